@@ -1,0 +1,40 @@
+# Every target sets up what it needs in .venv; the second run is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): requirements.txt requirements-dev.txt pyproject.toml
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "keyhole needs Python 3.11 or newer; set PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@touch $@
+
+demo: $(READY)  ## review the example world and say where the report is
+	@$(BIN)/keyhole demo --out demo --force
+
+test: $(READY) lint  ## lint, types, layers, tests, docs
+	@$(BIN)/python -m pytest -n 2
+	@$(MAKE) --no-print-directory docs
+
+lint: $(READY)
+	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+
+docs: $(READY)  ## build the documentation into docs/_build/html
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+bench: $(READY)  ## measure against what a user would write instead
+	@$(BIN)/python -m benchmarks
+
+clean:  ## remove everything that was made
+	@rm -rf $(VENV) demo docs/_build dist build

@@ -1,0 +1,1 @@
+"""keyhole: look at your data through the keyhole an intruder would use."""
