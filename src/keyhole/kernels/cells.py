@@ -1,0 +1,260 @@
+"""Cells: patterns sorted together, merged, split and tallied.
+
+Rows are packed records (see `packing`), each with a weight: how many records have exactly this
+pattern. A partition is rows sorted so that a cell's rows lie side by side, plus the cells'
+bounds. A row alone in its cell can never be split again, so `settle` drops it for good.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = [
+    "bounds",
+    "merge",
+    "same",
+    "settle",
+    "sort_cells",
+    "sort_range",
+    "stack_depth",
+    "tally_splits",
+]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.int32]
+
+# Up to this many rows an insertion sort on whole masked words beats another radix pass.
+SMALL = 24
+
+
+@njit(nogil=True, cache=True)
+def _less(rows: Words, i: int, key: Words, mask: Words) -> bool:
+    """Is the key less than row i, under the mask?"""
+    for w in range(len(mask)):
+        a, b = key[w] & mask[w], rows[i, w] & mask[w]
+        if a != b:
+            return a < b
+    return False
+
+
+@njit(nogil=True, cache=True)
+def same(rows: Words, i: int, j: int, mask: Words) -> bool:
+    """Do rows i and j agree under the mask?"""
+    for w in range(len(mask)):  # noqa: SIM110 - compiled
+        if (rows[i, w] ^ rows[j, w]) & mask[w]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _insertion(rows: Words, tags: Weights, lo: int, hi: int, mask: Words, key: Words) -> None:
+    for i in range(lo + 1, hi):
+        tag = tags[i]
+        for w in range(len(mask)):
+            key[w] = rows[i, w]
+        j = i
+        while j > lo and _less(rows, j - 1, key, mask):
+            for w in range(len(mask)):
+                rows[j, w] = rows[j - 1, w]
+            tags[j] = tags[j - 1]
+            j -= 1
+        for w in range(len(mask)):
+            rows[j, w] = key[w]
+        tags[j] = tag
+
+
+@njit(nogil=True, cache=True)
+def _spread(
+    rows: Words, tags: Weights, lo: int, hi: int, digit: Ints, spare: Words, spare_tags: Weights, at: Ints
+) -> None:
+    """One radix pass over [lo, hi); afterwards at[d] is where digit value d ends."""
+    word, shift, top = digit[0], np.uint64(digit[1]), np.uint64((1 << digit[2]) - 1)
+    at[: int(top) + 1] = 0
+    for i in range(lo, hi):
+        at[(rows[i, word] >> shift) & top] += 1
+    total = lo
+    for d in range(int(top) + 1):
+        total, at[d] = total + at[d], total
+    for i in range(lo, hi):
+        d = (rows[i, word] >> shift) & top
+        to = at[d]
+        for w in range(rows.shape[1]):
+            spare[to, w] = rows[i, w]
+        spare_tags[to] = tags[i]
+        at[d] = to + 1
+    rows[lo:hi] = spare[lo:hi]
+    tags[lo:hi] = spare_tags[lo:hi]
+
+
+@njit(nogil=True, cache=True)
+def sort_range(
+    rows: Words,
+    tags: Weights,
+    lo: int,
+    hi: int,
+    mask: Words,
+    digits: Ints,
+    spare: Words,
+    spare_tags: Weights,
+    stack: Ints,
+    at: Ints,
+) -> None:
+    """Sort rows [lo, hi) and their tags so that rows equal under the mask lie side by side.
+
+    `stack` needs room for `stack_depth(digits)` entries and `at` for 256.
+    """
+    key = np.empty(len(mask), dtype=np.uint64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = lo, hi, 0
+    depth = 1
+    while depth:
+        depth -= 1
+        a, b, level = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        if level == len(digits) or b - a < 2:
+            continue
+        if b - a <= SMALL:
+            _insertion(rows, tags, a, b, mask, key)
+            continue
+        _spread(rows, tags, a, b, digits[level], spare, spare_tags, at)
+        start = a
+        for d in range(1 << digits[level, 2]):
+            if at[d] - start > 1:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, at[d], level + 1
+                depth += 1
+            start = at[d]
+
+
+@njit(nogil=True, cache=True)
+def stack_depth(digits: Ints) -> int:
+    """Return how deep the stack of `sort_range` can grow: each level leaves its cells on it."""
+    return len(digits) * 256 + 2
+
+
+@njit(nogil=True, cache=True)
+def sort_cells(
+    rows: Words,
+    tags: Weights,
+    starts: Ints,
+    cells: Ints,
+    mask: Words,
+    digits: Ints,
+    spare: Words,
+    spare_tags: Weights,
+) -> None:
+    """Sort inside each cell from cells[0] up to cells[1] by the mask, in place."""
+    stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
+    at = np.empty(256, dtype=np.int64)
+    for c in range(cells[0], cells[1]):
+        sort_range(
+            rows, tags, starts[c], starts[c + 1], mask, digits, spare, spare_tags, stack, at
+        )
+
+
+@njit(nogil=True, cache=True)
+def bounds(rows: Words, mask: Words) -> Ints:
+    """Return where each cell of sorted rows starts, and at the end the number of rows."""
+    count = 0
+    for i in range(len(rows)):
+        if i == 0 or not same(rows, i - 1, i, mask):
+            count += 1
+    out = np.empty(count + 1, dtype=np.int64)
+    count = 0
+    for i in range(len(rows)):
+        if i == 0 or not same(rows, i - 1, i, mask):
+            out[count] = i
+            count += 1
+    out[count] = len(rows)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def merge(rows: Words, weights: Weights, mask: Words) -> int:
+    """Merge neighbours equal under the mask in place, adding weights; return how many remain.
+
+    Fields outside the mask keep the value of the first row of each cell.
+    """
+    last = -1
+    for i in range(len(rows)):
+        if last >= 0 and same(rows, last, i, mask):
+            weights[last] += weights[i]
+        else:
+            last += 1
+            rows[last] = rows[i]
+            weights[last] = weights[i]
+    return last + 1
+
+
+@njit(nogil=True, cache=True)
+def settle(rows: Words, weights: Weights, starts: Ints, cutoff: int) -> tuple[int, int, int, int]:
+    """Drop the rows that are alone in their cell, in place.
+
+    Returns the number of rows and cells left, the cells dropped and the records at risk in
+    them; `starts` is rewritten to the cells that are left.
+    """
+    kept_rows = kept_cells = dropped = at_risk = 0
+    for c in range(len(starts) - 1):
+        a, b = starts[c], starts[c + 1]
+        if b - a == 1:
+            dropped += 1
+            if weights[a] < cutoff:
+                at_risk += weights[a]
+            continue
+        starts[kept_cells] = kept_rows
+        kept_cells += 1
+        for i in range(a, b):
+            rows[kept_rows] = rows[i]
+            weights[kept_rows] = weights[i]
+            kept_rows += 1
+    starts[kept_cells] = kept_rows
+    return kept_rows, kept_cells, dropped, at_risk
+
+
+@njit(nogil=True, cache=True)
+def tally_splits(
+    rows: Words,
+    weights: Weights,
+    starts: Ints,
+    cells: Ints,
+    fields: Ints,
+    sizes: Ints,
+    cutoff: int,
+) -> Ints:
+    """Tally what splitting the cells by each field alone would give.
+
+    Parameters
+    ----------
+    rows, weights, starts
+        A partition; only cells[0] up to cells[1] are looked at.
+    fields, sizes
+        (word, shift, bits) of each candidate, and its number of codes.
+
+    Returns
+    -------
+    Array of (cells, records in cells smaller than the cutoff), one row a candidate.
+
+    Notes
+    -----
+    A counter below `base` belongs to an earlier cell and stands for zero, so nothing is cleared.
+    """
+    out = np.zeros((len(fields), 2), dtype=np.int64)
+    for v in range(len(fields)):
+        word, shift = fields[v, 0], np.uint64(fields[v, 1])
+        top = np.uint64((1 << fields[v, 2]) - 1)
+        counter = np.zeros(sizes[v], dtype=np.int64)
+        base = found = at_risk = 0
+        for c in range(cells[0], cells[1]):
+            highest = base
+            for i in range(starts[c], starts[c + 1]):
+                code = (rows[i, word] >> shift) & top
+                before = max(counter[code] - base, 0)
+                after = before + weights[i]
+                counter[code] = base + after
+                found += before == 0
+                if before < cutoff:
+                    at_risk += (after if after < cutoff else 0) - before
+                highest += weights[i]
+            base = highest
+        out[v, 0], out[v, 1] = found, at_risk
+    return out

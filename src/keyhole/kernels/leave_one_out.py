@@ -1,0 +1,162 @@
+"""What the cells would be with each variable in turn left out.
+
+With v left out, a pattern meets exactly the patterns that differ from it in v alone. Those lie
+in one cell of any half of the variables that does not contain v: so halve the variables, sort by
+one half, look for partners that differ in the other, and halve again. A small cell is settled
+for all its variables at once by comparing its rows pairwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from keyhole.kernels.cells import same, sort_range, stack_depth
+
+__all__ = ["tally_without"]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.int32]
+
+# Up to this many rows all pairs of a cell are compared.
+PAIRWISE = 16
+
+
+@njit(nogil=True, cache=True)
+def _only_difference(rows: Words, i: int, j: int, masks: Words, first: int, last: int) -> int:
+    """Return the only variable in [first, last) on which distinct rows i and j differ, else -1.
+
+    The rows agree on everything outside [first, last): so the lowest differing bit tells the
+    variable, and nothing may differ outside its field.
+    """
+    for w in range(rows.shape[1]):
+        difference = rows[i, w] ^ rows[j, w]
+        if difference:
+            lowest = difference & (~difference + np.uint64(1))
+            for v in range(first, last):
+                if masks[v, w] & lowest:
+                    if difference & ~masks[v, w]:
+                        return -1
+                    for rest in range(w + 1, rows.shape[1]):
+                        if rows[i, rest] != rows[j, rest]:
+                            return -1
+                    return v
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _pairs(
+    rows: Words,
+    weights: Weights,
+    lo: int,
+    hi: int,
+    masks: Words,
+    first: int,
+    last: int,
+    cutoff: int,
+    met: Ints,
+    lost: Ints,
+    safe: Ints,
+) -> None:
+    """Settle a small cell: met[i, v] counts the records that row i meets when v is left out."""
+    size = hi - lo
+    met[:size, first:last] = 0
+    for i in range(size):
+        for j in range(i):
+            v = _only_difference(rows, lo + i, lo + j, masks, first, last)
+            if v >= 0:
+                # Row i has met no later row yet: a zero means that this is its first partner.
+                lost[v] += met[i, v] == 0
+                met[i, v] += weights[lo + j]
+                met[j, v] += weights[lo + i]
+    for i in range(size):
+        w = weights[lo + i]
+        if w < cutoff:
+            for v in range(first, last):
+                if w + met[i, v] >= cutoff:
+                    safe[v] += w
+
+
+@njit(nogil=True, cache=True)
+def _whole(weights: Weights, lo: int, hi: int, v: int, cutoff: int, lost: Ints, safe: Ints) -> None:
+    """Settle a cell in which only v is left out: it is one cell."""
+    total = 0
+    for i in range(lo, hi):
+        total += weights[i]
+    lost[v] += hi - lo - 1
+    if total >= cutoff:
+        for i in range(lo, hi):
+            if weights[i] < cutoff:
+                safe[v] += weights[i]
+
+
+@njit(nogil=True, cache=True)
+def tally_without(
+    rows: Words,
+    weights: Weights,
+    keep: Words,
+    keep_digits: Ints,
+    masks: Words,
+    digits: Ints,
+    digit_starts: Ints,
+    first: int,
+    last: int,
+    cutoff: int,
+) -> tuple[Ints, Ints]:
+    """Tally, for each variable in [first, last), what leaving it out saves.
+
+    Parameters
+    ----------
+    rows, weights
+        Distinct patterns and how many records each has; sorted about in place.
+    keep, keep_digits
+        Mask and digits of the variables that are never left out by this call.
+    masks, digits, digit_starts
+        Mask of each variable that may be left out, and its digits
+        digits[digit_starts[v]:digit_starts[v + 1]].
+
+    Returns
+    -------
+    Cells lost, and records at risk made safe, by variable (zero outside [first, last)).
+    """
+    count = len(masks)
+    lost, safe = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    spare, spare_tags = np.empty_like(rows), np.empty_like(weights)
+    stack = np.empty((stack_depth(digits) + stack_depth(keep_digits), 3), dtype=np.int64)
+    at = np.empty(256, dtype=np.int64)
+    met = np.zeros((PAIRWISE, count), dtype=np.int64)
+    # A task is a range of rows that agree on all but variables [first, last), and a phase.
+    tasks = [(np.int64(0), np.int64(len(rows)), np.int64(first), np.int64(last), np.int64(-1))]
+    while len(tasks):
+        lo, hi, a, b, phase = tasks.pop()
+        if hi - lo < 2:
+            continue
+        if phase == -1:
+            by, by_digits, a2, b2 = keep, keep_digits, a, b
+        elif b - a == 1:
+            _whole(weights, lo, hi, a, cutoff, lost, safe)
+            continue
+        elif hi - lo <= PAIRWISE:
+            _pairs(rows, weights, lo, hi, masks, a, b, cutoff, met, lost, safe)
+            continue
+        else:
+            middle = (a + b) // 2
+            if phase == 0:
+                tasks.append((lo, hi, a, b, np.int64(1)))
+                p, q, a2, b2 = middle, b, a, middle
+            else:
+                p, q, a2, b2 = a, middle, middle, b
+            by = np.zeros_like(keep)
+            for v in range(p, q):
+                by |= masks[v]
+            by_digits = digits[digit_starts[p] : digit_starts[q]]
+        sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_tags, stack, at)
+        start = lo
+        for i in range(lo + 1, hi + 1):
+            if i == hi or not same(rows, i - 1, i, by):
+                if i - start > 1:
+                    tasks.append((start, i, a2, b2, np.int64(0)))
+                start = i
+    return lost, safe

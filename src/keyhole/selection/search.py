@@ -1,0 +1,350 @@
+"""Forward, backward and stepwise selection of variables (Lin & Garin, "Methods of Selecting
+Variables in Data Disclosure").
+
+Each search walks from set to set by the smallest criterion and stops at a limit on RP. Where
+the paper's text and its printed runs disagree, the runs are followed; the documentation's page
+on selection lists the places.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from keyhole.errors import OptionError
+from keyhole.selection.criteria import Criterion, Exposed, named_criterion
+from keyhole.selection.evaluators import Evaluate, evaluate_moves
+from keyhole.selection.result import Reason, Row, Selection, Step, StepTable, Stopped
+from keyhole.selection.space import Move, Space
+
+__all__ = ["DROP_SHARE", "backward", "forward", "stepwise"]
+
+# The published stepwise run drops at 35% and adds to 55%.
+DROP_SHARE = 0.65
+TIE = 1e-9
+
+Progress = Callable[[str], None]
+
+
+class _Walk:
+    """The state of one search: the set it stands at, and what it has seen."""
+
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        space: Space,
+        criterion: Criterion,
+        values: Mapping[str, float],
+        progress: Progress | None,
+    ) -> None:
+        self.evaluate, self.space, self.criterion = evaluate, space, criterion
+        self.values, self.progress = values, progress
+        self.current = space.keep
+        self.exposed: Exposed | None = None
+        self.steps: list[Step] = []
+        self.tables: list[StepTable] = []
+        self.count = {"F": 0, "B": 0}
+
+    def look(self, letter: str, moves: Sequence[Move], barred: str | None = None) -> _Look:
+        """Evaluate the moves, note the table, and find the winner (never the barred variable)."""
+        name = f"{letter}{self.count[letter] + 1}"
+        if self.progress is not None:
+            self.progress(name)
+        found = evaluate_moves(self.evaluate, self.current, moves)
+        rows = [self._row(letter, m, e) for m, e in zip(moves, found, strict=True)]
+        self.tables.append(StepTable(name, tuple(rows)))
+        free = [i for i, move in enumerate(moves) if move.removed != barred or barred is None]
+        if not free:
+            return _Look(name, None, None, None)
+        best = self._winner(letter, moves, found, free)
+        return _Look(name, moves[best], found[best], rows[best])
+
+    def _row(self, letter: str, move: Move, exposed: Exposed) -> Row:
+        ratio = exposed.rp / exposed.cr if exposed.cr > 0 else math.inf
+        alpha: float | None = self.criterion.figure(exposed.rp, exposed.cr)
+        if self.criterion.is_ratio:
+            alpha = self._alpha(letter, ratio)
+        return Row(move.variable, alpha, exposed.rp, exposed.cr, ratio)
+
+    def _alpha(self, letter: str, ratio: float) -> float | None:
+        """Formula (1); its baseline is 1 in the first step, and 0 leaves it undefined."""
+        here = 1.0 if self.exposed is None else _ratio(self.exposed)
+        top, bottom = (ratio, here) if letter == "F" else (here, ratio)
+        return top / bottom if bottom > 0 else None
+
+    def _winner(
+        self, letter: str, moves: Sequence[Move], found: Sequence[Exposed], free: Sequence[int]
+    ) -> int:
+        figures = [self._figure(letter, moves[i], found[i]) for i in free]
+        least = min(figures)
+        tied = [i for i, f in zip(free, figures, strict=True) if f <= least + TIE]
+        if found[tied[0]].rp == 0:
+            return max(tied, key=lambda i: (found[i].cr, -i))
+        return tied[0]
+
+    def _figure(self, letter: str, move: Move, exposed: Exposed) -> float:
+        figure = self.criterion.figure(exposed.rp, exposed.cr)
+        if math.isnan(figure):
+            return math.inf
+        name = (move.added if letter == "F" else move.removed) or move.variable
+        value = self.values.get(name, 1.0)
+        # A valued variable should look better to add and worse to remove, whatever the sign.
+        return figure / value if (letter == "F") == (figure >= 0) else figure * value
+
+    def take(self, letter: str, look: _Look) -> None:
+        """Go where the winner leads."""
+        move, exposed, row = look.taken()
+        self.current, self.exposed = move.variables, exposed
+        self.count[letter] += 1
+        self.steps.append(
+            Step(
+                look.name, move.variable, move.variables, row.alpha, row.rp, row.cr, row.ratio
+            )
+        )
+
+    def here(self) -> Exposed:
+        """Return RP and CR of the set where the search stands, evaluating it if need be."""
+        if self.exposed is None:
+            self.exposed = self.evaluate(self.current)
+        return self.exposed
+
+
+class _Look:
+    """A step looked at: its name and, if any move was free, the winner."""
+
+    def __init__(
+        self, name: str, move: Move | None, exposed: Exposed | None, row: Row | None
+    ) -> None:
+        self.name, self.move, self.exposed, self.row = name, move, exposed, row
+
+    def taken(self) -> tuple[Move, Exposed, Row]:
+        assert self.move is not None
+        assert self.exposed is not None
+        assert self.row is not None
+        return self.move, self.exposed, self.row
+
+    def stopped(self, reason: Reason) -> Stopped:
+        move, exposed, _ = self.taken()
+        return Stopped(self.name, move.variable, reason, exposed.rp, exposed.cr)
+
+
+def _ratio(exposed: Exposed) -> float:
+    return exposed.rp / exposed.cr if exposed.cr > 0 else math.inf
+
+
+def _exhausted(walk: _Walk, letter: str) -> Stopped:
+    return Stopped(f"{letter}{walk.count[letter] + 1}", None, "exhausted", None, None)
+
+
+def _check(limit: float, drop_limit: float | None, values: Mapping[str, float]) -> None:
+    problems = []
+    for name, value in (("limit", limit), ("drop limit", drop_limit)):
+        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+            problems.append(f"{name} must be a fraction from 0 to 1. Got {value!r} instead.")
+    unfit = sorted(name for name, value in values.items() if not value > 0)
+    problems += [f"the value of variable {name!r} must be above 0." for name in unfit]
+    if problems:
+        raise OptionError(problems)
+
+
+def forward(
+    evaluate: Evaluate,
+    *,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]],
+    limit: float,
+    criterion: Criterion | None = None,
+    values: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Add variables one at a time while RP stays within the limit.
+
+    Parameters
+    ----------
+    evaluate
+        Answers a tuple of variables with an object that has `rp` and `cr`.
+    keep
+        Variables already decided.
+    candidates
+        Variables that may be added; `"age|age10"` are alternatives of one.
+    limit
+        RP above this stops the search, and the variable is not entered.
+    criterion
+        What is made small; RP / CR by default.
+    values
+        What a variable is worth to the data's users (1 if not named): its figure is divided
+        by it.
+    progress
+        Called with the name of each step before it is evaluated.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> rp = {("a",): 0.1, ("b",): 0.2, ("a", "b"): 0.4}
+    >>> evaluate = lambda s: SimpleNamespace(rp=rp[s], cr=0.5)
+    >>> forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3).selected
+    ('a',)
+    """
+    _check(limit, None, values or {})
+    space = Space.parse(keep, candidates)
+    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
+    while True:
+        moves = space.additions(walk.current)
+        if not moves:
+            stopped = _exhausted(walk, "F")
+            break
+        look = walk.look("F", moves)
+        if look.taken()[1].rp > limit:
+            stopped = look.stopped("limit")
+            break
+        walk.take("F", look)
+    return _finish(walk, "forward", limit, None, stopped)
+
+
+def backward(
+    evaluate: Evaluate,
+    *,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]],
+    limit: float,
+    criterion: Criterion | None = None,
+    values: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Start from all variables and remove one at a time while RP stays at or above the limit.
+
+    The parameters are those of `forward`. As in the published run the set where the search
+    stops lies just above the limit; `within_limit` goes on with the same rule.
+    """
+    _check(limit, None, values or {})
+    space = Space.parse(keep, candidates)
+    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
+    walk.current = space.fullest
+    while True:
+        moves = space.removals(walk.current)
+        if not moves:
+            stopped = _exhausted(walk, "B")
+            break
+        look = walk.look("B", moves)
+        if look.taken()[1].rp < limit:
+            stopped = look.stopped("limit")
+            break
+        walk.take("B", look)
+    return _finish(walk, "backward", limit, None, stopped)
+
+
+def stepwise(
+    evaluate: Evaluate,
+    *,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]],
+    limit: float,
+    drop_limit: float | None = None,
+    criterion: Criterion | None = None,
+    values: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Add as forward does, but before each addition remove while RP is at the drop limit.
+
+    The parameters are those of `forward`, and `drop_limit`: from this RP on variables are
+    removed, never the one entered last; 0.65 of the limit by default.
+    """
+    drop = DROP_SHARE * limit if drop_limit is None else drop_limit
+    _check(limit, drop, values or {})
+    space = Space.parse(keep, candidates)
+    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
+    seen = {frozenset(walk.current)}
+    entered: str | None = None
+    while True:
+        removed, cycle = _remove_pass(walk, drop, entered, seen)
+        if cycle is not None:
+            stopped = cycle
+            break
+        moves = space.additions(walk.current)
+        if not moves:
+            stopped = _exhausted(walk, "F")
+            break
+        look = walk.look("F", moves)
+        move, exposed, _ = look.taken()
+        reason = _stop_reason(move, exposed, limit, removed, seen)
+        if reason is not None:
+            stopped = look.stopped(reason)
+            break
+        walk.take("F", look)
+        seen.add(frozenset(walk.current))
+        entered = move.added
+    return _finish(walk, "stepwise", limit, drop, stopped)
+
+
+def _stop_reason(
+    move: Move,
+    exposed: Exposed,
+    limit: float,
+    removed: set[str | None],
+    seen: set[frozenset[str]],
+) -> Reason | None:
+    if exposed.rp > limit:
+        return "limit"
+    if move.added in removed:
+        return "reentry"
+    return "cycle" if frozenset(move.variables) in seen else None
+
+
+def _remove_pass(
+    walk: _Walk, drop: float, entered: str | None, seen: set[frozenset[str]]
+) -> tuple[set[str | None], Stopped | None]:
+    """Remove while RP is at the drop limit; return what was removed, and a stop on a cycle."""
+    removed: set[str | None] = set()
+    while True:
+        moves = walk.space.removals(walk.current)
+        if not any(m.removed != entered for m in moves) or walk.here().rp < drop:
+            return removed, None
+        look = walk.look("B", moves, barred=entered)
+        move, exposed, _ = look.taken()
+        if exposed.rp < drop:
+            return removed, None
+        if frozenset(move.variables) in seen:
+            return removed, look.stopped("cycle")
+        walk.take("B", look)
+        seen.add(frozenset(walk.current))
+        removed.add(move.removed)
+
+
+def _finish(
+    walk: _Walk, method: str, limit: float, drop_limit: float | None, stopped: Stopped
+) -> Selection:
+    steps, tables, selected = tuple(walk.steps), tuple(walk.tables), walk.current
+    within = _within(walk, limit)
+    return Selection(
+        method=method,
+        criterion=walk.criterion.name,
+        keep=walk.space.keep,
+        candidates=walk.space.groups,
+        limit=limit,
+        drop_limit=drop_limit,
+        selected=selected,
+        within_limit=within,
+        steps=steps,
+        stopped=stopped,
+        step_tables=tables,
+        warnings=tuple(_warnings(limit, drop_limit)),
+    )
+
+
+def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
+    """Go on removing by the same rule until RP is within the limit."""
+    while walk.here().rp > limit:
+        moves = walk.space.removals(walk.current)
+        if not moves:
+            return None
+        walk.take("B", walk.look("B", moves))
+    return walk.current
+
+
+def _warnings(limit: float, drop_limit: float | None) -> list[str]:
+    if drop_limit is not None and drop_limit >= limit:
+        return [
+            f"the drop limit {drop_limit:g} is not below the limit {limit:g}: "
+            "nothing is ever removed. Give a smaller drop limit."
+        ]
+    return []
