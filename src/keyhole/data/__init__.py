@@ -1,0 +1,7 @@
+"""Load any file or frame into `Microdata`: typed columns, roles, missing codes, labels."""
+
+from keyhole.data.columns import Codes, Variable
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+
+__all__ = ["Codes", "Microdata", "Variable", "load"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ class Partition:
         """Split the cells further by these variables."""
         wide = sorted(variables, key=lambda v: -int(self._plan.bits[v]))
         # The widest variable alone first: that gives the threads cells to share out.
-        for part in ([wide[:1], wide[1:]] if len(self._starts) == 2 else [wide]):
+        for part in [wide[:1], wide[1:]] if len(self._starts) == 2 else [wide]:
             if part:
                 self._split(part)
         self.variables |= frozenset(variables)
@@ -74,9 +74,7 @@ class Partition:
         )
         whole = mask | self._plan.mask(self.variables)
         starts = cells.bounds(self._rows, whole)
-        rows, kept, dropped, at_risk = cells.settle(
-            self._rows, self._weights, starts, self._cutoff
-        )
+        rows, kept, dropped, at_risk = cells.settle(self._rows, self._weights, starts, self._cutoff)
         self._rows, self._weights = self._rows[:rows], self._weights[:rows]
         self._starts = starts[: kept + 1]
         self._settled_cells += dropped
@@ -99,9 +97,7 @@ class Partition:
         sizes = np.add.reduceat(self._weights, self._starts[:-1]) if len(self._weights) else []
         sizes = np.asarray(sizes, dtype=np.int64)
         at_risk = int(sizes[sizes < self._cutoff].sum())
-        return Tally(
-            records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk
-        )
+        return Tally(records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk)
 
     def tally_splits(self, candidates: Sequence[int], sizes: Ints, records: int) -> list[Tally]:
         """Tally what each candidate alone would split the partition into."""
@@ -147,9 +143,7 @@ class Patterns:
         small = self.weights[self.weights < cutoff]
         return Tally(records, len(self.weights), int(small.sum(dtype=np.int64)))
 
-    def tally_without(
-        self, removable: Sequence[int], records: int, cutoff: int
-    ) -> list[Tally]:
+    def tally_without(self, removable: Sequence[int], records: int, cutoff: int) -> list[Tally]:
         """Tally the patterns with each removable variable left out in turn."""
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
@@ -279,33 +273,54 @@ class MemoryEngine:
         Under `wildcard` the size counts every record that agrees wherever both are known,
         and the number is that of the record's own pattern.
         """
-        return _record_cells([self._columns[v] for v in self._numbers(keys)], missing)
+        columns = [self._columns[v] for v in self._numbers(keys)]
+        sorted_cells = _SortedCells(columns, drop=missing == "drop")
+        sizes = sorted_cells.counts
+        if missing == "wildcard":
+            sizes = sorted_cells.match(sizes)
+        return sorted_cells.spread(sizes, 0), sorted_cells.numbers()
+
+    def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """Return for each record the sum of the amounts of all that match it as wildcards."""
+        sorted_cells = _SortedCells([self._columns[v] for v in self._numbers(keys)], drop=False)
+        sums = np.bincount(sorted_cells.numbers(), weights=amounts)
+        return sorted_cells.spread(sorted_cells.match(sums), 0.0)
 
 
-def _record_cells(columns: Sequence[Codes], missing: Missing) -> tuple[Ints, Ints]:
-    plan = layout([c.size for c in columns])
-    rows = pack([c.values for c in columns], plan)
-    records = len(rows)
-    size, number = np.zeros(records, dtype=np.int64), np.full(records, -1, dtype=np.int64)
-    tags = np.arange(records, dtype=np.int32)
-    if missing == "drop":
-        complete = np.flatnonzero(~missing_any(columns))
-        rows, tags = rows[complete], tags[complete]
-    everything = range(len(columns))
-    mask, digits = plan.mask(everything), plan.digits(everything)
-    one, span = np.array([0, len(rows)], dtype=np.int64), np.array([0, 1], dtype=np.int64)
-    spare = (np.empty_like(rows), np.empty_like(tags))
-    cells.sort_cells(rows, tags, one, span, mask, digits, *spare)
-    starts = cells.bounds(rows, mask)
-    counts = np.diff(starts)
-    number[tags] = np.repeat(np.arange(len(counts)), counts)
-    if missing == "wildcard":
-        patterns = rows[starts[:-1]]
-        seen = wildcards.match(patterns, counts, _known(patterns, columns, plan), digits)
-        size[tags] = np.repeat(seen, counts)
-    else:
-        size[tags] = np.repeat(counts, counts)
-    return size, number
+class _SortedCells:
+    """The records sorted into cells, each row tagged with its record."""
+
+    def __init__(self, columns: Sequence[Codes], *, drop: bool) -> None:
+        self._columns, self._plan = columns, layout([c.size for c in columns])
+        rows = pack([c.values for c in columns], self._plan)
+        self._records = len(rows)
+        tags = np.arange(len(rows), dtype=np.int32)
+        if drop:
+            complete = np.flatnonzero(~missing_any(columns))
+            rows, tags = rows[complete], tags[complete]
+        everything = range(len(columns))
+        mask, self._digits = self._plan.mask(everything), self._plan.digits(everything)
+        one, span = np.array([0, len(rows)], dtype=np.int64), np.array([0, 1], dtype=np.int64)
+        spare = (np.empty_like(rows), np.empty_like(tags))
+        cells.sort_cells(rows, tags, one, span, mask, self._digits, *spare)
+        starts = cells.bounds(rows, mask)
+        self._tags, self._patterns = tags, rows[starts[:-1]]
+        self.counts: Ints = np.diff(starts)
+
+    def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
+        """Give every record the value of its cell, and those left out `absent`."""
+        out = np.full(self._records, absent, dtype=values.dtype)
+        out[self._tags] = np.repeat(values, self.counts)
+        return out
+
+    def numbers(self) -> Ints:
+        """Return for each record the number of its cell, -1 where it was left out."""
+        return self.spread(np.arange(len(self.counts)), -1)
+
+    def match(self, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each cell the amounts of all cells that match it as wildcards."""
+        known = _known(self._patterns, self._columns, self._plan)
+        return wildcards.match(self._patterns, amounts, known, self._digits)
 
 
 def _known(patterns: Words, columns: Sequence[Codes], plan: Layout) -> Words:

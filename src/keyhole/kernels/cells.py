@@ -68,7 +68,14 @@ def _insertion(rows: Words, tags: Weights, lo: int, hi: int, mask: Words, key: W
 
 @njit(nogil=True, cache=True)
 def _spread(
-    rows: Words, tags: Weights, lo: int, hi: int, digit: Ints, spare: Words, spare_tags: Weights, at: Ints
+    rows: Words,
+    tags: Weights,
+    lo: int,
+    hi: int,
+    digit: Ints,
+    spare: Words,
+    spare_tags: Weights,
+    at: Ints,
 ) -> None:
     """One radix pass over [lo, hi); afterwards at[d] is where digit value d ends."""
     word, shift, top = digit[0], np.uint64(digit[1]), np.uint64((1 << digit[2]) - 1)
@@ -147,9 +154,7 @@ def sort_cells(
     stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
     at = np.empty(256, dtype=np.int64)
     for c in range(cells[0], cells[1]):
-        sort_range(
-            rows, tags, starts[c], starts[c + 1], mask, digits, spare, spare_tags, stack, at
-        )
+        sort_range(rows, tags, starts[c], starts[c + 1], mask, digits, spare, spare_tags, stack, at)
 
 
 @njit(nogil=True, cache=True)

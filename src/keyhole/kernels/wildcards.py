@@ -7,6 +7,8 @@ classes, comparing all pairs of patterns is cheaper, and is done instead.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -17,19 +19,20 @@ __all__ = ["match"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
+Amounts = npt.NDArray[Any]
 
 # Measured: a join costs about this many pair comparisons a pattern, and this many to set up.
 JOIN_PER_PATTERN = 60
 JOIN_SET_UP = 30_000
 
 
-def match(rows: Words, counts: Ints, known: Words, digits: Ints) -> Ints:
+def match(rows: Words, counts: Amounts, known: Words, digits: Ints) -> Amounts:
     """Return for each distinct pattern how many records match it, its own among them.
 
     Parameters
     ----------
     rows, counts
-        The distinct patterns and the number of records of each.
+        The distinct patterns and the number of records of each (or any amount to add up).
     known
         For each pattern the mask of the fields that it knows.
     digits
@@ -50,7 +53,7 @@ def match(rows: Words, counts: Ints, known: Words, digits: Ints) -> Ints:
 
 
 def _join(
-    rows: Words, counts: Ints, both: Ints, first: int, mask: Words, digits: Ints, out: Ints
+    rows: Words, counts: Amounts, both: Ints, first: int, mask: Words, digits: Ints, out: Amounts
 ) -> None:
     """Add to each pattern of either class the records of the other that match it."""
     picked = rows[both] & mask
@@ -62,10 +65,10 @@ def _join(
 
 @njit(nogil=True, cache=True)
 def _add_other_class(
-    patterns: Ints, in_first: npt.NDArray[np.bool_], starts: Ints, counts: Ints, out: Ints
+    patterns: Ints, in_first: npt.NDArray[np.bool_], starts: Ints, counts: Amounts, out: Amounts
 ) -> None:
     for c in range(len(starts) - 1):
-        one = other = 0
+        one = other = counts[0] - counts[0]  # a zero of the amounts' kind
         for i in range(starts[c], starts[c + 1]):
             if in_first[i]:
                 one += counts[patterns[i]]
@@ -76,7 +79,7 @@ def _add_other_class(
 
 
 @njit(nogil=True, cache=True)
-def _match_pairs(rows: Words, counts: Ints, known: Words) -> Ints:
+def _match_pairs(rows: Words, counts: Amounts, known: Words) -> Amounts:
     out = counts.copy()
     for i in range(len(rows)):
         for j in range(i):

@@ -71,6 +71,4 @@ def named_criterion(name: str = "ratio", *, cr_weight: float = 0.5) -> Criterion
         return Criterion("ratio", ratio)
     if name == "difference":
         return Criterion("difference", lambda rp, cr: rp - cr_weight * cr)
-    raise OptionError(
-        f"criterion must be one of {', '.join(CRITERIA)}. Got {name!r} instead."
-    )
+    raise OptionError(f"criterion must be one of {', '.join(CRITERIA)}. Got {name!r} instead.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -104,7 +103,9 @@ class Selection(Result):
             "engine": self.engine,
             "selected": list(self.selected),
             "within_limit": None if self.within_limit is None else list(self.within_limit),
-            "steps": [{**dataclasses.asdict(s), "variables": list(s.variables)} for s in self.steps],
+            "steps": [
+                {**dataclasses.asdict(s), "variables": list(s.variables)} for s in self.steps
+            ],
             "stopped": dataclasses.asdict(self.stopped),
             "tables": [
                 {"step": t.step, "rows": [dataclasses.asdict(r) for r in t.rows]}
@@ -185,5 +186,3 @@ def _why(stopped: Stopped, method: str, limit: float) -> str:
         "cycle": "the set has been there before",
     }[stopped.reason]
     return f"Stopped at {stopped.step} with {stopped.variable}: {end}."
-
-

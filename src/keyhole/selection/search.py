@@ -97,9 +97,7 @@ class _Walk:
         self.current, self.exposed = move.variables, exposed
         self.count[letter] += 1
         self.steps.append(
-            Step(
-                look.name, move.variable, move.variables, row.alpha, row.rp, row.cr, row.ratio
-            )
+            Step(look.name, move.variable, move.variables, row.alpha, row.rp, row.cr, row.ratio)
         )
 
     def here(self) -> Exposed:

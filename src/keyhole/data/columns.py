@@ -1,0 +1,210 @@
+"""What is known of a column, and a column as small unsigned integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from keyhole.errors import ColumnError
+
+__all__ = ["KINDS", "ROLES", "Codes", "Kind", "Role", "Variable", "encode", "require_flat"]
+
+Kind = Literal["category", "measure", "date", "text"]
+Role = Literal["identifier", "key", "weight", "sensitive", "stratum", "household", "drop"]
+KINDS: tuple[str, ...] = get_args(Kind)
+ROLES: tuple[str, ...] = get_args(Role)
+
+_SMALL_SPAN = 1 << 16
+_FEW_LEVELS = 4096  # above, a join is faster than an Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What is known of a column.
+
+    Parameters
+    ----------
+    name
+        The column's name in the file.
+    kind
+        ``category``, ``measure``, ``date`` or (free) ``text``.
+    role
+        What the column is for, where somebody has said so.
+    label
+        What it means, in words.
+    value_labels
+        What its values mean, in words.
+    missing_codes
+        Values that stand for a missing one. They are compared by their text form: ``-9``
+        means -9, -9.0 and ``"-9"``.
+    missing_ranges
+        Ranges (lowest, highest) of numbers that stand for a missing one, as SPSS has them.
+    decimals
+        The fixed number of decimals in a text source, so that ``1.50`` is written back.
+    trimmed
+        Whether a text source wrote whole numbers among decimals without a point (``3``).
+    parsed
+        The type of the values where the frame keeps their text, because the text cannot be
+        made again from the values (``.5``) or because a missing code is no such value.
+    measurement
+        ``nominal``, ``ordinal`` or ``scale`` where a statistical file says so.
+    format
+        How a statistical package displays the column (``F8.2``, ``%9.0g``, ``DATE9``).
+    width
+        How wide it displays it; 0 if nobody said.
+
+    Examples
+    --------
+    >>> Variable("age", "measure", missing_codes=(-9,)).kind
+    'measure'
+    """
+
+    name: str
+    kind: Kind
+    role: Role | None = None
+    label: str = ""
+    value_labels: Mapping[Any, str] = field(default_factory=dict)
+    missing_codes: tuple[Any, ...] = ()
+    missing_ranges: tuple[tuple[float, float], ...] = ()
+    decimals: int | None = None
+    trimmed: bool = False
+    parsed: pl.DataType | None = None
+    measurement: str = ""
+    format: str = ""
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """A column as small unsigned integers.
+
+    Parameters
+    ----------
+    values
+        One code a record, in the smallest unsigned width: code i is the i-th level, and
+        ``len(levels)`` is missing.
+    levels
+        The distinct values that are not missing, sorted.
+    has_missing
+        Whether any value is missing.
+    """
+
+    values: np.ndarray[Any, np.dtype[Any]]
+    levels: pl.Series
+    has_missing: bool
+
+    @property
+    def size(self) -> int:
+        """The number of codes, missing included."""
+        return len(self.levels) + self.has_missing
+
+
+def encode(series: pl.Series) -> Codes:
+    """Encode a column whose missing values are null already.
+
+    Levels are sorted: numbers and dates by size, text by code point, an `Enum` in the order
+    of its categories. Bytes are taken by their hexadecimal text, 0.0 and -0.0 are one level,
+    and NaN is missing.
+
+    Examples
+    --------
+    >>> codes = encode(pl.Series("sex", ["m", "f", None, "m"]))
+    >>> codes.values.tolist(), codes.levels.to_list(), codes.size
+    ([1, 0, 2, 1], ['f', 'm'], 3)
+    """
+    series = _plain(require_flat(series))
+    has_missing = series.null_count() > 0
+    missing = series.is_null().to_numpy() if has_missing else None
+    if series.null_count() == len(series):
+        return _codes(np.zeros(len(series), np.uint8), series.clear(), missing)
+    if series.dtype == pl.String:
+        return _codes(*_encode_text(series), missing)
+    if series.dtype.is_decimal():
+        return _codes(*_encode_by_rank(series), missing)
+    return _codes(*_encode_numbers(series), missing)
+
+
+def require_flat(series: pl.Series) -> pl.Series:
+    """Return the column, or say what to do where a cell is not one plain value."""
+    if series.dtype == pl.Object:
+        raise ColumnError(
+            f"column {series.name!r} must hold values of one type. Got Python objects of mixed "
+            f"types instead: turn them into text or into numbers before loading."
+        )
+    if series.dtype.is_nested():
+        kind = str(series.dtype.base_type()).lower()
+        raise ColumnError(
+            f"column {series.name!r} must hold one value in each cell. Got cells of type {kind} "
+            f"instead: spread them over columns of their own, or leave the column out."
+        )
+    return series
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """Bring the types that sort or compare in a way of their own to a plain one."""
+    if series.dtype == pl.Binary:
+        return series.bin.encode("hex")
+    if series.dtype == pl.Categorical:
+        return series.cast(pl.String)
+    if series.dtype.is_float():
+        return series.fill_nan(None) + 0.0  # the sum makes -0.0 the same value as 0.0
+    return series
+
+
+def _encode_text(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
+    levels = series.drop_nulls().unique().sort()
+    if len(levels) <= _FEW_LEVELS:
+        return series.cast(pl.Enum(levels)).to_physical().fill_null(0).to_numpy(), levels
+    table = pl.DataFrame({"level": levels, "code": np.arange(len(levels), dtype=np.uint32)})
+    joined = pl.DataFrame({"level": series}).join(
+        table, on="level", how="left", maintain_order="left"
+    )
+    return joined["code"].fill_null(0).to_numpy(), levels
+
+
+def _encode_by_rank(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
+    ranks = series.rank("dense").fill_null(1).to_numpy()
+    return ranks.astype(np.int64) - 1, series.drop_nulls().unique().sort()
+
+
+def _encode_numbers(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
+    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
+    array = physical.fill_null(physical.drop_nulls().first()).to_numpy()
+    codes, levels = _number_array(array)
+    if series.dtype == pl.Enum:  # it cannot be made of its numbers
+        return codes, series.drop_nulls().unique().sort()
+    return codes, pl.Series(series.name, levels, dtype=physical.dtype).cast(series.dtype)
+
+
+def _number_array(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any]:
+    """Return the rank of each number among the distinct ones, and those."""
+    if array.dtype.kind in "iu":
+        lowest, highest = int(array.min()), int(array.max())
+        if highest - lowest <= max(_SMALL_SPAN, 2 * len(array)) and highest < 1 << 63:
+            offsets = np.subtract(array, lowest, dtype=np.int64)
+            codes, present = _by_lookup(offsets, highest - lowest + 1)
+            return codes, (present + lowest).astype(array.dtype)
+    levels, codes = np.unique(array, return_inverse=True)
+    return codes, levels
+
+
+def _by_lookup(offsets: np.ndarray[Any, Any], span: int) -> tuple[np.ndarray[Any, Any], Any]:
+    present = np.zeros(span, dtype=bool)
+    present[offsets] = True
+    table = np.cumsum(present, dtype=np.int64) - 1
+    return table.astype(np.min_scalar_type(span))[offsets], np.flatnonzero(present)
+
+
+def _codes(
+    codes: np.ndarray[Any, Any], levels: pl.Series, missing: np.ndarray[Any, Any] | None
+) -> Codes:
+    size = len(levels) + (missing is not None)
+    values = codes.astype(np.min_scalar_type(max(size - 1, 0)))
+    if missing is not None:
+        values[missing] = len(levels)
+    values.setflags(write=False)
+    return Codes(values, levels, missing is not None)

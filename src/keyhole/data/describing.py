@@ -1,0 +1,179 @@
+"""From a frame and what the caller declared to what is known of each column."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+
+from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable
+from keyhole.data.inference import infer
+from keyhole.data.kinds import guess_kind
+from keyhole.data.missing import blank, text_forms
+from keyhole.data.naming import absent, quoted, repeated
+from keyhole.errors import ColumnError
+
+if TYPE_CHECKING:
+    from keyhole.data.microdata import Microdata
+
+__all__ = ["Facts", "Request", "describe", "describe_again", "describe_text"]
+
+Facts = Mapping[str, Any]
+"""What a file itself says of a column: fields of `Variable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the caller of `load` declared about the columns.
+
+    Examples
+    --------
+    >>> Request(missing_codes={"*": ["."], "age": [-9]}).codes_for("age")
+    ('.', -9)
+    """
+
+    columns: Sequence[str] | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def choose(self, names: Sequence[str], where: str) -> list[str]:
+        """Return the columns to be read, in file order, or say everything that is wrong."""
+        problems = self._name_problems(names, where) + self._value_problems()
+        if problems:
+            raise ColumnError(problems)
+        wanted = set(names if self.columns is None else self.columns)
+        return [name for name in names if name in wanted]
+
+    def _name_problems(self, names: Sequence[str], where: str) -> list[str]:
+        double = repeated(names)
+        problems = []
+        if double:
+            problems.append(
+                f"{where} has columns of the same name: {quoted(double)}. Rename them, so that "
+                f"each name stands for one column."
+            )
+        codes = self.missing_codes if isinstance(self.missing_codes, Mapping) else {}
+        named = [*(self.columns or ()), *self.roles, *self.kinds, *self.labels]
+        named += [name for name in codes if name != "*"]
+        return problems + absent(dict.fromkeys(named), names, where=where)
+
+    def _value_problems(self) -> list[str]:
+        problems = [
+            f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
+            for name, role in self.roles.items()
+            if role not in ROLES
+        ]
+        return problems + [
+            f"the kind of {name!r} must be one of {quoted(KINDS)}. Got {kind!r} instead."
+            for name, kind in self.kinds.items()
+            if kind not in KINDS
+        ]
+
+    def codes_for(self, name: str) -> tuple[Any, ...]:
+        """Return the missing codes declared for a column."""
+        if isinstance(self.missing_codes, Mapping):
+            lists = [self.missing_codes.get(key, ()) for key in ("*", name)]
+        else:
+            lists = [self.missing_codes]
+        return tuple(code for codes in lists for code in _listed(codes))
+
+
+def _listed(codes: Any) -> Iterable[Any]:
+    """One code alone is meant as a list of one."""
+    return (codes,) if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
+
+
+def describe(
+    frame: pl.DataFrame, request: Request | None = None, known: Mapping[str, Facts] | None = None
+) -> tuple[Variable, ...]:
+    """Say what is known of each column of a typed frame."""
+    request = request or Request()
+    variables = tuple(
+        _variable(series, request, (known or {}).get(series.name, {})) for series in frame
+    )
+    _check_measures(frame, variables, request)
+    return variables
+
+
+def describe_text(
+    frame: pl.DataFrame, request: Request
+) -> tuple[pl.DataFrame, tuple[Variable, ...]]:
+    """Type the columns of a frame of text, and say what is known of each."""
+    found = {series.name: infer(series, request.codes_for(series.name)) for series in frame}
+    typed = pl.DataFrame({name: one.series for name, one in found.items()}).rechunk()
+    known = {
+        name: {"parsed": one.parsed, "decimals": one.decimals, "trimmed": one.trimmed}
+        for name, one in found.items()
+    }
+    return typed, describe(typed, request, known)
+
+
+def _variable(series: pl.Series, request: Request, facts: Facts) -> Variable:
+    name = series.name
+    codes = (*facts.get("missing_codes", ()), *request.codes_for(name))
+    about = {**facts, "missing_codes": tuple(dict.fromkeys(codes))}
+    if request.labels.get(name):
+        about["label"] = request.labels[name]
+    role = cast("Role | None", request.roles.get(name))
+    plain = Variable(name, "category", role, **about)
+    return Variable(name, _kind(series, plain, request.kinds.get(name)), role, **about)
+
+
+def _kind(series: pl.Series, variable: Variable, wanted: str | None) -> Kind:
+    if wanted:
+        return cast("Kind", wanted)
+    if variable.role == "weight":
+        return "measure"
+    if series.dtype == pl.Object or series.dtype.is_nested():
+        return "text"
+    missing = text_forms(variable.missing_codes)
+    labelled = any(str(value) not in missing for value in variable.value_labels)
+    return guess_kind(blank(series, variable), labelled=labelled, measurement=variable.measurement)
+
+
+def _check_measures(frame: pl.DataFrame, variables: Iterable[Variable], request: Request) -> None:
+    """Refuse to call a measure what holds no numbers."""
+    wrong = [
+        variable.name
+        for variable in variables
+        if request.kinds.get(variable.name) == "measure"
+        and not (variable.parsed or frame.schema[variable.name]).is_numeric()
+    ]
+    if wrong:
+        raise ColumnError(
+            f"column {name!r} must hold numbers to be a measure. Got other values instead: "
+            f"declare its missing codes, or another kind."
+            for name in wrong
+        )
+
+
+def describe_again(data: Microdata, request: Request, name: str | None = None) -> Microdata:
+    """Return microdata with what a request declares on top of what is known."""
+    chosen = request.choose(data.names, repr(data.name))
+    data = data.select(chosen) if request.columns is not None else data
+    variables = [
+        _redescribed(data.frame[variable.name], variable, request) for variable in data.variables
+    ]
+    _check_measures(data.frame, variables, request)
+    return data.with_variables(variables).replace(name=name)
+
+
+def _redescribed(series: pl.Series, old: Variable, request: Request) -> Variable:
+    codes = tuple(dict.fromkeys((*old.missing_codes, *request.codes_for(old.name))))
+    variable = dataclasses.replace(
+        old,
+        role=cast("Role | None", request.roles.get(old.name, old.role)),
+        label=request.labels.get(old.name, old.label),
+        missing_codes=codes,
+        kind=cast("Kind", request.kinds.get(old.name, old.kind)),
+    )
+    if codes == old.missing_codes:
+        return variable
+    if series.dtype == pl.String and old.parsed is None:
+        variable = dataclasses.replace(variable, parsed=infer(series, codes).parsed)
+    return dataclasses.replace(variable, kind=_kind(series, variable, request.kinds.get(old.name)))

@@ -1,0 +1,161 @@
+"""Excel workbooks: the first sheet, or one by name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from keyhole.data.describing import Request
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import quoted
+from keyhole.errors import ColumnError, FileError, OptionError
+
+__all__ = ["read_excel", "write_excel"]
+
+_ROWS, _COLUMNS, _LENGTH = 1_048_576, 16_384, 32_767
+_EXACT = 1 << 53
+
+
+def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
+    """Read the wanted columns of a sheet; blank rows are no records.
+
+    The first row has the names. A column of numbers and text together becomes text.
+    """
+    import fastexcel
+
+    try:
+        with _quiet():
+            book = fastexcel.read_excel(path)
+            _require_sheet(book.sheet_names, sheet, path.name)
+            return _read_sheet(book, sheet or 0, request, path.name)
+    except fastexcel.FastExcelError:
+        raise FileError(
+            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
+            f"password or not whole. Save it anew as .xlsx."
+        ) from None
+
+
+def _require_sheet(names: list[str], sheet: str | None, name: str) -> None:
+    if sheet is not None and sheet not in names:
+        raise OptionError(
+            f"sheet must be one of {quoted(names)} in {name!r}. Got {sheet!r} instead."
+        )
+
+
+def _read_sheet(book: Any, sheet: str | int, request: Request, name: str) -> pl.DataFrame:
+    top = book.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string").to_polars()
+    if top.is_empty():
+        raise FileError(f"{name!r} has an empty sheet. Give a sheet with a header and records.")
+    names = [cell or "" for cell in top.row(0)]
+    chosen = request.choose(names, repr(name))
+    places = [str(place) for place in range(len(names))]
+    body: pl.DataFrame = book.load_sheet(
+        sheet, header_row=None, skip_rows=1, column_names=places, schema_sample_rows=None
+    ).to_polars()
+    filled = body.filter(~pl.all_horizontal(pl.all().is_null()))
+    return filled.select(pl.col(str(names.index(one))).alias(one) for one in chosen)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the reader's log of guessed types off the user's screen."""
+    log = logging.getLogger("fastexcel")
+    disabled, log.disabled = log.disabled, True
+    inner = logging.getLogger("fastexcel.types.dtype")
+    inner_disabled, inner.disabled = inner.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled, inner.disabled = disabled, inner_disabled
+
+
+def write_excel(data: Microdata, path: Path) -> None:
+    """Write a workbook of one sheet; text is written as text and never as a formula."""
+    import xlsxwriter  # type: ignore[import-untyped]
+
+    _require_room(data)
+    options = {
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "constant_memory": True,
+    }
+    book = xlsxwriter.Workbook(str(path), options)
+    try:
+        book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes each time
+        _fill_sheet(book, data.frame)
+    finally:
+        book.close()
+
+
+def _require_room(data: Microdata) -> None:
+    problems = []
+    if data.records + 1 > _ROWS or len(data.names) > _COLUMNS:
+        problems.append(
+            f"an Excel sheet holds {_ROWS - 1:,} records and {_COLUMNS:,} columns at most. Got "
+            f"{data.records:,} and {len(data.names):,} instead: write .csv or .parquet."
+        )
+    for series in data.frame:
+        if series.dtype.is_nested() or series.dtype == pl.Object:
+            problems.append(f"column {series.name!r} holds lists or objects: leave it out.")
+        elif series.dtype == pl.String and (series.str.len_chars().max() or 0) > _LENGTH:  # type: ignore[operator]
+            problems.append(
+                f"column {series.name!r} has text of more than {_LENGTH:,} characters, which a "
+                f"cell of Excel cannot hold: write .csv or .parquet."
+            )
+    if problems:
+        raise ColumnError(problems)
+
+
+def _fill_sheet(book: Any, frame: pl.DataFrame) -> None:
+    sheet = book.add_worksheet()
+    day = book.add_format({"num_format": "yyyy-mm-dd"})
+    stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    for place, name in enumerate(frame.columns):
+        sheet.write_string(0, place, name)
+    cells = frame.select(_cell(series) for series in frame)
+    writers = [_writer(sheet, series.dtype, day, stamp) for series in cells]
+    for row, values in enumerate(cells.iter_rows(), 1):
+        for place, value in enumerate(values):
+            if value is not None and value != "":
+                writers[place](row, place, value)
+
+
+def _cell(series: pl.Series) -> pl.Series:
+    """Bring a column to a type that Excel has."""
+    dtype = series.dtype
+    if dtype.is_float():
+        return series.cast(pl.Float64).set(~series.is_finite().fill_null(True), None)
+    if dtype.is_integer():
+        small = series.cast(pl.Int128).abs().max()
+        return series if not isinstance(small, int) or small <= _EXACT else series.cast(pl.String)
+    if dtype.is_decimal():
+        return series.cast(pl.Float64)
+    if dtype in (pl.Date, pl.Datetime) and not _before_excel(series):
+        return series if dtype == pl.Date else series.dt.replace_time_zone(None)
+    if dtype == pl.Binary:
+        return series.bin.encode("hex")
+    return series if dtype == pl.Boolean else series.cast(pl.String)
+
+
+def _before_excel(series: pl.Series) -> bool:
+    """Whether a date is older than Excel's calendar."""
+    first = series.dt.year().min()
+    return isinstance(first, int) and first < 1900
+
+
+def _writer(sheet: Any, dtype: pl.DataType, day: Any, stamp: Any) -> Any:
+    if dtype == pl.Boolean:
+        return sheet.write_boolean
+    if dtype.is_numeric():
+        return sheet.write_number
+    if dtype == pl.Date or dtype == pl.Datetime:
+        shape = day if dtype == pl.Date else stamp
+        return lambda row, place, value: sheet.write_datetime(row, place, value, shape)
+    return sheet.write_string

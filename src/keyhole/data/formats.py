@@ -1,0 +1,140 @@
+"""Which file formats there are, by extension and by what a file begins with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from keyhole.data.naming import nearest
+from keyhole.errors import FileError
+
+__all__ = ["EXTENSIONS", "find_format", "require_file", "suffix_of"]
+
+EXTENSIONS = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".tab": "text",
+    ".txt": "text",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+    ".sas7bdat": "SAS",
+    ".xpt": "SAS transport",
+    ".sav": "SPSS",
+    ".zsav": "SPSS",
+    ".dta": "Stata",
+    ".xlsx": "Excel",
+}
+_PROPER = {
+    "Parquet": ".parquet",
+    "Arrow": ".arrow",
+    "SAS": ".sas7bdat",
+    "SAS transport": ".xpt",
+    "SPSS": ".sav",
+    "Stata": ".dta",
+    "Excel": ".xlsx",
+    "gzip": ".gz",
+}
+_BEGINNINGS = (
+    (b"PAR1", "Parquet"),
+    (b"ARROW1", "Arrow"),
+    (b"$FL2", "SPSS"),
+    (b"$FL3", "SPSS"),
+    (b"<stata_dta>", "Stata"),
+    (b"HEADER RECORD*******LIB", "SAS transport"),
+    (b"\0\0\0\0\0\0\0\0\0\0\0\0\xc2\xea\x81\x60", "SAS"),
+    (b"PK\x03\x04", "Excel"),
+    (b"\x1f\x8b", "gzip"),
+)
+
+
+def suffix_of(path: Path) -> str:
+    """Return the extension, with the one before ``.gz``.
+
+    Examples
+    --------
+    >>> suffix_of(Path("people.v2.CSV.gz")), suffix_of(Path("people.v2.dta"))
+    ('.csv.gz', '.dta')
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
+
+
+def find_format(path: Path, *, writing: bool = False) -> str:
+    """Return the format an extension stands for; only text may be packed (``.gz``).
+
+    Examples
+    --------
+    >>> find_format(Path("people.csv.gz")), find_format(Path("people.sav"))
+    ('text', 'SPSS')
+    """
+    suffix = suffix_of(path)
+    found = EXTENSIONS.get(suffix.removesuffix(".gz"))
+    if found is None or (suffix.endswith(".gz") and found != "text"):
+        known = [one for one in EXTENSIONS if not (writing and one == ".sas7bdat")]
+        raise FileError(
+            f"{path.name!r} must have an extension that says its format: {', '.join(known)}, or "
+            f".csv.gz and the like. Got {suffix or 'none'} instead.{_looks_like(path)}"
+        )
+    return found
+
+
+def require_file(path: Path) -> None:
+    """Say what is wrong with a path that cannot be read as what its extension says."""
+    if not path.exists():
+        raise FileError(_no_such_file(path))
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} must be a file. Got a folder instead: name a file in it.")
+    wanted = find_format(path)
+    beginning = _begin(path)
+    if not beginning:
+        raise FileError(f"{path.name!r} is empty. Give a file with a header and records.")
+    if path.suffix.lower() == ".gz":
+        wanted = "gzip"
+    held = _held(beginning)
+    if held is not None and held != wanted:
+        raise FileError(
+            f"{path.name!r} is named as {_called(wanted)} but holds {_called(held)}. Rename it so "
+            f"that it ends in {_PROPER[held]}."
+        )
+
+
+def _called(name: str) -> str:
+    return name if name == "text" else f"{name} data"
+
+
+def _held(beginning: bytes) -> str | None:
+    return next((name for mark, name in _BEGINNINGS if beginning.startswith(mark)), None)
+
+
+def _begin(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(64)
+    except PermissionError:
+        raise FileError(
+            f"{str(path)!r} cannot be read: permission denied. Ask its owner for access."
+        ) from None
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        raise FileError(f"{str(path)!r} cannot be read: {reason}.") from None
+
+
+def _looks_like(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    held = _held(_begin(path))
+    return f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}." if held else ""
+
+
+def _no_such_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return (
+            f"{str(path)!r} does not exist, nor does its folder {str(path.parent)!r}. "
+            f"Check the path."
+        )
+    near = nearest(path.name, sorted(file.name for file in path.parent.iterdir()))
+    offer = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Check the path."
+    return f"{str(path)!r} does not exist. {offer}"

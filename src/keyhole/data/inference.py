@@ -1,0 +1,157 @@
+"""Types for a column read as text, such that writing it gives the same cells back.
+
+A column is typed only if its text can be made again from its values: ``02134`` stays text.
+Where the values are plainly numbers or times but the text is not to be had again (``.5``,
+``2020-01-01T12:00:00``), or where declared missing codes are in the way (``.`` among ages), the
+frame keeps the text and the variable says what it is `parsed` to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from keyhole.data.missing import blank_codes, parse
+
+__all__ = ["Inferred", "infer", "render_floats"]
+
+_GLANCE = 500
+_NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+_STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A column as the frame keeps it, and how to read or write its values."""
+
+    series: pl.Series
+    parsed: pl.DataType | None = None
+    decimals: int | None = None
+    trimmed: bool = False
+
+
+def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
+    """Type a column of text; empty cells are null already.
+
+    Parameters
+    ----------
+    series
+        The column as text.
+    codes
+        Declared missing codes, which do not spoil a type.
+
+    Examples
+    --------
+    >>> infer(pl.Series(["02134", "10001"])).series.dtype
+    String
+    >>> infer(pl.Series(["34", ".", "51"]), codes=(".",)).parsed
+    Int64
+    >>> infer(pl.Series(["1.50", "2.25"])).decimals
+    2
+    """
+    found = _type(series)
+    if found is None and codes:
+        rest = blank_codes(series, codes)
+        if rest.null_count() > series.null_count():
+            found = _type(rest)
+            if found is not None:
+                return Inferred(series, parsed=found.parsed or found.series.dtype)
+    return found or Inferred(series)
+
+
+def _type(series: pl.Series) -> Inferred | None:
+    if series.null_count() == len(series):
+        return None
+    glance = series[:_GLANCE]
+    if glance.null_count() == len(glance):
+        glance = series.drop_nulls()[:_GLANCE]
+    for attempt in (_whole, _fixed, _shortest, _loose, _date, _stamp):
+        # A glance tells most types apart at no cost; only a promising one reads the column.
+        if attempt(glance) is not None and (found := attempt(series)) is not None:
+            return found
+    return None
+
+
+def _whole(series: pl.Series) -> Inferred | None:
+    values = series.cast(pl.Int64, strict=False)
+    return Inferred(values) if _same(values.cast(pl.String), series) else None
+
+
+def _fixed(series: pl.Series) -> Inferred | None:
+    decimals = series.str.len_bytes() - series.str.find(".", literal=True) - 1
+    places = decimals.max()
+    if not isinstance(places, int) or places < 1 or decimals.min() != places:
+        return None
+    values = _floats(series)
+    if values is None or not _same(render_floats(values, decimals=places), series):
+        return None
+    return Inferred(values, decimals=places)
+
+
+def _shortest(series: pl.Series) -> Inferred | None:
+    values = _floats(series)
+    if values is None or not _has_point(series):
+        return None
+    for trimmed in (False, True):
+        if _same(render_floats(values, trimmed=trimmed), series):
+            return Inferred(values, trimmed=trimmed)
+    return None
+
+
+def _loose(series: pl.Series) -> Inferred | None:
+    """Numbers whose text cannot be made again."""
+    if not _has_point(series) or not series.str.contains(_NUMBER).all():
+        return None
+    if _floats(series) is None:
+        return None
+    return Inferred(series, parsed=pl.Float64())
+
+
+def _date(series: pl.Series) -> Inferred | None:
+    values = parse(series, pl.Date())
+    return Inferred(values) if _same(values.cast(pl.String), series) else None
+
+
+def _stamp(series: pl.Series) -> Inferred | None:
+    if not series.str.contains(_STAMP).all():
+        return None
+    values = parse(series, pl.Datetime("us"))
+    if values.null_count() > series.null_count():
+        return None
+    return Inferred(series, parsed=pl.Datetime("us"))
+
+
+def _has_point(series: pl.Series) -> bool:
+    """Whether a decimal point shows that these are numbers: ``12E3`` may be a room."""
+    return bool(series.str.contains(".", literal=True).any())
+
+
+def _floats(series: pl.Series) -> pl.Series | None:
+    values = series.cast(pl.Float64, strict=False)
+    if values.null_count() > series.null_count() or not values.is_finite().all():
+        return None
+    return values
+
+
+def _same(text: pl.Series, series: pl.Series) -> bool:
+    return text.null_count() == series.null_count() and bool((text == series).all())
+
+
+def render_floats(
+    values: pl.Series, *, decimals: int | None = None, trimmed: bool = False
+) -> pl.Series:
+    """Write numbers as text, with fixed decimals or in the shortest way that reads back.
+
+    Examples
+    --------
+    >>> render_floats(pl.Series([1.5, 2.0]), decimals=2).to_list()
+    ['1.50', '2.00']
+    >>> render_floats(pl.Series([1.5, 2.0]), trimmed=True).to_list()
+    ['1.5', '2']
+    """
+    if decimals is not None:
+        return values.cast(pl.Decimal(38, decimals), strict=False).cast(pl.String)
+    text = values.cast(pl.String)
+    return text.str.strip_suffix(".0") if trimmed else text

@@ -1,0 +1,295 @@
+"""A file of records in memory: its values untouched, and what is known of its columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from keyhole.data.columns import ROLES, Codes, Role, Variable, encode
+from keyhole.data.describing import describe
+from keyhole.data.missing import blank
+from keyhole.data.naming import absent, quoted, repeated
+from keyhole.data.origin import Origin
+from keyhole.errors import ColumnError, FileError
+from keyhole.results import Table
+
+__all__ = ["Microdata"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Microdata:
+    """A file of records with what is known of its columns; it is never changed in place.
+
+    Parameters
+    ----------
+    frame
+        The file's values, untouched: missing codes are still in place.
+    variables
+        What is known of the columns, in column order.
+    name
+        The file's stem, or ``data``.
+    origin
+        Where it came from, so that `save` and `to_native` give the same kind back.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"sex": [1, 2, 1, 9], "zip": ["02134", "10001", "02134", ""]})
+    >>> variables = [Variable("sex", "category", missing_codes=(9,)), Variable("zip", "category")]
+    >>> data = Microdata(frame, variables)
+    >>> data.column("sex").to_list()
+    [1, 2, 1, None]
+    >>> data.codes("zip").values.tolist()
+    [0, 1, 0, 2]
+    """
+
+    frame: pl.DataFrame
+    variables: tuple[Variable, ...]
+    name: str = "data"
+    origin: Origin = field(default_factory=lambda: Origin(native="polars"))
+    _places: dict[str, int] = field(init=False)
+    _codes: dict[str, Codes] = field(init=False, default_factory=dict)
+    _locks: dict[str, Lock] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(self.variables))
+        names = [variable.name for variable in self.variables]
+        if names != self.frame.columns:
+            raise ColumnError("variables must be the frame's columns, in their order")
+        object.__setattr__(self, "_places", {name: i for i, name in enumerate(names)})
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return self.frame.height
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self._places)
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of a column."""
+        self.require([name], purpose="column")
+        return self.variables[self._places[name]]
+
+    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong.
+
+        Parameters
+        ----------
+        names
+            The columns asked for; one name alone is meant as a list of one.
+        purpose
+            What they are for, as the message calls them.
+
+        Examples
+        --------
+        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
+        >>> data.require(["agee", "age", "age"])
+        Traceback (most recent call last):
+        ...
+        keyhole.errors.ColumnError: key 'agee' is not a column of 'data'. Did you mean 'age'?
+        key 'age' is listed more than once. List it once.
+        """
+        asked = [names] if isinstance(names, str) else [str(name) for name in names]
+        problems = absent(
+            dict.fromkeys(asked), list(self._places), purpose=purpose, where=repr(self.name)
+        )
+        problems += [
+            f"{purpose} {name!r} is listed more than once. List it once."
+            for name in repeated(asked)
+        ]
+        if problems:
+            raise ColumnError(problems)
+        return tuple(asked)
+
+    def require_records(self, least: int = 1) -> None:
+        """Say so if there are no records, or fewer than a stage can use."""
+        if self.records == 0:
+            raise FileError(
+                f"{self.name!r} has a header but no records. Give a file with at least one record."
+            )
+        if self.records < least:
+            raise FileError(
+                f"{self.name!r} must have at least {least} records. Got {self.records} instead."
+            )
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column with declared missing codes, empty text and NaN turned to null."""
+        variable = self.variable(name)
+        return blank(self.frame.get_column(name), variable)
+
+    def codes(self, name: str) -> Codes:
+        """Return a column as small unsigned integers, made once however many threads ask."""
+        self.require([name], purpose="column")
+        with self._locks.setdefault(name, Lock()):
+            if name not in self._codes:
+                self._codes[name] = encode(self.column(name))
+            return self._codes[name]
+
+    def role(self, role: str) -> tuple[str, ...]:
+        """Return the names of the columns with a role, in column order."""
+        return tuple(variable.name for variable in self.variables if variable.role == role)
+
+    def weights(self, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return a column of sampling weights: numbers, none missing or negative, not all 0."""
+        series = self.column(name)
+        if not series.dtype.is_numeric():
+            raise ColumnError(
+                f"weight {name!r} must hold numbers. Got {_described(series.dtype)} instead: "
+                f"choose another column, or declare its missing codes."
+            )
+        values = series.cast(pl.Float64)
+        problems = _weight_problems(name, values)
+        if problems:
+            raise ColumnError(problems)
+        array: np.ndarray[Any, np.dtype[np.float64]] = values.to_numpy()
+        return array
+
+    def with_roles(
+        self, roles: Mapping[str, Role | None] | None = None, /, **more: Role | None
+    ) -> Microdata:
+        """Return the data with these columns' roles, by name; ``None`` takes a role away.
+
+        Examples
+        --------
+        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
+        >>> data.with_roles(age="key").role("key")
+        ('age',)
+        """
+        wanted: dict[str, Role | None] = {**(roles or {}), **more}
+        problems = absent(wanted, list(self._places), where=repr(self.name))
+        problems += [
+            f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
+            for name, role in wanted.items()
+            if role is not None and role not in ROLES
+        ]
+        if problems:
+            raise ColumnError(problems)
+        return self.with_variables(
+            dataclasses.replace(self.variable(name), role=role) for name, role in wanted.items()
+        )
+
+    def with_variables(self, variables: Iterable[Variable]) -> Microdata:
+        """Return the data with more, or other, known of the columns these variables name."""
+        known = {variable.name: variable for variable in variables}
+        self.require(known, purpose="column")
+        return dataclasses.replace(
+            self, variables=tuple(known.get(old.name, old) for old in self.variables)
+        )
+
+    def replace(self, *, frame: pl.DataFrame | None = None, name: str | None = None) -> Microdata:
+        """Return the data with another frame, another name, or both.
+
+        Columns that stay keep what is known of them; new ones are described afresh.
+        """
+        frame = self.frame if frame is None else frame
+        fresh = [column for column in frame.columns if column not in self._places]
+        found = {v.name: v for v in describe(frame.select(fresh))} if fresh else {}
+        variables = tuple(
+            found[column] if column in found else self.variables[self._places[column]]
+            for column in frame.columns
+        )
+        origin = self.origin
+        if frame.height != self.records:
+            origin = dataclasses.replace(origin, index=None)
+        return dataclasses.replace(
+            self, frame=frame, variables=variables, name=name or self.name, origin=origin
+        )
+
+    def select(self, names: Iterable[str]) -> Microdata:
+        """Return the data with these columns only, in this order."""
+        return self.replace(frame=self.frame.select(self.require(names, purpose="column")))
+
+    def filter(self, mask: np.ndarray[Any, Any] | pl.Series) -> Microdata:
+        """Return the records for which the mask is true."""
+        keep = np.asarray(mask, dtype=bool)
+        if keep.shape != (self.records,):
+            raise ColumnError(
+                f"mask must have one truth value for each of {self.records} records. "
+                f"Got {keep.size} instead."
+            )
+        index = self.origin.index
+        origin = dataclasses.replace(self.origin, index=None if index is None else index[keep])
+        return dataclasses.replace(self, frame=self.frame.filter(pl.Series(keep)), origin=origin)
+
+    def to_native(self) -> Any:
+        """Return the same kind of frame as was given; a Polars frame for a file.
+
+        A pandas frame gets its index back as long as the records are the same or filtered.
+        """
+        from keyhole.data.frames import to_native
+
+        return to_native(self.frame, self.origin)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the data to a file, whole or not at all; the extension says the format.
+
+        See `keyhole.data.writing.save` for what each format keeps.
+        """
+        from keyhole.data.writing import save
+
+        return save(self, path, force=force)
+
+    def tables(self) -> list[Table]:
+        """Return what is known of the columns as a table; no values are shown."""
+        rows = [
+            [v.name, v.kind, v.role or "", _described(self._type(v)), v.label]
+            for v in self.variables
+        ]
+        title = f"{self.name}: {self.records:,} records, {len(rows):,} columns"
+        return [Table(title, ["column", "kind", "role", "values", "label"], rows)]
+
+    def _type(self, variable: Variable) -> pl.DataType:
+        return variable.parsed or self.frame.schema[variable.name]
+
+    def __repr__(self) -> str:
+        return self.tables()[0].to_text()
+
+    def _repr_html_(self) -> str:
+        return self.tables()[0].to_html()
+
+
+def _weight_problems(name: str, values: pl.Series) -> list[str]:
+    missing = values.null_count()
+    negative = int((values < 0).sum())
+    infinite = int(values.is_infinite().sum())
+    problems = [
+        f"weight {name!r} must have no {what} values. Got {count:,} of {len(values):,} instead: "
+        f"{remedy}."
+        for count, what, remedy in (
+            (missing, "missing", "leave those records out, or give them a weight"),
+            (negative, "negative", "check that this is the weight, and declare missing codes"),
+            (infinite, "infinite", "check how the weight was made"),
+        )
+        if count
+    ]
+    if not problems and len(values) and not (values > 0).any():
+        problems.append(f"weight {name!r} must have values above 0. Got 0 for all instead.")
+    return problems
+
+
+def _described(dtype: pl.DataType) -> str:
+    """Name a type in words a reader of the data would use."""
+    if dtype.is_integer():
+        return "whole numbers"
+    if dtype.is_numeric():
+        return "numbers"
+    words = {
+        pl.Boolean: "truth values",
+        pl.Date: "dates",
+        pl.Datetime: "dates and times",
+        pl.Time: "times",
+        pl.Duration: "durations",
+        pl.Binary: "bytes",
+        pl.Null: "nothing",
+    }
+    return words.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")

@@ -1,0 +1,137 @@
+"""Load a file or a frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from keyhole.data.describing import Request, describe, describe_again, describe_text
+from keyhole.data.formats import find_format, require_file, suffix_of
+from keyhole.data.frames import read_frame
+from keyhole.data.microdata import Microdata
+from keyhole.data.origin import Origin
+from keyhole.data.text import read_text
+
+__all__ = ["load"]
+
+
+def load(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    roles: Mapping[str, str] | None = None,
+    missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    name: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> Microdata:
+    """Load a file or a frame; its values are not changed.
+
+    Files: text (``.csv``, ``.tsv``, ``.txt``, also ``.gz``), Parquet, Arrow, SAS, SAS
+    transport, SPSS, Stata and Excel, by extension. Frames: Polars, pandas, PyArrow and what
+    else narwhals knows. Microdata is taken too, and gets what is declared here on top.
+
+    Parameters
+    ----------
+    source
+        The path of a file, a frame, or microdata.
+    columns
+        Read these columns only; they stay in file order.
+    roles
+        By column: ``identifier``, ``key``, ``weight``, ``sensitive``, ``stratum``,
+        ``household`` or ``drop``.
+    missing_codes
+        Values that stand for a missing one: a list for the whole file, or lists by column
+        (``"*"`` is every column). They are compared by text form: ``-9`` means -9, -9.0 and
+        ``"-9"``. Empty text and NaN are missing always.
+    kinds
+        By column: ``category``, ``measure``, ``date`` or ``text``, where the guess is wrong
+        (`keyhole.data.kinds.guess_kind` states the rule).
+    labels
+        By column, what it means.
+    name
+        What to call the data; the file's name if left out.
+    encoding
+        The encoding of a text file or of a statistical file that does not tell.
+    delimiter
+        The delimiter of a text file, if it is not to be found out.
+    sheet
+        The sheet of an Excel workbook; the first if left out.
+
+    Returns
+    -------
+    Microdata
+        The data, and what is known of its columns.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read as what its extension says.
+    ColumnError
+        If columns are missing or repeated, or roles or kinds unknown; all of it at once.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> data = load(pl.DataFrame({"age": [34, -9, 51]}), missing_codes=[-9], roles={"age": "key"})
+    >>> data.column("age").to_list(), data.role("key")
+    ([34, None, 51], ('age',))
+    """
+    request = Request(columns, roles or {}, _codes(missing_codes), kinds or {}, labels or {})
+    if isinstance(source, Microdata):
+        return describe_again(source, request, name)
+    if isinstance(source, str | os.PathLike):
+        return _load_file(Path(source), request, name, encoding, delimiter, sheet)
+    frame, origin = read_frame(source, request)
+    return Microdata(frame, describe(frame, request), name or "data", origin)
+
+
+def _codes(missing_codes: Any) -> Any:
+    return () if missing_codes is None else missing_codes
+
+
+def _load_file(
+    path: Path,
+    request: Request,
+    name: str | None,
+    encoding: str | None,
+    delimiter: str | None,
+    sheet: str | None,
+) -> Microdata:
+    require_file(path)
+    name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
+    form = find_format(path)
+    if form == "text":
+        text, origin = read_text(
+            path,
+            lambda names: request.choose(names, repr(path.name)),
+            encoding=encoding,
+            delimiter=delimiter,
+        )
+        frame, variables = describe_text(text, request)
+        return Microdata(frame, variables, name, origin)
+    if form in ("SAS", "SAS transport", "SPSS", "Stata"):
+        from keyhole.data.statistical import read_statistical
+
+        frame, origin, facts = read_statistical(path, form, request, encoding)
+        return Microdata(frame, describe(frame, request, facts), name, origin)
+    return _load_columnar(path, form, request, name, sheet)
+
+
+def _load_columnar(
+    path: Path, form: str, request: Request, name: str, sheet: str | None
+) -> Microdata:
+    from keyhole.data import columnar, excel
+
+    origin = Origin(suffix=suffix_of(path))
+    if form == "Excel":
+        frame = excel.read_excel(path, request, sheet)
+        return Microdata(frame, describe(frame, request), name, origin)
+    read = columnar.read_parquet if form == "Parquet" else columnar.read_arrow
+    frame, facts = read(path, request)
+    return Microdata(frame, describe(frame, request, facts), name, origin)

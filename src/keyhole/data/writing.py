@@ -1,0 +1,146 @@
+"""Write microdata to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from keyhole.data.columnar import write_arrow, write_parquet
+from keyhole.data.columns import Variable, require_flat
+from keyhole.data.excel import write_excel
+from keyhole.data.formats import find_format, suffix_of
+from keyhole.data.inference import render_floats
+from keyhole.data.microdata import Microdata
+from keyhole.data.statistical_writing import write_spss, write_stata, write_transport
+from keyhole.data.text import DELIMITERS
+from keyhole.data.whole import write_whole
+from keyhole.errors import ColumnError, FileError, InputError
+
+__all__ = ["save"]
+
+
+def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write microdata to a file; the extension says the format.
+
+    ================  ============================================================
+    text              the cells as they were read, with the same delimiter, encoding,
+                      line ends and mark where the extension is the same. A cell that
+                      begins with ``=``, ``+``, ``-`` or ``@`` is written as it is,
+                      because it is data: open such a file as text in a spreadsheet.
+    Parquet, Arrow    types; labels and missing codes as notes that `load` reads back
+    SPSS              labels, value labels, missing codes and ranges, formats, measurement
+    Stata             labels, value labels, formats, extended missing values (``.a``)
+    SAS transport     labels and formats
+    Excel             numbers, dates and text; text never becomes a formula
+    ================  ============================================================
+
+    Parameters
+    ----------
+    data
+        The microdata.
+    path
+        The file to be written.
+    force
+        Replace the file if it exists.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    target = Path(path)
+    name = find_format(target, writing=True)
+    if name == "SAS":
+        raise FileError(
+            f"{target.name!r} must be in a format that can be written. Got .sas7bdat instead: "
+            f"write SAS transport (.xpt), which SAS reads."
+        )
+    with write_whole(target, force=force) as temporary:
+        try:
+            _WRITERS[name](data, temporary)
+        except (InputError, OSError):
+            raise
+        except Exception as error:  # what a library says of a value would show it
+            raise FileError(
+                f"{target.name!r} cannot be written as {name} data ({type(error).__name__}): a "
+                f"column has values the format does not hold. Write .parquet or .csv instead."
+            ) from None
+    return target
+
+
+def _write_text(data: Microdata, path: Path) -> None:
+    suffix, origin = suffix_of(path), data.origin
+    same = suffix.removesuffix(".gz") == origin.suffix.removesuffix(".gz")
+    usual = "," if suffix.startswith(".csv") else "\t"
+    _require_flat(data.frame)
+    text = pl.DataFrame({v.name: _text(data.frame[v.name], v) for v in data.variables})
+    if text.width == 1:
+        text = text.fill_null("")  # else a missing value would be a blank line, and no record
+    # Names that hold another delimiter go in quotes, so that it is not taken for the file's.
+    doubtful = any(mark in name for name in text.columns for mark in DELIMITERS)
+    written = text.write_csv(
+        separator=origin.delimiter if same else usual,
+        line_terminator=origin.line_ending if same else "\n",
+        quote_style="always" if doubtful else "necessary",
+    )
+    content = _encoded(written, origin.encoding if same else "utf-8", same and origin.bom)
+    path.write_bytes(gzip.compress(content, mtime=0) if suffix.endswith(".gz") else content)
+
+
+def _require_flat(frame: pl.DataFrame) -> None:
+    problems: list[str] = []
+    for series in frame:
+        try:
+            require_flat(series)
+        except ColumnError as error:
+            problems += error.problems
+    if problems:
+        raise ColumnError(problems)
+
+
+def _encoded(text: str, encoding: str, bom: bool) -> bytes:
+    try:
+        return (("\N{BYTE ORDER MARK}" if bom else "") + text).encode(encoding)
+    except UnicodeEncodeError:
+        raise FileError(
+            f"the data holds text that the file's encoding {encoding!r} cannot write. Load it "
+            f"with encoding='utf-8', or write another format."
+        ) from None
+
+
+def _text(series: pl.Series, variable: Variable) -> pl.Series:
+    """Write a column as text, as it was read."""
+    dtype = series.dtype
+    if dtype.is_float():
+        return _text_of_floats(series, variable)
+    if dtype == pl.Binary:
+        return series.bin.encode("hex")
+    if dtype == pl.Datetime:
+        fraction = "%.f" if (series.dt.microsecond() != 0).any() else ""
+        return series.dt.to_string(f"%Y-%m-%dT%H:%M:%S{fraction}")
+    if dtype == pl.Duration:
+        return series.dt.to_string("iso")
+    return series.cast(pl.String)
+
+
+def _text_of_floats(series: pl.Series, variable: Variable) -> pl.Series:
+    values = series.cast(pl.Float64) if series.dtype == pl.Float64 else series
+    places = variable.decimals
+    if places is not None and not (values.round(places) == values).all():
+        places = None  # a step made finer values: they are not cut
+    return render_floats(values, decimals=places, trimmed=variable.trimmed).alias(series.name)
+
+
+_WRITERS: dict[str, Callable[[Microdata, Path], None]] = {
+    "text": _write_text,
+    "Parquet": write_parquet,
+    "Arrow": write_arrow,
+    "SPSS": write_spss,
+    "Stata": write_stata,
+    "SAS transport": write_transport,
+    "Excel": write_excel,
+}

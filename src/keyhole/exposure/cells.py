@@ -1,0 +1,343 @@
+"""How exposed the records of a file are on a key: cells, RP and CR.
+
+A cell is a distinct pattern of the key, f the number of its records. RP(c) is the share of
+records with f < c, CR the number of cells over the number of records (Lin & Garin; El Emam's
+two metrics when the target is known to be in the file).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine, Missing
+from keyhole.errors import ColumnError, OptionError
+from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["AT_RISK_BELOW", "Exposure", "check_cutoff", "risk"]
+
+Ints = npt.NDArray[np.int64]
+
+# The sizes at which exposure is always told, beside the cutoff asked for.
+AT_RISK_BELOW = (2, 3, 5, 10)
+
+POLICIES = {
+    "own": "a missing key is a category of its own",
+    "wildcard": "a missing key matches every value, both ways (the less cautious reading)",
+    "drop": "records with a missing key are not counted",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exposure(Result):
+    """Exposure of a file on one key.
+
+    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `f` has
+    one value a record, in the order of the file (0: not counted, under `missing="drop"`).
+    """
+
+    keys: tuple[str, ...]
+    cutoff: int
+    missing: str
+    records: int
+    complete: int
+    cells: int
+    uniques: int
+    rp: float
+    cr: float
+    at_risk: Mapping[int, int]
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]
+    f: Ints
+    population: PopulationRisk | None = None
+    groups: tuple[Group, ...] = ()
+    by: str | None = None
+    engine: str = "memory"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        out: dict[str, Any] = {
+            "records": self.records,
+            "complete": self.complete,
+            "keys": list(self.keys),
+            "missing": self.missing,
+            "engine": self.engine,
+            "cells": self.cells,
+            "uniques": self.uniques,
+            "cutoff": self.cutoff,
+            "rp": self.rp,
+            "cr": self.cr,
+            "at_risk": {str(c): count / self.records for c, count in self.at_risk.items()},
+            "at_risk_records": {str(c): count for c, count in self.at_risk.items()},
+            "highest_risk": self.highest_risk,
+            "notes": self._notes(),
+        }
+        if self.population is not None:
+            out["population"] = self.population.to_dict()
+        if self.by is not None:
+            out["by"] = self.by
+            out["groups"] = [{"group": g.label, **g.exposure.to_dict()} for g in self.groups]
+        return out
+
+    @property
+    def highest_risk(self) -> float | None:
+        """The largest 1 / f, if any record was counted."""
+        return 1 / self.sizes[0] if self.sizes else None
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.missing == "wildcard":
+            notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
+        if self.complete < self.records:
+            left = self.records - self.complete
+            notes.append(f"{left:,} records have a missing key and were not counted")
+        if not self.sizes:
+            notes.append("highest_risk is null: no record has a complete key")
+        return notes
+
+    def rp_at(self, cutoff: int) -> float:
+        """Return RP at any cutoff."""
+        at = sum(c for s, c in zip(self.sizes, self.counts, strict=True) if s < cutoff)
+        return at / self.records
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a record, in the order of the file: `f`, and `F` and `risk` if known."""
+        import polars as pl
+
+        frame = pl.DataFrame({"f": self.f})
+        if self.population is None:
+            return frame
+        return frame.with_columns(self.population.to_frame().get_columns())
+
+    def tables(self) -> list[Table]:
+        """Return the figures as tables."""
+        rows = [
+            ["records", f"{self.records:,}"],
+            ["cells", f"{self.cells:,}"],
+            ["uniques", f"{self.uniques:,}"],
+            [f"RP({self.cutoff})", share(self.rp)],
+            ["CR", share(self.cr)],
+            *([f"share with f < {c}", share(k / self.records)] for c, k in self.at_risk.items()),
+        ]
+        notes = [f"Missing values: {POLICIES[self.missing]}.", *self._notes()]
+        out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
+        if self.population is not None:
+            out += self.population.tables()
+        if self.groups:
+            out.append(self._group_table())
+        return out
+
+    def _group_table(self) -> Table:
+        rows = [
+            [g.label, f"{g.exposure.records:,}", f"{g.exposure.uniques:,}",
+             share(g.exposure.rp), share(g.exposure.cr)]
+            for g in self.groups
+        ]  # fmt: skip
+        return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows)
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the cell sizes and RP by cutoff."""
+        from keyhole.exposure.charts import exposure_chart
+
+        return exposure_chart(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of records and its exposure."""
+
+    label: str
+    exposure: Exposure
+
+
+def risk(
+    data: Any,
+    *,
+    keys: Iterable[str],
+    cutoff: int = 3,
+    missing: Missing = "own",
+    weight: str | None = None,
+    fraction: float | None = None,
+    household: str | None = None,
+    by: str | None = None,
+    approximation: Approximation = "exact",
+) -> Exposure:
+    """Measure how exposed the records of a file are on a key.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    keys
+        What an intruder is assumed to know.
+    cutoff
+        Records in cells smaller than this are at risk.
+    missing
+        What a missing key means: `own` (a category of its own), `wildcard` (it matches every
+        value, both ways) or `drop` (the record is not counted).
+    weight, fraction
+        A column with the number of people each record stands for, or the share of the
+        population that was sampled: then the risk in the population is estimated too.
+    household
+        A column that names the household: risk that any member is re-identified.
+    by
+        A column whose categories are measured one by one as well.
+    approximation
+        `exact`, or `sdcmicro` for that program's approximation of the individual risk.
+
+    Notes
+    -----
+    RP(c) = share of records with f < c; CR = cells / n, and under `wildcard` the mean of
+    1 / f. Under `drop` the denominator of both stays n. Lin & Garin; El Emam (2011).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]})
+    >>> exposure = risk(people, keys=["sex", "age"])
+    >>> exposure.cells, exposure.uniques, exposure.rp, exposure.cr
+    (3, 2, 1.0, 0.75)
+    """
+    data = load(data)
+    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
+    _check(data, question, by)
+    whole = _measure(data, question)
+    if by is None:
+        return whole
+    groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
+    return dataclasses.replace(whole, by=by, groups=tuple(groups))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of a file, or of each of its groups."""
+
+    keys: tuple[str, ...]
+    cutoff: int
+    missing: Missing
+    weight: str | None
+    fraction: float | None
+    household: str | None
+    approximation: Approximation
+
+
+def check_cutoff(cutoff: Any) -> list[str]:
+    """Return what is wrong with a cutoff."""
+    whole = isinstance(cutoff, int | np.integer) and not isinstance(cutoff, bool)
+    if whole and cutoff >= 1:
+        return []
+    return [f"cutoff must be a whole number of at least 1. Got {cutoff!r} instead."]
+
+
+def _check(data: Microdata, asked: _Question, by: str | None) -> None:
+    problems = check_cutoff(asked.cutoff)
+    if asked.missing not in get_args(Missing):
+        known = ", ".join(get_args(Missing))
+        problems.append(f"missing must be one of {known}. Got {asked.missing!r} instead.")
+    if asked.approximation not in get_args(Approximation):
+        known = ", ".join(get_args(Approximation))
+        problems.append(f"approximation must be one of {known}.")
+    problems += _population_problems(asked.weight, asked.fraction)
+    if not asked.keys:
+        problems.append("keys must name at least one column. Got none instead.")
+    columns = {"weight": asked.weight, "household": asked.household, "by": by}
+    problems += problems_of(data, asked.keys, "key")
+    for purpose, name in columns.items():
+        problems += [] if name is None else problems_of(data, [name], purpose)
+    if problems:
+        raise OptionError(problems)
+    data.require_records()
+
+
+def _population_problems(weight: str | None, fraction: Any) -> list[str]:
+    problems = []
+    if weight is not None and fraction is not None:
+        problems.append("weight and fraction both tell the population: give one of them.")
+    if fraction is not None and not (isinstance(fraction, int | float) and 0 < fraction <= 1):
+        problems.append(f"fraction must be above 0 and at most 1. Got {fraction!r} instead.")
+    return problems
+
+
+def problems_of(data: Microdata, names: Iterable[str], purpose: str) -> list[str]:
+    """Return what is wrong with the columns named, instead of raising it."""
+    try:
+        data.require(names, purpose=purpose)
+    except ColumnError as error:
+        return list(error.problems)
+    return []
+
+
+def groups_of(data: Microdata, by: str) -> list[tuple[str, Microdata]]:
+    """Cut a file by the categories of a column; a missing one is a group of its own."""
+    codes = data.codes(by)
+    labels = data.variable(by).value_labels
+    names = [str(labels.get(level, level)) for level in codes.levels.to_list()]
+    names += ["(missing)"] if codes.has_missing else []
+    return [(name, data.filter(codes.values == i)) for i, name in enumerate(names)]
+
+
+def _measure(data: Microdata, asked: _Question) -> Exposure:
+    engine = MemoryEngine({name: data.codes(name) for name in asked.keys})
+    f, numbers = engine.cells(asked.keys, missing=asked.missing)
+    by_size = np.bincount(f, minlength=2)
+    by_size[0] = 0
+    sizes = np.flatnonzero(by_size)
+    cells = int(numbers.max(initial=-1)) + 1
+    estimated = (asked.weight, asked.fraction, asked.household) != (None, None, None)
+    return Exposure(
+        keys=asked.keys,
+        cutoff=asked.cutoff,
+        missing=asked.missing,
+        records=data.records,
+        complete=int(by_size.sum()),
+        cells=cells,
+        uniques=int(by_size[1]),
+        rp=int(by_size[: asked.cutoff].sum()) / data.records,
+        cr=float((1 / f).mean()) if asked.missing == "wildcard" else cells / data.records,
+        at_risk={c: int(by_size[:c].sum()) for c in AT_RISK_BELOW},
+        sizes=tuple(sizes.tolist()),
+        counts=tuple(by_size[sizes].tolist()),
+        f=f,
+        population=_population(data, asked, engine, f, numbers) if estimated else None,
+    )
+
+
+def _population(
+    data: Microdata, asked: _Question, engine: MemoryEngine, f: Ints, numbers: Ints
+) -> PopulationRisk:
+    weights = None if asked.weight is None else data.weights(asked.weight)
+    people = None
+    if asked.missing == "wildcard" and weights is not None:
+        people = engine.matched(asked.keys, weights)
+    return measure_population(
+        f,
+        cells=numbers,
+        weights=weights,
+        fraction=asked.fraction,
+        population=people,
+        households=None if asked.household is None else _households(data, asked.household),
+        approximation=asked.approximation,
+    )
+
+
+def _households(data: Microdata, name: str) -> Ints:
+    """Number the households; a record without one lives alone."""
+    codes = data.codes(name)
+    homes = codes.values.astype(np.int64)
+    if codes.has_missing:
+        alone = np.flatnonzero(homes == codes.size - 1)
+        homes[alone] = codes.size + alone
+    return homes

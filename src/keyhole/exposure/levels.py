@@ -1,0 +1,329 @@
+"""Risk levels 0 none, 1 low, 2 medium, 3 high, and what causes them.
+
+Hawala and Funk (section 3.1) set apart records by how easily they stand out. Here that is a
+record's burden: how much an intruder must know of it, at the least, to single it out. A
+variable that is easy to learn and tells much weighs more and so costs the intruder less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "LEVEL_NAMES",
+    "LevelSummary",
+    "burdens",
+    "flag_causes",
+    "levels",
+    "summarise_levels",
+    "variable_weights",
+]
+
+LEVEL_NAMES = ("none", "low", "medium", "high")
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Array = npt.NDArray[Any]
+
+# Sums of 1 / w that ought to meet a cut point may miss it by rounding.
+TOLERANCE = 1e-9
+
+
+def variable_weights(
+    variables: int,
+    availability: Sequence[float] | None = None,
+    identifiability: Sequence[float] | None = None,
+) -> Floats:
+    """Multiply what is declared of the key variables into their weights.
+
+    Parameters
+    ----------
+    variables
+        Number of key variables.
+    availability, identifiability
+        For each variable how easily an intruder learns it, and how much it tells of a
+        person; above 0 and at most 2, 1 being usual (and the default).
+
+    Examples
+    --------
+    >>> variable_weights(3, availability=[2, 1, 0.5]).tolist()
+    [2.0, 1.0, 0.5]
+    """
+    weights = np.ones(variables)
+    checks: list[Check] = []
+    for name, given in (("availability", availability), ("identifiability", identifiability)):
+        factor = np.ones(variables) if given is None else np.asarray(given, dtype=np.float64)
+        fit = factor.shape == (variables,) and bool(((factor > 0) & (factor <= 2)).all())
+        checks.append((not fit, f"{name} must be above 0 and at most 2 for each key variable."))
+        weights = weights * factor if fit else weights
+    require(*checks)
+    return weights
+
+
+def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
+    r"""Give each record the least an intruder must know to single it out.
+
+    Parameters
+    ----------
+    sets
+        The minimal uniques.
+    weights
+        Weight of each key variable, 1 by default.
+
+    Returns
+    -------
+    numpy.ndarray
+        The smallest sum of 1 / w over the variables of a minimal unique of the record;
+        infinite where it has none.
+
+    Notes
+    -----
+    :math:`\min_{U} \sum_{v \in U} 1 / w_v` over the record's minimal uniques U. With equal
+    weights of 1 it is the size of the smallest.
+
+    Examples
+    --------
+    >>> sets = UniqueSets([0, 0, 1], [1, 6, 6], records=3, variables=3, max_size=2)
+    >>> burdens(sets, [0.25, 1, 2]).tolist()
+    [1.5, 1.5, inf]
+    """
+    least = np.full(sets.records, np.inf)
+    cost = _cost_by_byte(sets.variables, weights)
+    for owner, mask in sets.parts():
+        total = np.zeros(len(mask))
+        for place, table in enumerate(cost):
+            total += table[(mask >> np.uint64(8 * place)) & np.uint64(255)]
+        np.minimum.at(least, owner, total)
+    return least
+
+
+def _cost_by_byte(variables: int, weights: npt.ArrayLike | None) -> list[Floats]:
+    """Tabulate the cost of every set of eight neighbouring variables: one look-up a byte."""
+    given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
+    fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
+    require((not fit, "weights must be above 0, one for each key variable."))
+    cost = np.zeros(-(-variables // 8) * 8)
+    cost[:variables] = 1 / given
+    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    return [bits @ eight for eight in cost.reshape(-1, 8)]
+
+
+def levels(
+    f: npt.ArrayLike,
+    sets: UniqueSets,
+    *,
+    weights: npt.ArrayLike | None = None,
+    cutoff: int = 3,
+    high: float = 2.0,
+    medium: float = 3.0,
+) -> npt.NDArray[np.uint8]:
+    """Give each record its risk level, 0 to 3.
+
+    Parameters
+    ----------
+    f
+        Sample size of each record's cell.
+    sets
+        The minimal uniques.
+    weights
+        Weight of each key variable, as `variable_weights` makes them; 1 by default.
+    cutoff
+        A record with f below it is at risk.
+    high, medium
+        Largest burden of a high and of a medium risk.
+
+    Returns
+    -------
+    numpy.ndarray
+        3 where the burden is at most `high`, 2 where at most `medium`, 1 for other records
+        that are unique (also those unique only past the searched size) or at risk, else 0.
+
+    Notes
+    -----
+    Levels after Hawala & Funk, section 3.1, who do not say how theirs were drawn; the burden
+    (see `burdens`) makes them precise.
+
+    Examples
+    --------
+    >>> sets = UniqueSets([0, 1, 2], [3, 7, 15], records=6, variables=5, max_size=4)
+    >>> levels([1, 1, 1, 1, 2, 3], sets).tolist()
+    [3, 2, 1, 1, 1, 0]
+    """
+    sizes = np.asarray(f)
+    require(*_level_checks(sizes, sets.records, cutoff, high, medium))
+    burden = burdens(sets, weights)
+    at_risk = np.isfinite(burden) | (sizes == 1) | ((sizes > 1) & (sizes < cutoff))
+    level: npt.NDArray[np.uint8] = at_risk.astype(np.uint8)
+    level[burden <= medium + TOLERANCE] = 2
+    level[burden <= high + TOLERANCE] = 3
+    return level
+
+
+def _level_checks(
+    sizes: Array, records: int, cutoff: int, high: float, medium: float
+) -> list[Check]:
+    whole = isinstance(cutoff, int | np.integer) and cutoff >= 1
+    cuts = f"high and medium must be above 0, high the lower. Got {high!r}, {medium!r} instead."
+    return [
+        (sizes.shape != (records,), "f must be given for each record."),
+        (not whole, f"cutoff must be a whole number of at least 1. Got {cutoff!r} instead."),
+        (not 0 < high <= medium, cuts),
+    ]
+
+
+def flag_causes(
+    sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array], *, at_least: int = 1
+) -> list[Counts]:
+    """Count the flagged records that each category of each variable helps to single out.
+
+    Parameters
+    ----------
+    sets
+        The minimal uniques.
+    level
+        The records' risk levels.
+    codes
+        For each variable the category of each record as a whole number from 0.
+    at_least
+        Lowest level of a flagged record.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        For each variable, by category, the flagged records with a minimal unique that
+        contains the variable. Its sum is the number of flags of the variable.
+
+    Examples
+    --------
+    >>> sets = UniqueSets([0, 0, 1], [1, 6, 1], records=3, variables=3, max_size=2)
+    >>> [c.tolist() for c in flag_causes(sets, [3, 3, 0], [np.array([0, 1, 1])] * 3)]
+    [[1, 1], [1, 0], [1, 0]]
+    """
+    flagged = np.asarray(level) >= at_least
+    wrong = flagged.shape != (sets.records,) or not np.isin(level, range(len(LEVEL_NAMES))).all()
+    require((bool(wrong), "level must be 0 to 3 for each record."), code_check(sets, codes))
+    found = []
+    for j, column in enumerate(codes):
+        hit = _owners(sets, j) & flagged
+        found.append(np.bincount(column[hit], minlength=len(np.bincount(column))))
+    return found
+
+
+def _owners(sets: UniqueSets, variable: int) -> npt.NDArray[np.bool_]:
+    """Mark the records with a minimal unique that contains the variable."""
+    found = np.zeros(sets.records, dtype=np.bool_)
+    for owner, mask in sets.parts():
+        found[owner[contains(mask, variable)]] = True
+    return found
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LevelSummary(Result):
+    """How many records there are of each level, and what flags them.
+
+    `counts` are the records by level, `shares` the shares of the risk set (levels 1 to 3), or
+    None where no record is at risk. `flags` are by variable the records at risk that it helps
+    to single out; `worst_variable` has most, and of its categories `worst_category` (a code)
+    has `worst_category_flags` of them.
+    """
+
+    counts: tuple[int, ...]
+    shares: tuple[float, ...] | None
+    flags: dict[str, int]
+    worst_variable: str | None
+    worst_category: int | None
+    worst_category_flags: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        risen = LEVEL_NAMES[1:]
+        return {
+            "levels": dict(zip(LEVEL_NAMES, self.counts, strict=True)),
+            "risk_set": dict(zip(risen, self.shares, strict=True)) if self.shares else None,
+            "flags": dict(self.flags),
+            "worst_variable": self.worst_variable,
+            "worst_category": self.worst_category,
+            "worst_category_flags": self.worst_category_flags,
+            "notes": [] if self.shares else ["no record is at risk: no shares of the risk set"],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a level: records, and share of the risk set from level 1 on."""
+        import polars as pl
+
+        shares = [None, *(self.shares or (None, None, None))]
+        columns = {"level": range(4), "name": LEVEL_NAMES, "records": self.counts}
+        return pl.DataFrame({**columns, "share": pl.Series(shares, dtype=pl.Float64)})
+
+    def tables(self) -> list[Table]:
+        """Return the levels, and the variables by the records they help to single out."""
+        shares = ["", *(share(s) for s in self.shares or (None, None, None))]
+        rows = zip(LEVEL_NAMES, (f"{c:,}" for c in self.counts), shares, strict=True)
+        flags = sorted(self.flags.items(), key=lambda item: -item[1])
+        return [
+            Table("Risk levels", ["level", "records", "share of risk set"], list(rows)),
+            Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
+        ]
+
+
+def summarise_levels(
+    level: npt.ArrayLike, sets: UniqueSets, names: Sequence[str], codes: Sequence[Array]
+) -> LevelSummary:
+    """Sum up the risk levels of a file and what causes them.
+
+    Parameters
+    ----------
+    level
+        The records' risk levels.
+    sets
+        The minimal uniques.
+    names, codes
+        For each key variable its name, and the category of each record as a whole number
+        from 0.
+
+    Notes
+    -----
+    The shares of the risk set by level stand beside table 1 of Hawala & Funk; that single
+    years of age flag most records is their section 2.1. Of equal causes the first is named.
+
+    Examples
+    --------
+    >>> sets = UniqueSets([0, 1], [1, 3], records=4, variables=2, max_size=2)
+    >>> codes = [np.array([0, 1, 1, 1]), np.array([0, 1, 0, 0])]
+    >>> summarise_levels([3, 3, 1, 0], sets, ["age", "sex"], codes)
+    Risk levels
+      level   records  share of risk set
+      none          1
+      low           1             0.3333
+      medium        0             0.0000
+      high          2             0.6667
+    <BLANKLINE>
+    What flags them
+      variable  records
+      age             2
+      sex             1
+    """
+    require((len(names) != sets.variables, "names must be given for each key variable."))
+    causes = flag_causes(sets, level, codes)
+    totals = [int(counts.sum()) for counts in causes]
+    worst = int(np.argmax(totals)) if any(totals) else None
+    counts = np.bincount(np.asarray(level), minlength=len(LEVEL_NAMES))
+    risk_set = int(counts[1:].sum())
+    return LevelSummary(
+        counts=tuple(counts.tolist()),
+        shares=tuple((counts[1:] / risk_set).tolist()) if risk_set else None,
+        flags=dict(zip(names, totals, strict=True)),
+        worst_variable=None if worst is None else names[worst],
+        worst_category=None if worst is None else int(np.argmax(causes[worst])),
+        worst_category_flags=None if worst is None else int(causes[worst].max()),
+    )

@@ -1,0 +1,1 @@
+"""The published examples, rerun on the user's machine."""

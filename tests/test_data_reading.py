@@ -1,0 +1,350 @@
+"""Reading: formats, delimiters, encodings, types, kinds, projection."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from keyhole.data import Microdata, load
+from keyhole.data.kinds import guess_kind
+from keyhole.data.naming import nearest
+from keyhole.errors import ColumnError
+
+PEOPLE = "zip,age,income,born,note\n02134,34,1.50,1990-01-31,a\n10001,,20.00,,\n"
+
+
+def load_text(
+    folder: Path, text: str | bytes, name: str = "people.csv", **options: object
+) -> Microdata:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load(path, **options)  # type: ignore[arg-type]
+
+
+def types(data: Microdata) -> list[pl.DataType]:
+    return list(data.frame.schema.values())
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def test_text_is_typed_and_leading_zeros_stay(tmp_path: Path) -> None:
+    data = load_text(tmp_path, PEOPLE)
+    assert types(data) == [pl.String, pl.Int64, pl.Float64, pl.Date, pl.String]
+    assert data.frame["zip"].to_list() == ["02134", "10001"]
+    assert data.frame["age"].to_list() == [34, None]
+    assert data.frame["note"].to_list() == ["a", None]
+    assert data.variable("income").decimals == 2
+    assert data.name == "people"
+
+
+@pytest.mark.parametrize(
+    ("cells", "frame_type", "column_type"),
+    [
+        (["1", "2", "-3"], pl.Int64, pl.Int64),
+        (["1", "+2"], pl.String, pl.String),
+        (["0", "-0"], pl.String, pl.String),
+        (["1", "02"], pl.String, pl.String),
+        (["1", " 2"], pl.String, pl.String),
+        (["9223372036854775808"], pl.String, pl.String),
+        (["12345678901234567890", "1.5"], pl.String, pl.String),
+        (["1.5", "2.25"], pl.Float64, pl.Float64),
+        (["1.0", "2.0"], pl.Float64, pl.Float64),
+        (["3", "2.25"], pl.Float64, pl.Float64),
+        ([".5", "1.5"], pl.String, pl.Float64),
+        (["1.50", "2.5"], pl.String, pl.Float64),
+        (["-0.00", "1.00"], pl.String, pl.Float64),
+        (["007.5", "1.5"], pl.String, pl.String),
+        (["1E5", "12E3"], pl.String, pl.String),
+        (["NaN", "1.5"], pl.String, pl.String),
+        (["inf", "1.5"], pl.String, pl.String),
+        (["1,5", "2,5"], pl.String, pl.String),
+        (["2020-01-31", "1900-02-28"], pl.Date, pl.Date),
+        (["2020-1-31"], pl.String, pl.String),
+        (["2020-02-31"], pl.String, pl.String),
+        (["2020-01-31 10:00:00"], pl.String, pl.Datetime),
+        (["2020-01-31T10:00:00.5", "2020-01-31T10:00:00"], pl.String, pl.Datetime),
+        (["true", "false"], pl.String, pl.String),
+        (["", ""], pl.String, pl.String),
+    ],
+)
+def test_types_of_text(
+    tmp_path: Path, cells: list[str], frame_type: type[pl.DataType], column_type: type[pl.DataType]
+) -> None:
+    text = "a;b\n" + "".join(f"{cell};x\n" for cell in cells)
+    data = load_text(tmp_path, text, delimiter=";")
+    assert data.frame.schema["a"] == frame_type
+    assert data.column("a").dtype == column_type
+    saved = data.save(tmp_path / "again.csv")
+    assert saved.read_text() == text
+
+
+def test_a_column_that_looks_whole_for_long_is_read_to_its_end(tmp_path: Path) -> None:
+    data = load_text(tmp_path, "a\n" + "1\n" * 5000 + "x\n")
+    assert types(data) == [pl.String]
+
+
+def test_declared_codes_do_not_spoil_a_type_and_are_written_back(tmp_path: Path) -> None:
+    text = "age,x\n34,1\n.,2\n51,NA\n,-9\n"
+    data = load_text(tmp_path, text, missing_codes=[".", "NA", -9])
+    assert data.frame["age"].to_list() == ["34", ".", "51", None]
+    assert data.column("age").to_list() == [34, None, 51, None]
+    assert data.column("x").to_list() == [1, 2, None, None]
+    assert data.codes("age").levels.to_list() == [34, 51]
+    assert data.variable("age").kind == "measure"
+    assert data.save(tmp_path / "again.csv").read_text() == text
+
+
+def test_a_code_that_is_a_number_stays_a_number_in_the_frame(tmp_path: Path) -> None:
+    data = load_text(tmp_path, "age\n34\n-9\n", missing_codes=["-9"])
+    assert types(data) == [pl.Int64]
+    assert data.column("age").to_list() == [34, None]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.txt"])
+def test_the_delimiter_is_found(tmp_path: Path, mark: str, name: str) -> None:
+    text = f'a{mark}b{mark}c\n1{mark}"x, y; z"{mark}u,v' + f"\n2{mark}s{mark}t;t\n"
+    if mark in ",;":
+        text = text.replace("u,v", "u").replace("t;t", "t")
+    data = load_text(tmp_path, text, name)
+    assert data.names == ("a", "b", "c")
+    assert data.frame["b"].to_list() == ["x, y; z", "s"]
+
+
+def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
+    data = load_text(tmp_path, 'a,b\n"x\ny","q""r"\n"s,t","u\r\nv"\n')
+    assert data.frame.rows() == [("x\ny", 'q"r'), ("s,t", "u\r\nv")]
+
+
+def test_a_quote_inside_a_cell_is_text(tmp_path: Path) -> None:
+    data = load_text(tmp_path, 'size,b\n5" pipe,1\n6" pipe,2\n')
+    assert data.frame["size"].to_list() == ['5" pipe', '6" pipe']
+
+
+def test_a_cell_longer_than_a_block_is_read(tmp_path: Path) -> None:
+    long = "x\n" * 3_000_000
+    data = load_text(tmp_path, f'a,b\n1,"{long}"\n2,y\n')
+    assert data.frame["b"].to_list() == [long, "y"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark", "option"),
+    [
+        ("utf-8", b"\xef\xbb\xbf", None),
+        ("utf-16-le", b"\xff\xfe", None),
+        ("utf-16-be", b"\xfe\xff", None),
+        ("utf-8", b"", None),
+        ("cp1252", b"", "cp1252"),
+        ("utf-16-le", b"", "utf-16-le"),
+        ("utf-8", b"\xef\xbb\xbf", "cp1252"),
+    ],
+)
+def test_encodings(tmp_path: Path, encoding: str, mark: bytes, option: str | None) -> None:
+    content = mark + "name,größe\nJosé,1\n".encode(encoding)
+    data = load_text(tmp_path, content, encoding=option)
+    assert data.names == ("name", "größe")
+    assert data.frame["name"].to_list() == ["José"]
+    assert data.save(tmp_path / "again.csv").read_bytes() == content
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_line_ends(tmp_path: Path, ending: str) -> None:
+    text = ending.join(["a,b", "1,x", "2,y", ""])
+    data = load_text(tmp_path, text)
+    assert data.frame.rows() == [(1, "x"), (2, "y")]
+    assert data.save(tmp_path / "again.csv").read_bytes() == text.encode()
+
+
+def test_blank_lines_are_no_records_but_an_empty_cell_in_quotes_is(tmp_path: Path) -> None:
+    assert load_text(tmp_path, "a,b\n\n1,2\n\n\n").records == 1
+    assert load_text(tmp_path, 'a\n1\n\n""\n2\n').frame["a"].to_list() == [1, None, 2]
+
+
+def test_packed_text(tmp_path: Path) -> None:
+    data = load_text(tmp_path, gzip.compress(PEOPLE.encode()), "people.csv.gz")
+    assert data.records == 2
+    assert data.name == "people"
+
+
+def test_header_only_and_one_record(tmp_path: Path) -> None:
+    for text in ("a,b", "a,b\n", "a,b\n\n"):
+        data = load_text(tmp_path, text)
+        assert data.records == 0
+        assert data.names == ("a", "b")
+    assert load_text(tmp_path, "a,b\n1,2").records == 1
+
+
+def test_hostile_names_load_and_survive(tmp_path: Path) -> None:
+    names = ['q"uote', "new\nline", "<script>", "=1+1", " blank ", "", "cömma,", "0", "ret\rurn"]
+    frame = pl.DataFrame({name: [str(i), "x"] for i, name in enumerate(names)})
+    saved = load(frame).save(tmp_path / "hostile.csv")
+    again = load(saved)
+    assert list(again.names) == names
+    assert again.frame.equals(frame)
+    assert load(load(frame).save(tmp_path / "hostile.parquet")).frame.equals(frame)
+    assert load(saved, columns=["", "new\nline"]).names == ("new\nline", "")
+
+
+# --- other files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["p.parquet", "p.pq", "p.arrow", "p.feather", "p.ipc"])
+def test_columnar_files(tmp_path: Path, name: str) -> None:
+    frame = pl.DataFrame({"zip": ["02134", None], "age": pl.Series([1, 2], dtype=pl.Int8)})
+    if name in ("p.parquet", "p.pq"):
+        frame.write_parquet(tmp_path / name)
+    else:
+        frame.write_ipc(tmp_path / name)
+    data = load(tmp_path / name)
+    assert data.frame.equals(frame)
+    assert data.frame.schema == frame.schema
+    assert load(tmp_path / name, columns=["age"]).names == ("age",)
+
+
+def test_excel(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "zip": ["02134", "=1+1", None],
+            "age": [34, None, 51],
+            "income": [1.5, 2.0, None],
+            "born": [dt.date(1990, 1, 2), None, dt.date(2001, 2, 3)],
+            "ok": [True, False, None],
+            "none": pl.Series([None, None, None], dtype=pl.String),
+        }
+    )
+    path = load(frame).save(tmp_path / "people.xlsx")
+    data = load(path)
+    assert data.frame.equals(frame)
+    assert load(path, columns=["born", "zip"]).names == ("zip", "born")
+
+
+def test_excel_sheet_by_name(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "two.xlsx") as book:
+        for sheet in ("first", "second"):
+            book.add_worksheet(sheet).write_column(0, 0, [sheet, 1, None, 2])
+    assert load(tmp_path / "two.xlsx").names == ("first",)
+    assert load(tmp_path / "two.xlsx", sheet="second").frame["second"].to_list() == [1, 2]
+
+
+# --- what to read ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.arrow", "p.xlsx", "p.sav", "p.dta"])
+def test_projection_reads_in_file_order_and_offers_near_names(tmp_path: Path, name: str) -> None:
+    path = load(pl.DataFrame({"age": [1, 2], "sex": [1, 2], "race": [3, 4]})).save(tmp_path / name)
+    assert load(path, columns=["race", "age"]).names == ("age", "race")
+    with pytest.raises(ColumnError) as caught:
+        load(path, columns=["ages", "racee", "sex"], roles={"sexx": "key", "age": "keys"})
+    text = str(caught.value)
+    assert len(caught.value.problems) == 4
+    for near in ("'age'", "'race'", "'sex'", "'identifier'"):
+        assert near in text
+
+
+def test_roles_of_columns_that_are_not_read_are_fine(tmp_path: Path) -> None:
+    data = load_text(tmp_path, PEOPLE, columns=["age"], roles={"zip": "key"}, kinds={"zip": "text"})
+    assert data.names == ("age",)
+
+
+def test_ten_thousand_columns(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(10_000)]
+    text = "\n".join([",".join(names), *(",".join([str(row)] * 10_000) for row in range(3)), ""])
+    start = time.perf_counter()
+    data = load_text(tmp_path, text, "wide.csv")
+    assert len(data.names) == 10_000
+    assert load(tmp_path / "wide.csv", columns=["c9999", "c5"]).names == ("c5", "c9999")
+    with pytest.raises(ColumnError, match="c1234"):
+        load(tmp_path / "wide.csv", columns=["c1234x"])
+    assert data.save(tmp_path / "again.csv").read_text() == text
+    assert time.perf_counter() - start < 15
+
+
+def test_nearest_names() -> None:
+    assert nearest("AGE", ["age", "wage"])[0] == "age"
+    assert nearest("agee", ["sex", "race"]) == []
+
+
+def test_kinds_may_be_declared(tmp_path: Path) -> None:
+    data = load_text(tmp_path, PEOPLE, kinds={"age": "category", "zip": "text"})
+    assert data.variable("age").kind == "category"
+    assert data.variable("zip").kind == "text"
+
+
+# --- kinds -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("series", "kind"),
+    [
+        (pl.Series(["a", "b"]), "category"),
+        (pl.Series([f"{i} long free text of an interview" for i in range(50)]), "text"),
+        (pl.Series([f"A{i:05}" for i in range(50)]), "category"),
+        (pl.Series([True, False]), "category"),
+        (pl.Series(["x"], dtype=pl.Categorical), "category"),
+        (pl.Series([1, 2] * 10), "category"),
+        (pl.Series([7, 7]), "category"),
+        (pl.Series(range(100)), "measure"),
+        (pl.Series([1, 2, 3]), "measure"),
+        (pl.Series([1.0, 2.0, None] * 10), "category"),
+        (pl.Series([1.5, 2.0] * 10), "measure"),
+        (pl.Series(list(range(20)) * 2), "category"),
+        (pl.Series(list(range(21)) * 2), "measure"),
+        (pl.Series([1] * 20_000 + list(range(30))), "measure"),
+        (pl.Series([dt.date(2020, 1, 1)]), "date"),
+        (pl.Series([dt.datetime(2020, 1, 1)]), "date"),
+        (pl.Series([dt.timedelta(1)]), "measure"),
+        (pl.Series([None, None]), "category"),
+    ],
+)
+def test_guessed_kinds(series: pl.Series, kind: str) -> None:
+    assert guess_kind(series) == kind
+
+
+def test_kinds_by_labels_and_by_what_a_statistical_file_says() -> None:
+    numbers = pl.Series(range(100))
+    assert guess_kind(numbers, labelled=True) == "category"
+    assert guess_kind(numbers, labelled=True, measurement="scale") == "measure"
+    assert guess_kind(numbers, measurement="ordinal") == "category"
+    assert guess_kind(pl.Series([1, 1]), measurement="scale") == "measure"
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+def test_a_hundred_thousand_records_load_quickly(tmp_path: Path) -> None:
+    n = 100_000
+    frame = pl.DataFrame({f"c{i}": pl.Series(range(n)) * (i + 7) % 101 for i in range(14)})
+    frame = frame.with_columns(
+        *(((pl.col("c1") * 7 + i) / 4).alias(f"f{i}") for i in range(3)),
+        *(pl.col("c2").cast(pl.String).str.zfill(5 + i).alias(f"t{i}") for i in range(3)),
+    )
+    frame.write_csv(tmp_path / "p.csv")
+    load(tmp_path / "p.csv", columns=["c0"])
+    best = min(_seconds(tmp_path / "p.csv") for _ in range(3))
+    assert best < 1.5  # about 0.2 on an idle machine
+
+
+def _seconds(path: Path) -> float:
+    start = time.perf_counter()
+    load(path)
+    return time.perf_counter() - start
+
+
+def test_the_package_does_not_import_what_it_may_not_need() -> None:
+    code = (
+        "import sys, keyhole.data; "
+        "print({'pandas','pyarrow','narwhals','pyreadstat','fastexcel','xlsxwriter','rapidfuzz',"
+        "'scipy','altair'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

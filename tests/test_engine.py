@@ -1,0 +1,156 @@
+"""The engine's counts against counting with dictionaries, record by record."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keyhole.data.columns import encode
+from keyhole.engines.memory import MemoryEngine
+
+NAMES = "abcdefgh"
+
+
+@st.composite
+def tables(draw, max_records=60, max_columns=5):
+    columns = draw(st.integers(1, max_columns))
+    records = draw(st.integers(1, max_records))
+    value = st.one_of(st.none(), st.integers(0, draw(st.integers(0, 3))))
+    row = st.tuples(*[value] * columns)
+    return draw(st.lists(row, min_size=records, max_size=records))
+
+
+def engine_of(rows):
+    frame = {NAMES[i]: [row[i] for row in rows] for i in range(len(rows[0]))}
+    return MemoryEngine({k: encode(pl.Series(k, v, dtype=pl.Int64)) for k, v in frame.items()})
+
+
+def slow_tally(rows, places, cutoff):
+    cells = Counter(tuple(row[p] for p in places) for row in rows)
+    return len(cells), sum(f for f in cells.values() if f < cutoff)
+
+
+def slow_sizes(rows, missing):
+    def match(x, y):
+        if missing == "wildcard":
+            return all(a == b or a is None or b is None for a, b in zip(x, y, strict=True))
+        return x == y
+
+    if missing == "drop":
+        complete = [row for row in rows if None not in row]
+        return [0 if None in row else sum(match(row, other) for other in complete) for row in rows]
+    return [sum(match(row, other) for other in rows) for row in rows]
+
+
+def found(tallies):
+    return [(t.cells, t.at_risk) for t in tallies]
+
+
+@given(tables(), st.integers(1, 5))
+def test_tally_of_any_set(rows, cutoff):
+    engine = engine_of(rows)
+    for count in range(len(rows[0]) + 1):
+        places = range(count)
+        tally = engine.tally([NAMES[p] for p in places], cutoff=cutoff)
+        assert (tally.cells, tally.at_risk) == slow_tally(rows, places, cutoff)
+
+
+@given(tables(max_columns=6), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_growing_a_key_variable_by_variable(rows, cutoff, random):
+    engine = engine_of(rows)
+    places = list(range(len(rows[0])))
+    random.shuffle(places)
+    for size in range(len(places)):
+        held, rest = places[:size], places[size:]
+        tallies = engine.tally_added(
+            [NAMES[p] for p in held], [NAMES[p] for p in rest], cutoff=cutoff
+        )
+        assert found(tallies) == [slow_tally(rows, [*held, p], cutoff) for p in rest]
+
+
+@given(tables(max_columns=6), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_shrinking_a_key_variable_by_variable(rows, cutoff, random):
+    engine = engine_of(rows)
+    places = list(range(len(rows[0])))
+    while places:
+        free = sorted(random.sample(places, random.randint(1, len(places))))
+        tallies = engine.tally_removed(
+            [NAMES[p] for p in places], [NAMES[p] for p in free], cutoff=cutoff
+        )
+        slow = [slow_tally(rows, [q for q in places if q != p], cutoff) for p in free]
+        assert found(tallies) == slow
+        places.remove(random.choice(places))
+
+
+@given(tables(), st.sampled_from(["own", "wildcard", "drop"]))
+def test_cell_sizes_under_each_missing_policy(rows, missing):
+    engine = engine_of(rows)
+    sizes = engine.cell_sizes(NAMES[: len(rows[0])], missing=missing)
+    assert sizes.tolist() == slow_sizes(rows, missing)
+
+
+@given(tables())
+def test_cell_numbers_tell_cells_apart(rows):
+    _, numbers = engine_of(rows).cells(NAMES[: len(rows[0])])
+    pairs = set(zip(rows, numbers.tolist(), strict=True))
+    assert len(pairs) == len(set(rows)) == len(set(numbers.tolist()))
+
+
+@pytest.mark.parametrize("records", [3_000, 20_000])
+@pytest.mark.parametrize("sizes", [[2, 300, 5, 70_000, 3], [40_000, 50_000, 60_000, 9, 2, 2, 2]])
+def test_wide_fields_and_several_words_at_sizes_where_radix_passes_run(records, sizes):
+    random = np.random.default_rng(5)
+    data = {
+        NAMES[i]: random.geometric(min(4 / size, 0.9), records) % size
+        for i, size in enumerate(sizes)
+    }
+    engine = MemoryEngine({k: encode(pl.Series(k, v)) for k, v in data.items()})
+    names = list(data)
+    frame = pl.DataFrame(data)
+
+    def counted(keys):
+        cells = frame.group_by(keys).len() if keys else pl.DataFrame({"len": [records]})
+        return cells.height, cells.filter(pl.col("len") < 3)["len"].sum()
+
+    for size in range(len(names)):
+        held, rest = names[:size], names[size:]
+        assert found(engine.tally_added(held, rest, cutoff=3)) == [
+            counted([*held, n]) for n in rest
+        ]
+    held = list(names)
+    while len(held) > 1:
+        without = [counted([n for n in held if n != name]) for name in held]
+        assert found(engine.tally_removed(held, held, cutoff=3)) == without
+        held.pop()
+
+
+@settings(max_examples=30)
+@given(tables(max_records=200, max_columns=4))
+def test_wildcards_by_joins_and_by_pairs_agree(rows):
+    from keyhole.kernels import wildcards
+
+    engine = engine_of(rows)
+    keys = NAMES[: len(rows[0])]
+    by_choice = engine.cell_sizes(keys, missing="wildcard")
+    before = wildcards.JOIN_SET_UP, wildcards.JOIN_PER_PATTERN
+    try:
+        wildcards.JOIN_SET_UP = wildcards.JOIN_PER_PATTERN = 0
+        by_joins = engine.cell_sizes(keys, missing="wildcard")
+    finally:
+        wildcards.JOIN_SET_UP, wildcards.JOIN_PER_PATTERN = before
+    assert by_joins.tolist() == by_choice.tolist()
+
+
+def test_adding_a_variable_never_lowers_rp_or_cr():
+    random = np.random.default_rng(9)
+    names = list("abcdef")
+    engine = MemoryEngine({n: encode(pl.Series(n, random.integers(0, 4, 500))) for n in names})
+    before = engine.tally([], cutoff=3)
+    for size in range(1, 7):
+        after = engine.tally(names[:size], cutoff=3)
+        assert after.rp >= before.rp
+        assert after.cr >= before.cr
+        before = after
