@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from keyhole.engines.protocol import Missing, Tally
 from keyhole.kernels import cells, leave_one_out, wildcards
 from keyhole.kernels.packing import Layout, layout, pack
 
-__all__ = ["MemoryEngine", "Partition", "Patterns", "in_threads"]
+__all__ = ["MemoryEngine", "Partition", "Patterns", "SortedCells", "in_threads"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -44,14 +45,29 @@ class Partition:
         The layout of the rows.
     cutoff
         Cells smaller than this are at risk.
+    workers
+        How many threads to use.
     """
 
-    def __init__(self, rows: Words, weights: Weights, plan: Layout, cutoff: int) -> None:
+    def __init__(
+        self, rows: Words, weights: Weights, plan: Layout, cutoff: int, workers: int = WORKERS
+    ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
+        self._workers = workers
         self._spare, self._spare_weights = np.empty_like(rows), np.empty_like(weights)
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
+
+    def refined(self, variables: Sequence[int]) -> Partition:
+        """Return a copy split further by these variables."""
+        copy = Partition(
+            self._rows.copy(), self._weights.copy(), self._plan, self._cutoff, self._workers
+        )
+        copy._starts, copy.variables = self._starts.copy(), self.variables
+        copy._settled_cells, copy._settled_at_risk = self._settled_cells, self._settled_at_risk
+        copy.refine(variables)
+        return copy
 
     def refine(self, variables: Sequence[int]) -> None:
         """Split the cells further by these variables."""
@@ -84,12 +100,10 @@ class Partition:
     def _spans(self) -> list[Ints]:
         """Cut the cells into one span a worker, of about as many rows each."""
         last = len(self._starts) - 1
-        goals = np.linspace(0, len(self._rows), WORKERS + 1)[1:-1]
+        goals = np.linspace(0, len(self._rows), self._workers + 1)[1:-1]
         cuts = [0, *np.searchsorted(self._starts, goals).tolist(), last]
         return [
-            np.array(pair, dtype=np.int64)
-            for pair in zip(cuts, cuts[1:], strict=False)
-            if pair[0] < pair[1]
+            np.array(pair, dtype=np.int64) for pair in itertools.pairwise(cuts) if pair[0] < pair[1]
         ]
 
     def tally(self, records: int) -> Tally:
@@ -214,8 +228,23 @@ class MemoryEngine:
         """Return the number of records."""
         return len(self._columns[0].values) if self._columns else 0
 
-    def _numbers(self, names: Sequence[str]) -> list[int]:
+    @property
+    def sizes(self) -> Ints:
+        """Return the number of codes of each column, in order."""
+        return self._sizes
+
+    def numbers(self, names: Sequence[str]) -> list[int]:
+        """Return the numbers of the columns named, by which a `Partition` knows them."""
         return [self._index[name] for name in names]
+
+    def partition(self, keys: Sequence[str], *, cutoff: int, workers: int = 1) -> Partition:
+        """Return a partition of the records by the key, to be refined step by step."""
+        base = self._patterns()
+        rows, weights = base.rows.copy(), base.weights.copy()
+        out = Partition(rows, weights, self._plan, cutoff, workers)
+        if keys:
+            out.refine(self.numbers(keys))
+        return out
 
     def _patterns(self) -> Patterns:
         if self._base is None:
@@ -246,21 +275,21 @@ class MemoryEngine:
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
         """Tally one key."""
-        return self._merged(frozenset(self._numbers(keys))).tally(self.records, cutoff)
+        return self._merged(frozenset(self.numbers(keys))).tally(self.records, cutoff)
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each candidate added in turn."""
-        partition = self._refined(self._numbers(keys), cutoff)
-        return partition.tally_splits(self._numbers(candidates), self._sizes, self.records)
+        partition = self._refined(self.numbers(keys), cutoff)
+        return partition.tally_splits(self.numbers(candidates), self._sizes, self.records)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each removable variable left out in turn."""
-        patterns = self._merged(frozenset(self._numbers(keys)))
-        return patterns.tally_without(self._numbers(removable), self.records, cutoff)
+        patterns = self._merged(frozenset(self.numbers(keys)))
+        return patterns.tally_without(self.numbers(removable), self.records, cutoff)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -273,8 +302,8 @@ class MemoryEngine:
         Under `wildcard` the size counts every record that agrees wherever both are known,
         and the number is that of the record's own pattern.
         """
-        columns = [self._columns[v] for v in self._numbers(keys)]
-        sorted_cells = _SortedCells(columns, drop=missing == "drop")
+        columns = [self._columns[v] for v in self.numbers(keys)]
+        sorted_cells = SortedCells(columns, drop=missing == "drop")
         sizes = sorted_cells.counts
         if missing == "wildcard":
             sizes = sorted_cells.match(sizes)
@@ -282,12 +311,12 @@ class MemoryEngine:
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         """Return for each record the sum of the amounts of all that match it as wildcards."""
-        sorted_cells = _SortedCells([self._columns[v] for v in self._numbers(keys)], drop=False)
+        sorted_cells = SortedCells([self._columns[v] for v in self.numbers(keys)], drop=False)
         sums = np.bincount(sorted_cells.numbers(), weights=amounts)
         return sorted_cells.spread(sorted_cells.match(sums), 0.0)
 
 
-class _SortedCells:
+class SortedCells:
     """The records sorted into cells, each row tagged with its record."""
 
     def __init__(self, columns: Sequence[Codes], *, drop: bool) -> None:
@@ -306,6 +335,11 @@ class _SortedCells:
         starts = cells.bounds(rows, mask)
         self._tags, self._patterns = tags, rows[starts[:-1]]
         self.counts: Ints = np.diff(starts)
+
+    def first_records(self) -> Ints:
+        """Return one record of each cell."""
+        starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
+        return self._tags[starts[: len(self.counts)]].astype(np.int64)
 
     def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
         """Give every record the value of its cell, and those left out `absent`."""

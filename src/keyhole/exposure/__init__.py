@@ -1,0 +1,1 @@
+"""How exposed the records of a file are: cells, minimal uniques, population, levels."""

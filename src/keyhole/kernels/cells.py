@@ -32,7 +32,7 @@ SMALL = 24
 
 @njit(nogil=True, cache=True)
 def _less(rows: Words, i: int, key: Words, mask: Words) -> bool:
-    """Is the key less than row i, under the mask?"""
+    """Tell whether the key is less than row i under the mask."""
     for w in range(len(mask)):
         a, b = key[w] & mask[w], rows[i, w] & mask[w]
         if a != b:
@@ -42,7 +42,7 @@ def _less(rows: Words, i: int, key: Words, mask: Words) -> bool:
 
 @njit(nogil=True, cache=True)
 def same(rows: Words, i: int, j: int, mask: Words) -> bool:
-    """Do rows i and j agree under the mask?"""
+    """Tell whether rows i and j agree under the mask."""
     for w in range(len(mask)):  # noqa: SIM110 - compiled
         if (rows[i, w] ^ rows[j, w]) & mask[w]:
             return False

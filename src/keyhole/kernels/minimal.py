@@ -108,7 +108,13 @@ def _set_bits(bits: Masks, members: Indices, count: int) -> None:
 
 @njit(nogil=True, cache=True)
 def find(
-    codes: Codes, weights: Indices, missing: Ints, sizes: Ints, known: Masks, max_size: int
+    codes: Codes,
+    weights: Indices,
+    missing: Ints,
+    sizes: Ints,
+    known: Masks,
+    max_size: int,
+    watch: Ints,
 ) -> tuple[Indices, Masks]:
     """Find every minimal unique of up to `max_size` variables.
 
@@ -124,6 +130,9 @@ def find(
         By variable the number of codes.
     known
         By variable one bit a pattern: is the variable known?
+    watch
+        Two numbers shared with another thread: the sets visited so far, which this kernel
+        counts, and a wish to stop, which it obeys.
 
     Returns
     -------
@@ -162,6 +171,9 @@ def find(
         if v >= limit[depth]:
             depth -= 1
             continue
+        if watch[1]:
+            break
+        watch[0] += 1
         following[depth] = v + 1
         members[depth] = v
         left, lonely = _split(

@@ -1,0 +1,1 @@
+"""What to look at before anything is measured: dependence among variables."""

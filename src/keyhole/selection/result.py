@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["ASSUMPTION", "Reason", "Row", "Selection", "Step", "StepTable", "Stopped"]
+__all__ = [
+    "ASSUMPTION",
+    "Reason",
+    "Row",
+    "Selection",
+    "SelectionGroup",
+    "Step",
+    "StepTable",
+    "Stopped",
+]
 
 Reason = Literal["limit", "reentry", "cycle", "exhausted"]
 
@@ -88,10 +97,12 @@ class Selection(Result):
     cutoff: int | None = None
     records: int | None = None
     engine: str | None = None
+    by: str | None = None
+    groups: tuple[SelectionGroup, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
-        return {
+        out = {
             "method": self.method,
             "criterion": self.criterion,
             "keep": list(self.keep),
@@ -115,6 +126,10 @@ class Selection(Result):
             "warnings": list(self.warnings),
             "notes": self._notes(),
         }
+        if self.by is not None:
+            out["by"] = self.by
+            out["groups"] = [{"group": g.label, **g.selection.to_dict()} for g in self.groups]
+        return out
 
     def _notes(self) -> list[str]:
         notes = []
@@ -151,7 +166,18 @@ class Selection(Result):
         rows = [[s.step, " ".join(s.variables), *_cells(s)[1:]] for s in self.steps]
         title = f"Summary of {self.method} selection, limit {self.limit:.0%}"
         summary = Table(title, ["step", "variables", *self._figures()], rows, self._ending())
-        return [summary]
+        if not self.groups:
+            return [summary]
+        rows = [
+            [
+                g.label,
+                f"{g.selection.records:,}",
+                " ".join(g.selection.within_limit or ("nothing",)),
+            ]
+            for g in self.groups
+        ]
+        by_group = Table(f"By {self.by}", ["group", "records", "within the limit"], rows)
+        return [summary, by_group]
 
     def _ending(self) -> list[str]:
         within = "nothing: the variables kept exceed the limit by themselves"
@@ -169,6 +195,14 @@ class Selection(Result):
         from keyhole.selection.charts import path_chart
 
         return path_chart([self])
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionGroup:
+    """One group of records and its selection."""
+
+    label: str
+    selection: Selection
 
 
 def _cells(row: Row | Step) -> list[str]:

@@ -331,7 +331,7 @@ def _finish(
 
 def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
     """Go on removing by the same rule until RP is within the limit."""
-    while walk.here().rp > limit:
+    while walk.current and walk.here().rp > limit:
         moves = walk.space.removals(walk.current)
         if not moves:
             return None

@@ -1,0 +1,368 @@
+"""Every set of variables within the limit to which nothing can be added: exact, with pruning.
+
+RP only grows as variables are added. So a set beyond the limit has no good superset, and a set
+within it has no interesting subset: what remains to be found are the maximal sets, as in the
+mining of maximal frequent itemsets (Burdick et al. 2001, Gouda & Zaki 2005). Sets are extended
+depth first; a branch ends when everything it could still add fits together, or lies inside a set
+already found.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine, Tally
+from keyhole.engines.memory import Partition, in_threads
+from keyhole.errors import OptionError
+from keyhole.results import Result, Table, share
+from keyhole.selection.evaluators import EngineEvaluator
+from keyhole.selection.search import backward, forward, stepwise
+from keyhole.selection.select import checked_space
+from keyhole.selection.space import Space
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Frontier", "FrontierSet", "frontier"]
+
+Progress = Callable[[int, int], None]
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierSet:
+    """A set of variables within the limit, with its exposure and its worth to users."""
+
+    variables: tuple[str, ...]
+    rp: float
+    cr: float
+    value: float
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return len(self.variables)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "variables": list(self.variables),
+            "rp": self.rp,
+            "cr": self.cr,
+            "size": self.size,
+            "value": self.value,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Frontier(Result):
+    """All maximal sets within the limit, the best of them, and how near greedy searches come.
+
+    `complete` is False when the time ran out: then the sets found are within the limit, but
+    some may be missing and some may not be maximal.
+    """
+
+    keep: tuple[str, ...]
+    candidates: tuple[tuple[str, ...], ...]
+    limit: float
+    cutoff: int
+    records: int
+    complete: bool
+    evaluated: int
+    sets: tuple[FrontierSet, ...]
+    greedy: Mapping[str, FrontierSet | None]
+    notes: tuple[str, ...]
+    engine: str = "memory"
+
+    @property
+    def best(self) -> dict[str, FrontierSet | None]:
+        """The set with the largest CR, the most variables, and the most user value."""
+        return {
+            "cr": max(self.sets, key=lambda s: (s.cr, -s.rp), default=None),
+            "size": max(self.sets, key=lambda s: (s.size, s.cr), default=None),
+            "value": max(self.sets, key=lambda s: (s.value, s.cr), default=None),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        return {
+            "keep": list(self.keep),
+            "candidates": ["|".join(group) for group in self.candidates],
+            "limit": self.limit,
+            "cutoff": self.cutoff,
+            "records": self.records,
+            "engine": self.engine,
+            "complete": self.complete,
+            "evaluated": self.evaluated,
+            "sets": [s.to_dict() for s in self.sets],
+            "best": {k: None if s is None else s.to_dict() for k, s in self.best.items()},
+            "greedy": {k: None if s is None else s.to_dict() for k, s in self.greedy.items()},
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a maximal set, the largest CR first."""
+        import polars as pl
+
+        schema = {
+            "variables": pl.List(pl.String),
+            "rp": pl.Float64,
+            "cr": pl.Float64,
+            "size": pl.Int64,
+            "value": pl.Float64,
+        }
+        return pl.DataFrame([s.to_dict() for s in self.sets], schema)
+
+    def tables(self) -> list[Table]:
+        """Return the best sets, how far the greedy searches stay behind, and the largest sets."""
+        best = [_row(f"largest {k}", s) for k, s in self.best.items()]
+        greedy = [_row(method, s) for method, s in self.greedy.items()]
+        columns = ["", "RP", "CR", "variables", "which"]
+        shown = [_row(str(i + 1), s) for i, s in enumerate(self.sets[:SHOWN])]
+        more = len(self.sets) - len(shown)
+        notes = [f"and {more:,} more"] if more > 0 else []
+        title = f"{len(self.sets):,} maximal sets with RP({self.cutoff}) within {self.limit:.0%}"
+        return [
+            Table("Best against greedy", columns, best + greedy, self.notes),
+            Table(title, columns, shown, notes),
+        ]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the sets in the plane of CR and RP."""
+        from keyhole.selection.charts import path_chart
+
+        return path_chart([], frontier=self)
+
+
+def _row(name: str, found: FrontierSet | None) -> list[str]:
+    if found is None:
+        return [name, share(None), share(None), "0", "nothing within the limit"]
+    return [name, share(found.rp), share(found.cr), str(found.size), " ".join(found.variables)]
+
+
+def frontier(
+    data: Any,
+    *,
+    keep: Iterable[str] = (),
+    candidates: Iterable[str | Sequence[str]],
+    limit: float,
+    cutoff: int = 3,
+    seconds: float | None = None,
+    values: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Frontier:
+    """Find all sets of variables within the limit to which nothing can be added.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    keep, candidates, limit, cutoff, values
+        As in `select`.
+    seconds
+        Stop after this time with what was found; the result says that it is not complete.
+    progress
+        Called with the first-level branches done, and how many there are.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> found = frontier(
+    ...     veterans_sample(2000), keep=["sex"], candidates=["pow", "ms", "homstate"], limit=0.05
+    ... )
+    >>> found.complete, [s.variables for s in found.sets]
+    (True, [('sex', 'homstate'), ('sex', 'pow', 'ms')])
+    """
+    data = load(data)
+    space = checked_space(data, keep, candidates, cutoff)
+    _check(limit, seconds)
+    engine = MemoryEngine({name: data.codes(name) for name in space.names})
+    hunt = _Hunt(engine, space, limit, cutoff, seconds)
+    hunt.run(progress)
+    worth = dict(values or {})
+    sets = sorted(
+        (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
+        key=lambda s: (-s.cr, s.variables),
+    )
+    return Frontier(
+        keep=space.keep,
+        candidates=space.groups,
+        limit=limit,
+        cutoff=cutoff,
+        records=data.records,
+        complete=not hunt.out_of_time,
+        evaluated=hunt.evaluated,
+        sets=tuple(sets),
+        greedy=_greedy(engine, space, limit, cutoff, worth),
+        notes=tuple(_notes(hunt, sets, seconds)),
+    )
+
+
+def _check(limit: Any, seconds: Any) -> None:
+    problems = []
+    if not (isinstance(limit, int | float) and 0 <= limit <= 1):
+        problems.append(f"limit must be a fraction from 0 to 1. Got {limit!r} instead.")
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        problems.append(f"seconds must be a number above 0. Got {seconds!r} instead.")
+    if problems:
+        raise OptionError(problems)
+
+
+def _notes(hunt: _Hunt, sets: Sequence[FrontierSet], seconds: float | None) -> list[str]:
+    notes = []
+    if hunt.out_of_time:
+        notes.append(f"the time of {seconds:g} s ran out: sets may be missing or not maximal")
+    if not sets:
+        notes.append("the variables kept exceed the limit by themselves: no set is within it")
+    return notes
+
+
+def _named(
+    space: Space, numbers: frozenset[int], tally: Tally, values: Mapping[str, float]
+) -> FrontierSet:
+    names = tuple(name for i, name in enumerate(space.names) if i in numbers)
+    worth = math.fsum(values.get(name, 1.0) for name in names)
+    return FrontierSet(names, tally.rp, tally.cr, worth)
+
+
+def _greedy(
+    engine: MemoryEngine, space: Space, limit: float, cutoff: int, values: Mapping[str, float]
+) -> dict[str, FrontierSet | None]:
+    """Return the set within the limit that each greedy search ends at."""
+    evaluate = EngineEvaluator(engine, cutoff=cutoff)
+    out: dict[str, FrontierSet | None] = {}
+    for search in (forward, backward, stepwise):
+        found = search(evaluate, keep=space.keep, candidates=space.groups, limit=limit)
+        out[found.method] = None
+        if found.within_limit is not None:
+            tally = engine.tally(found.within_limit, cutoff=cutoff)
+            numbers = frozenset(engine.numbers(found.within_limit))
+            out[found.method] = _named(space, numbers, tally, values)
+    return out
+
+
+@dataclass(slots=True)
+class _Hunt:
+    """The search itself: what it has found, and how much it has looked at."""
+
+    engine: MemoryEngine
+    space: Space
+    limit: float
+    cutoff: int
+    seconds: float | None
+    found: dict[frozenset[int], Tally] = field(default_factory=dict)
+    evaluated: int = 0
+    out_of_time: bool = False
+    _group: dict[int, int] = field(default_factory=dict)
+    _deadline: float = math.inf
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, progress: Progress | None) -> None:
+        """Search every branch, on threads."""
+        if self.seconds is not None:
+            self._deadline = time.monotonic() + self.seconds
+        for number, group in enumerate(self.space.groups):
+            self._group.update(dict.fromkeys(self.engine.numbers(group), number))
+        root = self.engine.partition(self.space.keep, cutoff=self.cutoff)
+        tally = root.tally(self.engine.records)
+        if tally.rp > self.limit:
+            return
+        head = frozenset(self.engine.numbers(self.space.keep))
+        jobs = self._children(head, root, tally, sorted(self._group))
+        done = 0
+
+        def branch(job: Callable[[], None]) -> None:
+            nonlocal done
+            job()
+            with self._lock:
+                done += 1
+                if progress is not None:
+                    progress(done, len(jobs))
+
+        in_threads([lambda job=job: branch(job) for job in jobs])
+
+    def _children(
+        self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
+    ) -> list[Callable[[], None]]:
+        """Look at all one-variable extensions; return what remains to be searched."""
+        if time.monotonic() > self._deadline:
+            self.out_of_time = True
+            self._report(head, tally)
+            return []
+        fits = self._fitting(cells, tail)
+        if not fits:
+            self._report(head, tally)
+            return []
+        # The riskiest first: what comes last has few rivals and tends to fit together.
+        tail = sorted(fits, key=lambda v: -fits[v].at_risk)
+        if self._settled(head, cells, fits, tail):
+            return []
+        jobs = []
+        for place, v in enumerate(tail):
+            rest = [u for u in tail[place + 1 :] if self._group[u] != self._group[v]]
+            jobs.append(lambda v=v, rest=rest: self._descend(head, cells, v, fits[v], rest))
+        return jobs
+
+    def _fitting(self, cells: Partition, tail: Sequence[int]) -> dict[int, Tally]:
+        if not tail:
+            return {}
+        tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
+        with self._lock:
+            self.evaluated += len(tail)
+        return {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
+
+    def _settled(
+        self,
+        head: frozenset[int],
+        cells: Partition,
+        fits: Mapping[int, Tally],
+        tail: Sequence[int],
+    ) -> bool:
+        """Tell whether everything left fits together, or lies inside a set already found."""
+        if len({self._group[v] for v in tail}) < len(tail):
+            return False
+        whole = head | frozenset(tail)
+        if self._covered(whole):
+            return True
+        if len(tail) == 1:
+            self._report(whole, fits[tail[0]])
+            return True
+        tally = cells.refined(tail).tally(self.engine.records)
+        with self._lock:
+            self.evaluated += 1
+        if tally.rp <= self.limit:
+            self._report(whole, tally)
+            return True
+        return False
+
+    def _descend(
+        self, head: frozenset[int], cells: Partition, v: int, tally: Tally, rest: Sequence[int]
+    ) -> None:
+        head = head | {v}
+        if self._covered(head.union(rest)):
+            return
+        if not rest:
+            self._report(head, tally)
+            return
+        for job in self._children(head, cells.refined([v]), tally, rest):
+            job()
+
+    def _covered(self, numbers: frozenset[int]) -> bool:
+        with self._lock:
+            return any(numbers <= known for known in self.found)
+
+    def _report(self, numbers: frozenset[int], tally: Tally) -> None:
+        with self._lock:
+            if not any(numbers <= known for known in self.found):
+                self.found[numbers] = tally
+
+    def maximal(self) -> dict[frozenset[int], Tally]:
+        """Return the sets found that lie inside no other."""
+        return {s: t for s, t in self.found.items() if not any(s < other for other in self.found)}

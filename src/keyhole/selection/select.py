@@ -1,0 +1,197 @@
+"""The verb `select`: choose the variables of a file that can go out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import check_cutoff, groups_of, problems_of
+from keyhole.screening.dependence import Dependence, dependences
+from keyhole.selection.criteria import Criterion, named_criterion
+from keyhole.selection.evaluators import EngineEvaluator
+from keyhole.selection.result import Selection, SelectionGroup
+from keyhole.selection.search import Progress, backward, forward, stepwise
+from keyhole.selection.space import Space
+
+__all__ = ["METHODS", "checked_space", "select"]
+
+METHODS = ("forward", "backward", "stepwise")
+
+
+def select(
+    data: Any,
+    *,
+    method: str = "forward",
+    keep: Iterable[str] = (),
+    candidates: Iterable[str | Sequence[str]],
+    limit: float,
+    drop_limit: float | None = None,
+    cutoff: int = 3,
+    criterion: str | Criterion = "ratio",
+    cr_weight: float = 0.5,
+    values: Mapping[str, float] | None = None,
+    skip_dependent: bool = False,
+    by: str | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Choose variables of a file by their re-identification risk.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    method
+        `forward`, `backward` or `stepwise`.
+    keep
+        Variables already decided.
+    candidates
+        Variables to choose from; `"age|age10"` are alternatives of one, finest first.
+    limit
+        The largest RP accepted.
+    drop_limit
+        For stepwise: from this RP on variables are removed; 0.65 of the limit by default.
+    cutoff
+        Records in cells smaller than this are at risk.
+    criterion, cr_weight
+        `ratio`, `difference` (RP - `cr_weight`·CR), or a `Criterion` of any function.
+    values
+        What a variable is worth to the data's users (1 if not named).
+    skip_dependent
+        Leave out a candidate that nearly duplicates a variable kept or declared before it.
+    by
+        A column: select within each of its categories as well.
+    progress
+        Called with the name of each step before it is evaluated.
+
+    Notes
+    -----
+    Missing values are a category of their own. See `forward`, `backward` and `stepwise` for
+    the rules; Lin & Garin, "Methods of Selecting Variables in Data Disclosure".
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> veterans = veterans_sample(2000)
+    >>> chosen = select(veterans, keep=["sex"], candidates=["pow", "homstate"], limit=0.05)
+    >>> chosen.selected
+    ('sex', 'pow')
+    """
+    data = load(data)
+    space = checked_space(data, keep, candidates, cutoff, by)
+    rule = criterion if isinstance(criterion, Criterion) else _criterion(criterion, cr_weight)
+    if method not in METHODS:
+        raise OptionError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    similar = dependences({name: data.codes(name) for name in space.names})
+    similar = [d for d in similar if not _same_group(space, d)]
+    left_out = _left_out(space, similar) if skip_dependent else {}
+    space = Space(space.keep, _without(space, set(left_out)))
+    question = _Question(method, space, limit, drop_limit, cutoff, rule, dict(values or {}))
+    whole = question.answer(data, progress)
+    warnings = [*whole.warnings, *_warnings(whole, similar, left_out, criterion, cr_weight)]
+    groups: tuple[SelectionGroup, ...] = ()
+    if by is not None:
+        parts = groups_of(data, by)
+        groups = tuple(SelectionGroup(label, question.answer(p, progress)) for label, p in parts)
+    return dataclasses.replace(whole, warnings=tuple(warnings), by=by, groups=groups)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of a file, or of each of its groups."""
+
+    method: str
+    space: Space
+    limit: float
+    drop_limit: float | None
+    cutoff: int
+    criterion: Criterion
+    values: dict[str, float]
+
+    def answer(self, data: Microdata, progress: Progress | None) -> Selection:
+        engine = MemoryEngine({name: data.codes(name) for name in self.space.names})
+        search = {"forward": forward, "backward": backward, "stepwise": stepwise}[self.method]
+        more = {"drop_limit": self.drop_limit} if self.method == "stepwise" else {}
+        found = search(
+            EngineEvaluator(engine, cutoff=self.cutoff),
+            keep=self.space.keep,
+            candidates=self.space.groups,
+            limit=self.limit,
+            criterion=self.criterion,
+            values=self.values,
+            progress=progress,
+            **more,  # type: ignore[arg-type]
+        )
+        return dataclasses.replace(
+            found, cutoff=self.cutoff, records=data.records, engine=engine.name
+        )
+
+
+def checked_space(
+    data: Microdata,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]],
+    cutoff: Any,
+    by: str | None = None,
+) -> Space:
+    """Read the variables to move between, and say everything that is wrong with them."""
+    space = Space.parse(keep, candidates)
+    problems = check_cutoff(cutoff) + problems_of(data, space.names, "variable")
+    if not space.groups:
+        problems.append("candidates must name at least one column. Got none instead.")
+    if by is not None:
+        problems += problems_of(data, [by], "by")
+    if problems:
+        raise OptionError(problems)
+    data.require_records()
+    return space
+
+
+def _criterion(name: str, cr_weight: Any) -> Criterion:
+    if not isinstance(cr_weight, int | float) or not cr_weight >= 0:
+        raise OptionError(f"cr weight must be a number from 0 on. Got {cr_weight!r} instead.")
+    return named_criterion(name, cr_weight=cr_weight)
+
+
+def _same_group(space: Space, pair: Dependence) -> bool:
+    return any({pair.first, pair.second} <= set(group) for group in space.groups)
+
+
+def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependence]:
+    """Return the candidates that duplicate a variable kept or declared before them."""
+    order = {name: place for place, name in enumerate(space.names)}
+    out: dict[str, Dependence] = {}
+    for pair in sorted(similar, key=lambda d: (order[d.first], order[d.second])):
+        earlier, later = sorted((pair.first, pair.second), key=order.__getitem__)
+        if later not in space.keep and earlier not in out:
+            out.setdefault(later, pair)
+    return out
+
+
+def _without(space: Space, names: set[str]) -> tuple[tuple[str, ...], ...]:
+    rest = (tuple(n for n in group if n not in names) for group in space.groups)
+    return tuple(group for group in rest if group)
+
+
+def _warnings(
+    found: Selection,
+    similar: Sequence[Dependence],
+    left_out: Mapping[str, Dependence],
+    criterion: str | Criterion,
+    cr_weight: float,
+) -> list[str]:
+    chosen = {*found.selected, *(found.within_limit or ())}
+    out = [f"{name!r} was left out: {pair}." for name, pair in left_out.items()]
+    out += [
+        f"{pair}: both were chosen; similar variables lead selection astray. "
+        "Leave one out, or ask for it with --skip-dependent."
+        for pair in similar
+        if {pair.first, pair.second} <= chosen
+    ]
+    if criterion == "difference" and cr_weight >= 1:
+        out.append("the paper found RP - CR not to work well: give a CR weight below 1 (0.5).")
+    return out
