@@ -21,17 +21,18 @@ __all__ = ["MemoryEngine", "Partition", "Patterns", "SortedCells", "in_threads"]
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int32]
+A = TypeVar("A")
 T = TypeVar("T")
 
 WORKERS = os.cpu_count() or 1
 
 
-def in_threads(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Run the jobs on as many threads as there are cores; the kernels release the GIL."""
-    if len(jobs) == 1:
-        return [jobs[0]()]
+def in_threads(work: Callable[[A], T], items: Sequence[A]) -> list[T]:
+    """Work on the items on as many threads as there are cores; the kernels release the GIL."""
+    if len(items) < 2:
+        return [work(item) for item in items]
     with ThreadPoolExecutor(WORKERS) as pool:
-        return [future.result() for future in [pool.submit(job) for job in jobs]]
+        return list(pool.map(work, items))
 
 
 class Partition:
@@ -83,10 +84,7 @@ class Partition:
         arrays = (self._rows, self._weights, self._starts)
         spare = (self._spare, self._spare_weights)
         in_threads(
-            [
-                lambda span=span: cells.sort_cells(*arrays, span, mask, digits, *spare)
-                for span in self._spans()
-            ]
+            lambda span: cells.sort_cells(*arrays, span, mask, digits, *spare), self._spans()
         )
         whole = mask | self._plan.mask(self.variables)
         starts = cells.bounds(self._rows, whole)
@@ -108,8 +106,9 @@ class Partition:
 
     def tally(self, records: int) -> Tally:
         """Tally the partition as it stands."""
-        sizes = np.add.reduceat(self._weights, self._starts[:-1]) if len(self._weights) else []
-        sizes = np.asarray(sizes, dtype=np.int64)
+        sizes: Ints = np.zeros(0, dtype=np.int64)
+        if len(self._weights):
+            sizes = np.add.reduceat(self._weights, self._starts[:-1], dtype=np.int64)
         at_risk = int(sizes[sizes < self._cutoff].sum())
         return Tally(records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk)
 
@@ -119,12 +118,8 @@ class Partition:
         fields = np.column_stack([plan.word, plan.shift, plan.bits])[candidate]
         arrays = (self._rows, self._weights, self._starts)
         found = in_threads(
-            [
-                lambda span=span: cells.tally_splits(
-                    *arrays, span, fields, sizes[candidate], self._cutoff
-                )
-                for span in self._spans()
-            ]
+            lambda span: cells.tally_splits(*arrays, span, fields, sizes[candidate], self._cutoff),
+            self._spans(),
         )
         total = np.sum(found, axis=0) if found else np.zeros((len(candidate), 2), dtype=np.int64)
         settled = (self._settled_cells, self._settled_at_risk)
@@ -163,9 +158,7 @@ class Patterns:
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
         dealt = dealt[::2] + dealt[1::2]  # two halves that split about as well as each other
         halves = _halves(len(dealt))
-        found = in_threads(
-            [lambda half=half: self._without(dealt, half, cutoff) for half in halves]
-        )
+        found = in_threads(lambda half: self._without(dealt, half, cutoff), halves)
         lost, safe = np.sum(found, axis=0)
         by_variable = {
             v: Tally(records, whole.cells - int(lost[i]), whole.at_risk - int(safe[i]))
@@ -338,8 +331,8 @@ class SortedCells:
 
     def first_records(self) -> Ints:
         """Return one record of each cell."""
-        starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
-        return self._tags[starts[: len(self.counts)]].astype(np.int64)
+        first: Ints = self._tags[np.cumsum(self.counts) - self.counts].astype(np.int64)
+        return first
 
     def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
         """Give every record the value of its cell, and those left out `absent`."""

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,12 +56,12 @@ def minimal_uniques(
 
 
 def _watched(
-    arguments: tuple[object, ...], most: int, progress: Progress | None
+    arguments: tuple[Any, ...], most: int, progress: Progress | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
     """Run the kernel on a thread, tell of its progress, and stop it when interrupted."""
     watch = np.zeros(2, dtype=np.int64)
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(minimal.find, *arguments, watch)
+        work = pool.submit(lambda: minimal.find(*arguments, watch))
         try:
             while progress is not None and not work.done():
                 progress(int(watch[0]), most)

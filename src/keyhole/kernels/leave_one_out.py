@@ -128,7 +128,7 @@ def tally_without(
     at = np.empty(256, dtype=np.int64)
     met = np.zeros((PAIRWISE, count), dtype=np.int64)
     # A task is a range of rows that agree on all but variables [first, last), and a phase.
-    tasks = [(np.int64(0), np.int64(len(rows)), np.int64(first), np.int64(last), np.int64(-1))]
+    tasks = [(0, len(rows), first, last, -1)]
     while len(tasks):
         lo, hi, a, b, phase = tasks.pop()
         if hi - lo < 2:
@@ -144,7 +144,7 @@ def tally_without(
         else:
             middle = (a + b) // 2
             if phase == 0:
-                tasks.append((lo, hi, a, b, np.int64(1)))
+                tasks.append((lo, hi, a, b, 1))
                 p, q, a2, b2 = middle, b, a, middle
             else:
                 p, q, a2, b2 = a, middle, middle, b
@@ -157,6 +157,6 @@ def tally_without(
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):
                 if i - start > 1:
-                    tasks.append((start, i, a2, b2, np.int64(0)))
+                    tasks.append((start, i, a2, b2, 0))
                 start = i
     return lost, safe

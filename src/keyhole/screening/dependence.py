@@ -64,7 +64,7 @@ def dependences(columns: Mapping[str, Codes], *, nearly: float = NEARLY) -> list
     """
     fit = [n for n, c in columns.items() if 1 < c.size <= max(len(c.values) / 2, 2)]
     pairs = list(itertools.combinations(fit, 2))
-    found = in_threads([lambda p=p: _dependence(columns, *p) for p in pairs]) if pairs else []
+    found = in_threads(lambda pair: _dependence(columns, *pair), pairs)
     return [d for d in found if d.determined is not None or d.cramers_v >= nearly]
 
 

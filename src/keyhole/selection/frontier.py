@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keyhole.data.reading import load
@@ -111,7 +112,7 @@ class Frontier(Result):
         """Return one row a maximal set, the largest CR first."""
         import polars as pl
 
-        schema = {
+        schema: dict[str, Any] = {
             "variables": pl.List(pl.String),
             "rp": pl.Float64,
             "cr": pl.Float64,
@@ -286,7 +287,7 @@ class _Hunt:
                 if progress is not None:
                     progress(done, len(jobs))
 
-        in_threads([lambda job=job: branch(job) for job in jobs])
+        in_threads(branch, jobs)
 
     def _children(
         self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
@@ -304,10 +305,10 @@ class _Hunt:
         tail = sorted(fits, key=lambda v: -fits[v].at_risk)
         if self._settled(head, cells, fits, tail):
             return []
-        jobs = []
+        jobs: list[Callable[[], None]] = []
         for place, v in enumerate(tail):
             rest = [u for u in tail[place + 1 :] if self._group[u] != self._group[v]]
-            jobs.append(lambda v=v, rest=rest: self._descend(head, cells, v, fits[v], rest))
+            jobs.append(partial(self._descend, head, cells, v, fits[v], rest))
         return jobs
 
     def _fitting(self, cells: Partition, tail: Sequence[int]) -> dict[int, Tally]:

@@ -145,7 +145,7 @@ class Selection(Result):
 
         names = [field.name for field in dataclasses.fields(Step)]
         rows = [[getattr(s, n) for n in names] for s in self.steps]
-        kinds = [pl.String, pl.String, pl.List(pl.String), *[pl.Float64] * 4]
+        kinds: list[Any] = [pl.String, pl.String, pl.List(pl.String), *[pl.Float64] * 4]
         schema = list(zip(names, kinds, strict=True))
         return pl.DataFrame([[*r[:2], list(r[2]), *r[3:]] for r in rows], schema, orient="row")
 

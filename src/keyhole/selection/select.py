@@ -124,7 +124,7 @@ class _Question:
             criterion=self.criterion,
             values=self.values,
             progress=progress,
-            **more,  # type: ignore[arg-type]
+            **more,
         )
         return dataclasses.replace(
             found, cutoff=self.cutoff, records=data.records, engine=engine.name

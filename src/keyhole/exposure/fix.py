@@ -1,0 +1,259 @@
+"""The cheapest fix: the one variable to drop, regroup or top-code so that a limit is met.
+
+Every key variable is tried in turn: left out; with its numbers in bands; with its highest or
+lowest numbers in one category; with its rare categories pooled. The price is what CR loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine, Tally
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import check_cutoff, problems_of
+from keyhole.results import Result, Table, share
+
+__all__ = ["Fix", "Fixes", "cheapest_fix"]
+
+Action = Literal["drop", "regroup", "top-code", "bottom-code", "pool"]
+
+# Shares of the records that may end up in a top, bottom or pooled category.
+TAILS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+# Bands are tried from twice the finest step on, until fewer than this many are left.
+FEWEST_BANDS = 2
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One change to one variable, what it does to RP and CR, and whether it meets the limit."""
+
+    variable: str
+    action: Action
+    detail: str
+    categories: int
+    rp: float
+    cr: float
+    price: float
+    meets: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fixes(Result):
+    """All the changes tried, the best first, and whether any is needed.
+
+    `best` meets the limit at the lowest price in CR; if none meets it, it comes nearest.
+    """
+
+    keys: tuple[str, ...]
+    cutoff: int
+    limit: float
+    rp: float
+    cr: float
+    fixes: tuple[Fix, ...]
+
+    @property
+    def needed(self) -> bool:
+        """Whether the key as it is exceeds the limit."""
+        return self.rp > self.limit
+
+    @property
+    def best(self) -> Fix | None:
+        """The cheapest fix that meets the limit, or the one that comes nearest."""
+        return self.fixes[0] if self.needed and self.fixes else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "keys": list(self.keys),
+            "cutoff": self.cutoff,
+            "limit": self.limit,
+            "rp": self.rp,
+            "cr": self.cr,
+            "needed": self.needed,
+            "best": None if self.best is None else asdict(self.best),
+            "fixes": [asdict(fix) for fix in self.fixes],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a change, the best first."""
+        return pl.DataFrame([asdict(fix) for fix in self.fixes])
+
+    def tables(self) -> list[Table]:
+        """Return the best changes."""
+        rows = [
+            [f.variable, f.action, f.detail, share(f.rp), share(f.cr), share(f.price),
+             "yes" if f.meets else "no"]
+            for f in self.fixes[:SHOWN]
+        ]  # fmt: skip
+        state = "above" if self.needed else "within"
+        notes = [f"RP({self.cutoff}) is {share(self.rp)}, {state} the limit of {self.limit:g}."]
+        if self.needed and not any(f.meets for f in self.fixes):
+            notes.append("No single change meets the limit: the first comes nearest.")
+        columns = ["variable", "change", "how", "RP", "CR", "price in CR", "meets the limit"]
+        return [Table("Cheapest fix", columns, rows, notes)]
+
+
+def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 3) -> Fixes:
+    """Find the single variable whose change brings RP within the limit at the lowest price.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    keys
+        What an intruder is assumed to know.
+    limit
+        The largest RP accepted.
+    cutoff
+        Records in cells smaller than this are at risk.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": ["f", "m"] * 50, "age": list(range(20, 70)) * 2})
+    >>> fixes = cheapest_fix(people, keys=["sex", "age"], limit=0.1)
+    >>> fixes.best.variable, fixes.best.action, fixes.best.detail
+    ('age', 'regroup', 'bands of 5')
+    """
+    data = load(data)
+    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    _check(data, names, limit, cutoff)
+    now = MemoryEngine({n: data.codes(n) for n in names}).tally(names, cutoff=cutoff)
+    fixes = [fix for name in names for fix in _fixes(data, names, name, now, limit, cutoff)]
+    fixes.sort(key=lambda f: (not f.meets, f.price if f.meets else f.rp, f.price))
+    return Fixes(names, cutoff, limit, now.rp, now.cr, tuple(fixes))
+
+
+def _check(data: Microdata, names: tuple[str, ...], limit: Any, cutoff: Any) -> None:
+    problems = problems_of(data, names, "key") + check_cutoff(cutoff)
+    if not names:
+        problems.append("keys must name at least one column. Got none instead.")
+    if not (isinstance(limit, int | float) and 0 <= limit <= 1):
+        problems.append(f"limit must be a fraction from 0 to 1. Got {limit!r} instead.")
+    if problems:
+        raise OptionError(problems)
+    data.require_records()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A way to make a variable coarser: each old code's new one."""
+
+    action: Action
+    detail: str
+    new_code: npt.NDArray[np.int64]
+
+
+def _fixes(
+    data: Microdata, names: tuple[str, ...], name: str, now: Tally, limit: float, cutoff: int
+) -> Iterator[Fix]:
+    """Try every change of one variable, all of them against one partition of the others."""
+    codes, others = data.codes(name), [n for n in names if n != name]
+    changes = [_Change("drop", "leave it out", np.zeros(codes.size, dtype=np.int64))]
+    changes += _changes(codes, data.variable(name).kind)
+    # Names that no column has: the changes stand beside the columns as further ones.
+    columns = {f"{place}": _changed(codes, c) for place, c in enumerate(changes)}
+    kept = {f"key {n}": data.codes(n) for n in others}
+    engine = MemoryEngine({**kept, **columns})
+    tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
+    for change, tally in zip(changes, tallies, strict=True):
+        yield Fix(
+            variable=name,
+            action=change.action,
+            detail=change.detail,
+            categories=int(change.new_code.max(initial=0)) + 1,
+            rp=tally.rp,
+            cr=tally.cr,
+            price=now.cr - tally.cr,
+            meets=tally.rp <= limit,
+        )
+
+
+def _changed(codes: Codes, change: _Change) -> Codes:
+    new = change.new_code.astype(np.uint32)[codes.values]
+    levels = pl.Series(np.arange(int(change.new_code.max(initial=0)) + 1))
+    return Codes(new, levels, has_missing=False)
+
+
+def _changes(codes: Codes, kind: str) -> list[_Change]:
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+    if kind == "date" and codes.levels.dtype.is_temporal():
+        years = codes.levels.dt.year().to_numpy().astype(np.int64)
+        months = years * 12 + codes.levels.dt.month().to_numpy()
+        found = (("month and year", months), ("year", years), ("decade", years // 10))
+        return [_Change("regroup", how, _with_missing(new, codes)) for how, new in found]
+    if kind == "measure" and codes.levels.dtype.is_numeric() and len(codes.levels) > FEWEST_BANDS:
+        levels = codes.levels.cast(pl.Float64).to_numpy()
+        return [*_bands(levels, codes), *_tails(levels, counts, codes)]
+    return _pools(counts, codes)
+
+
+def _with_missing(new: npt.NDArray[np.int64], codes: Codes) -> npt.NDArray[np.int64]:
+    """Number the categories from 0 without gaps; what is missing stays its own."""
+    dense = np.unique(new, return_inverse=True)[1].astype(np.int64)
+    return np.append(dense, dense.max() + 1) if codes.has_missing else dense
+
+
+def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
+    for width in _widths(levels):
+        band = np.floor(levels / width).astype(np.int64)
+        yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes))
+
+
+def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
+    """Yield round widths (2, 5, 10, 20 …) wider than the usual step between levels."""
+    step, span = float(np.median(np.diff(levels))), float(levels[-1] - levels[0])
+    width = 10.0 ** np.floor(np.log10(step))
+    while True:
+        for factor in (1, 2, 5):
+            if width * factor > step * 1.5:
+                if span / (width * factor) < FEWEST_BANDS:
+                    return
+                yield width * factor
+        width *= 10
+
+
+def _tails(
+    levels: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], codes: Codes
+) -> Iterator[_Change]:
+    """Put the highest, or the lowest, numbers into one category of about each share."""
+    numbers, known = np.arange(len(levels)), counts.sum()
+    seen = set()
+    for tail in TAILS:
+        # The cut leaves at most this share, and at least two levels, in the category.
+        top = min(
+            int(np.searchsorted(-np.cumsum(counts[::-1])[::-1], -tail * known)), len(levels) - 2
+        )
+        low = max(int(np.searchsorted(np.cumsum(counts), tail * known, side="right")) - 1, 1)
+        for action, cut, new in (
+            ("top-code", top, np.minimum(numbers, top)),
+            ("bottom-code", low, np.maximum(numbers, low)),
+        ):
+            if 0 < cut < len(levels) - 1 and (action, cut) not in seen:
+                seen.add((action, cut))
+                word = "and above" if action == "top-code" else "and below"
+                detail = f"{levels[cut]:g} {word}"
+                yield _Change(action, detail, _with_missing(new, codes))  # type: ignore[arg-type]
+
+
+def _pools(counts: npt.NDArray[np.int64], codes: Codes) -> list[_Change]:
+    """Pool the categories that have less than each share of the records."""
+    out, seen = [], set()
+    for tail in TAILS:
+        rare = counts < tail * counts.sum()
+        if rare.sum() >= 2 and int(rare.sum()) not in seen and not rare.all():
+            seen.add(int(rare.sum()))
+            new = np.where(rare, len(counts), np.arange(len(counts)))
+            detail = f"pool the {int(rare.sum())} categories below {tail:.1%}"
+            out.append(_Change("pool", detail, _with_missing(new, codes)))
+    return out

@@ -1,0 +1,331 @@
+"""The path of a search in the plane of detail kept (CR) and risk (RP), with the limit.
+
+This module is imported when a picture is asked for, so Altair may be imported at its top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from keyhole.charts import (
+    ACCENT,
+    INK,
+    PALETTE,
+    QUIET,
+    SOFT,
+    house_style,
+    inline,
+    listed,
+    percentage,
+    plain,
+)
+from keyhole.errors import OptionError
+from keyhole.selection.captions import caption, goes_on, selection_names
+from keyhole.selection.labels import LINE, Box, Label, Placed, merge_near, place_labels
+
+if TYPE_CHECKING:
+    from keyhole.selection.frontier import Frontier
+    from keyhole.selection.result import Selection, Step
+
+__all__ = ["path_chart"]
+
+WIDTH, HEIGHT = 680, 420
+TAKEN = "step taken"
+CHOSEN = "chosen set, within the limit"
+ABOVE = "where the rule stops, above the limit"
+REFUSED = "next step, not taken"
+BEST = "most detail of any set within the limit"
+# Shape and area in pixels; the cross is a path because Vega's own is a plus.
+SHAPES = {
+    TAKEN: ("circle", 45),
+    CHOSEN: ("diamond", 260),
+    ABOVE: ("triangle-up", 170),
+    REFUSED: ("M-1,-1L1,1M-1,1L1,-1", 45),
+    BEST: ("square", 110),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A set of variables drawn as a point, and the step that leads to it."""
+
+    kind: str
+    sign: str
+    name: str
+    variables: str
+    rp: float
+    cr: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A search as it is drawn; `wide` is how much wider than usual."""
+
+    name: str
+    colour: str
+    wide: float
+    marks: tuple[_Mark, ...]
+
+
+def path_chart(
+    selections: Sequence[Selection],
+    *,
+    frontier: Frontier | None = None,
+    names: Sequence[str] | None = None,
+) -> alt.TopLevelMixin:
+    """Draw searches as paths in the plane of CR and RP, with the limit.
+
+    Parameters
+    ----------
+    selections
+        What `keyhole.select` returned, one or several times.
+    frontier
+        What `keyhole.frontier` returned: its sets are drawn behind the paths, or alone.
+    names
+        What to call the selections; their methods, and what else sets them apart, by default.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from keyhole.selection import forward
+    >>> rp = {("a",): 0.1, ("b",): 0.2, ("a", "b"): 0.4}
+    >>> evaluate = lambda s: SimpleNamespace(rp=rp[s], cr=0.5)
+    >>> selection = forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3)
+    >>> path_chart([selection]).to_dict()["title"]["text"]
+    ['1 of 2 variables stay within the risk limit of 30% (forward search)']
+    """
+    if not selections and frontier is None:
+        raise OptionError("path_chart must be given a selection or a frontier. Got neither.")
+    called = selection_names(selections) if names is None else [plain(name) for name in names]
+    paths = _paths(selections, called)
+    asked = [*selections, *([] if frontier is None else [frontier])]
+    limits = sorted({one.limit for one in asked})
+    drops = sorted({s.drop_limit for s in selections if s.drop_limit is not None} - {*limits})
+    plane = _Plane.around(paths, asked, frontier)
+    layers = [
+        *_limits(plane, limits, drops),
+        *([] if frontier is None else _behind(plane, frontier)),
+        *_walks(plane, paths),
+        *_labels(plane, paths, [*limits, *drops]),
+    ]
+    title, subtitle = caption(dict(zip(called, selections, strict=True)), frontier)
+    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return house_style(chart, title=title, subtitle=subtitle)
+
+
+def _paths(selections: Sequence[Selection], names: Sequence[str]) -> list[_Path]:
+    """Make the first path the widest, so that all are seen where they coincide."""
+    wider = min(3.0, 9 / max(len(selections), 1))
+    return [
+        _Path(name, PALETTE[i % len(PALETTE)], wider * (len(names) - 1 - i), tuple(_marks(one)))
+        for i, (name, one) in enumerate(zip(names, selections, strict=True))
+    ]
+
+
+def _marks(selection: Selection) -> Iterator[_Mark]:
+    for step in selection.steps[:-1]:
+        yield _mark(step, TAKEN)
+    for step in selection.steps[-1:]:
+        yield _mark(step, CHOSEN if step.rp <= selection.limit else ABOVE)
+    end = selection.stopped
+    if end.variable is None or end.rp is None or end.cr is None:
+        return
+    kind, held = REFUSED, "not taken"
+    if goes_on(selection):
+        kind, held = CHOSEN, listed(selection.within_limit or (), 30)
+    yield _Mark(kind, _sign(end.step), plain(end.variable, 24), held, end.rp, end.cr)
+
+
+def _mark(step: Step, kind: str) -> _Mark:
+    held = listed(step.variables, 30)
+    return _Mark(kind, _sign(step.step), plain(step.variable, 24), held, step.rp, step.cr)
+
+
+def _sign(step: str) -> str:
+    return "+" if step.startswith("F") else "−"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """The plane drawn on: from 0 to the largest CR and RP, with some room."""
+
+    cr: float
+    rp: float
+    cutoff: int | None
+
+    @classmethod
+    def around(
+        cls, paths: Sequence[_Path], asked: Sequence[Any], frontier: Frontier | None
+    ) -> _Plane:
+        points = [*(m for p in paths for m in p.marks), *(frontier.sets if frontier else ())]
+        cr = max((p.cr for p in points), default=0) or 1
+        rp = max([p.rp for p in points] + [one.limit for one in asked]) or 1
+        cutoffs = {one.cutoff for one in asked}
+        return cls(cr * 1.06, rp * 1.08, cutoffs.pop() if len(cutoffs) == 1 else None)
+
+    def pixels(self, cr: float, rp: float) -> tuple[float, float]:
+        return cr / self.cr * WIDTH, HEIGHT * (1 - rp / self.rp)
+
+    def figures(self, x: float, y: float, end: str = "") -> dict[str, float]:
+        return {f"cr{end}": x / WIDTH * self.cr, f"rp{end}": (1 - y / HEIGHT) * self.rp}
+
+    def axes(self) -> dict[str, Any]:
+        below = "" if self.cutoff is None else f"({self.cutoff:,})"
+        small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
+        return {
+            "x": alt.X("cr:Q", title="Cell ratio CR: cells for each record (detail kept)")
+            .scale(domain=[0, self.cr], nice=False)
+            .axis(tickCount=8, grid=False, offset=8, labelFlush=False),
+            "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
+            .scale(domain=[0, self.rp], nice=False)
+            .axis(format="~%", tickCount=6, offset=8),
+        }
+
+
+def _limits(plane: _Plane, limits: Sequence[float], drops: Sequence[float]) -> list[alt.Chart]:
+    """Draw the limits, and shade what lies above the highest."""
+    axes = plane.axes()
+    shade = alt.Chart(inline([{"rp": limits[-1], "rp2": plane.rp}]))
+    layers = [shade.mark_rect(color=ACCENT, opacity=0.06).encode(y=axes["y"], y2="rp2:Q")]
+    for what, values, dash in (("risk limit", limits, [1, 0]), ("drop limit", drops, [2, 3])):
+        rows = [{"rp": v, "cr": plane.cr, "text": f"{what} {percentage(v)}"} for v in values]
+        base = alt.Chart(inline(rows)).encode(y=axes["y"])
+        text = base.mark_text(align="right", dy=-8, color=ACCENT, fontSize=12)
+        layers += [
+            base.mark_rule(color=ACCENT, strokeDash=dash),
+            text.encode(x=axes["x"], text="text:N"),
+        ]
+    return layers
+
+
+def _limit_box(plane: _Plane, limit: float) -> Box:
+    """Where the name of a limit stands."""
+    x, y = plane.pixels(plane.cr, limit)
+    return Box(x - 115, y - 16, x, y)
+
+
+def _behind(plane: _Plane, frontier: Frontier) -> list[alt.Chart]:
+    """Draw the frontier as small grey points; of sets on one pixel the first stands for all."""
+    seen: dict[tuple[int, ...], dict[str, Any]] = {}
+    for one in frontier.sets:
+        where = tuple(round(v) for v in plane.pixels(one.cr, one.rp))
+        row = {"cr": one.cr, "rp": one.rp, "variables": listed(one.variables, 30)}
+        seen.setdefault(where, row)
+    dots = alt.Chart(inline(list(seen.values()))).mark_circle(color=QUIET, size=16, opacity=0.6)
+    best = frontier.best["cr"]
+    held = () if best is None else (best,)
+    marks = tuple(_Mark(BEST, "", "", listed(b.variables, 30), b.rp, b.cr) for b in held)
+    top = _points(plane, [_Path("frontier", SOFT, 0, marks)])
+    return [dots.encode(**plane.axes(), tooltip=_tips()), top]
+
+
+def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
+    rows = [
+        {"cr": m.cr, "rp": m.rp, "search": p.name, "order": i, "wide": 2 + p.wide}
+        for p in paths
+        for i, m in enumerate(p.marks)
+        if m.kind != REFUSED
+    ]
+    refused = [
+        {"cr": a.cr, "rp": a.rp, "cr2": b.cr, "rp2": b.rp, "colour": p.colour}
+        for p in paths
+        for a, b in pairwise(p.marks)
+        if b.kind == REFUSED
+    ]
+    legend = alt.Legend(orient="top", title=None, symbolStrokeWidth=4) if len(paths) > 1 else None
+    scale = alt.Scale(domain=[p.name for p in paths], range=[p.colour for p in paths])
+    line = alt.Chart(inline(rows)).encode(
+        **plane.axes(),
+        order="order:Q",
+        color=alt.Color("search:N", scale=scale, legend=legend),
+        strokeWidth=alt.StrokeWidth("wide:Q", scale=None),
+    )
+    dashed = alt.Chart(inline(refused)).encode(
+        **plane.axes(), x2="cr2:Q", y2="rp2:Q", color=alt.Color("colour:N", scale=None)
+    )
+    return [line.mark_line(), dashed.mark_rule(strokeDash=[3, 3]), _points(plane, paths)]
+
+
+def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
+    rows = [_row(path, mark) for path in paths for mark in path.marks]
+    scale = alt.Scale(domain=list(SHAPES), range=[shape for shape, _ in SHAPES.values()])
+    kinds = [kind for kind in SHAPES if any(row["kind"] == kind for row in rows)]
+    legend = alt.Legend(
+        orient="top", title=None, values=kinds, symbolFillColor=INK, symbolStrokeColor=INK
+    )
+    base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2)
+    return base.encode(
+        **plane.axes(),
+        shape=alt.Shape("kind:N", scale=scale, legend=legend),
+        size=alt.Size("area:Q", scale=None),
+        fill=alt.Fill("colour:N", scale=None),
+        stroke=alt.Stroke("edge:N", scale=None),
+        tooltip=_tips(),
+    )
+
+
+def _row(path: _Path, mark: _Mark) -> dict[str, Any]:
+    return {
+        "cr": mark.cr,
+        "rp": mark.rp,
+        "kind": mark.kind,
+        "variables": mark.variables,
+        "colour": path.colour,
+        "edge": path.colour if mark.kind == REFUSED else "white",
+        "area": SHAPES[mark.kind][1] * (1 + path.wide / 4),
+    }
+
+
+def _tips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("variables:N", title="variables"),
+        alt.Tooltip("rp:Q", title="RP", format=".2%"),
+        alt.Tooltip("cr:Q", title="CR", format=".3f"),
+    ]
+
+
+def _labels(plane: _Plane, paths: Sequence[_Path], limits: Sequence[float]) -> list[alt.Chart]:
+    """Name the steps; a label that stands far from its point is tied to it by a thin line."""
+    at = [[plane.pixels(m.cr, m.rp) for m in path.marks] for path in paths]
+    levels = [(plane.pixels(0, rp), plane.pixels(plane.cr, rp)) for rp in limits]
+    placed = place_labels(
+        [label for path in paths for label in _texts(plane, path)],
+        plane=Box(0, 0, WIDTH, HEIGHT),
+        points=[point for points in at for point in points],
+        lines=[*(pair for points in at for pair in pairwise(points)), *levels],
+        taken=[_limit_box(plane, rp) for rp in limits],
+    )
+    leaders = [
+        {**plane.figures(*p.label.point), **plane.figures(*p.leader, end="2")}
+        for p in placed
+        if p.leader is not None
+    ]
+    thin = alt.Chart(inline(leaders)).mark_rule(color=QUIET, strokeWidth=0.8)
+    ties = thin.encode(**plane.axes(), x2="cr2:Q", y2="rp2:Q")
+    return [ties, *(_flush(plane, placed, side) for side in ("left", "center", "right"))]
+
+
+def _texts(plane: _Plane, path: _Path) -> list[Label]:
+    steps = [(m.sign, m.name, plane.pixels(m.cr, m.rp)) for m in path.marks]
+    return merge_near(steps, colour=path.colour)
+
+
+def _flush(plane: _Plane, placed: Sequence[Placed], side: Any) -> alt.Chart:
+    """Draw the labels that are flush to one side, each line as a text of its own."""
+    rows = []
+    for one in placed:
+        if one.align != side:
+            continue
+        x = {"left": one.box.left, "right": one.box.right}.get(
+            side, (one.box.left + one.box.right) / 2
+        )
+        for i, line in enumerate(one.label.lines):
+            where = plane.figures(x, one.box.top + LINE * (i + 0.5))
+            rows.append({**where, "text": line, "colour": one.label.colour})
+    text = alt.Chart(inline(rows)).mark_text(align=side, baseline="middle")
+    return text.encode(**plane.axes(), text="text:N", color=alt.Color("colour:N", scale=None))

@@ -1,0 +1,149 @@
+"""Methods, cutoffs and limits compared in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine
+from keyhole.errors import OptionError
+from keyhole.results import Result, Table, share
+from keyhole.selection.result import Selection
+from keyhole.selection.select import METHODS, select
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Comparison", "ComparisonRow", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One selection, and RP and CR of its set within the limit (None if there is none)."""
+
+    selection: Selection
+    rp: float | None
+    cr: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        found = self.selection
+        return {
+            "method": found.method,
+            "cutoff": found.cutoff,
+            "limit": found.limit,
+            "size": None if found.within_limit is None else len(found.within_limit),
+            "rp": self.rp,
+            "cr": self.cr,
+            "within_limit": None if found.within_limit is None else list(found.within_limit),
+            "selected": list(found.selected),
+            "stopped": found.stopped.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Result):
+    """What each method, cutoff and limit would let out."""
+
+    rows: tuple[ComparisonRow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        return {"comparison": [row.to_dict() for row in self.rows]}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a selection."""
+        import polars as pl
+
+        return pl.DataFrame([row.to_dict() for row in self.rows], infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a selection."""
+        rows = [
+            [
+                r["method"],
+                str(r["cutoff"]),
+                f"{r['limit']:.1%}",
+                str(r["size"] or 0),
+                share(r["rp"]),
+                share(r["cr"]),
+                " ".join(r["within_limit"] or ["nothing"]),
+            ]
+            for r in (row.to_dict() for row in self.rows)
+        ]
+        columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
+        return [Table("Selections compared", columns, rows)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the paths in the plane of CR and RP."""
+        from keyhole.selection.charts import path_chart
+
+        return path_chart([row.selection for row in self.rows])
+
+
+def compare(
+    data: Any,
+    *,
+    keep: Iterable[str] = (),
+    candidates: Iterable[str | Sequence[str]],
+    methods: Sequence[str] = METHODS,
+    limits: Sequence[float] = (0.05, 0.1),
+    cutoffs: Sequence[int] = (3,),
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Run several selections and set them side by side.
+
+    Parameters
+    ----------
+    data, keep, candidates
+        As in `select`.
+    methods, limits, cutoffs
+        Every combination of these is run.
+    progress
+        Called with the name of each step before it is evaluated.
+    options
+        Whatever else `select` takes, for all of them.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> compare(
+    ...     veterans_sample(2000), keep=["sex"], candidates=["pow", "ms", "homstate"],
+    ...     methods=["forward"], limits=[0.01, 0.5],
+    ... )
+    Selections compared
+      method   cutoff  limit  variables      RP      CR  within the limit
+      forward       3   1.0%          3  ...
+      forward       3  50.0%          4  ...
+    """
+    data = load(data)
+    keep, candidates = tuple(keep), tuple(candidates)
+    asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]
+    if not asked:
+        raise OptionError("methods, cutoffs and limits must each name at least one. Got none.")
+    rows = []
+    for method, cutoff, limit in asked:
+        found = select(
+            data,
+            method=method,
+            keep=keep,
+            candidates=candidates,
+            limit=limit,
+            cutoff=cutoff,
+            progress=progress,
+            **options,
+        )
+        rows.append(_measured(data, found))
+    return Comparison(tuple(rows))
+
+
+def _measured(data: Any, found: Selection) -> ComparisonRow:
+    if not found.within_limit or found.cutoff is None:
+        return ComparisonRow(found, None, None)
+    engine = MemoryEngine({name: data.codes(name) for name in found.within_limit})
+    tally = engine.tally(found.within_limit, cutoff=found.cutoff)
+    return ComparisonRow(found, tally.rp, tally.cr)

@@ -1,0 +1,191 @@
+"""Where the labels of a chart stand, so that they cover neither each other nor the lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LINE", "Box", "Label", "Placed", "merge_near", "place_labels"]
+
+Point = tuple[float, float]
+Align = Literal["left", "center", "right"]
+
+# A line of text is this high and a letter about this wide, in pixels, at the size drawn.
+LINE, LETTER = 13.0, 6.2
+# Where a label may stand seen from its point, the liked places first: paths rise to the right,
+# so that below to the right and above to the left are mostly free.
+DIRECTIONS = ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+DISTANCES = (8.0, 16.0, 26.0, 38.0, 52.0, 70.0, 90.0, 115.0)
+COVERS_LABEL, COVERS_POINT, COVERS_LINE, LEAVES_PLANE = 2000.0, 60.0, 12.0, 5000.0
+SAMPLE = 4.0
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels, y growing downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """Tell whether two boxes overlap."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def nearest(self, point: Point) -> Point:
+        """Return the place in the box nearest to a point."""
+        x, y = point
+        return min(max(x, self.left), self.right), min(max(y, self.top), self.bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Lines of text that belong to a point."""
+
+    lines: tuple[str, ...]
+    point: Point
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A label, where it stands, and to which side its lines are flush."""
+
+    label: Label
+    box: Box
+    align: Align
+
+    @property
+    def leader(self) -> Point | None:
+        """Where a thin line from the point to the label ends, if the label stands far off."""
+        end = self.box.nearest(self.label.point)
+        return end if math.dist(end, self.label.point) > DISTANCES[1] + 1 else None
+
+
+def merge_near(
+    steps: Sequence[tuple[str, str, Point]], *, colour: str, near: float = 14.0, a_line: int = 3
+) -> list[Label]:
+    """Let neighbouring steps of the same sign share a label where their points nearly coincide.
+
+    Parameters
+    ----------
+    steps
+        The sign, the name and the point of each step, in order.
+    colour
+        Of the text.
+    near
+        Points closer than this to the first of them, in pixels, share a label.
+    a_line
+        Names in a line of a shared label.
+
+    Examples
+    --------
+    >>> steps = [("+", "a", (0, 0)), ("+", "b", (3, 0)), ("+", "c", (90, 0))]
+    >>> [label.lines for label in merge_near(steps, colour="black")]
+    [('+ a, b',), ('+ c',)]
+    """
+    runs: list[list[tuple[str, str, Point]]] = []
+    for step in steps:
+        first = runs[-1][0] if runs else None
+        if first and first[0] == step[0] and math.dist(first[2], step[2]) < near:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    return [
+        Label(tuple(_lines(run[0][0], [name for _, name, _ in run], a_line)), run[0][2], colour)
+        for run in runs
+    ]
+
+
+def _lines(sign: str, names: Sequence[str], a_line: int) -> Iterable[str]:
+    for start in range(0, len(names), a_line):
+        end = "," if start + a_line < len(names) else ""
+        yield f"{'' if start else sign + ' '}{', '.join(names[start : start + a_line])}{end}"
+
+
+def place_labels(
+    labels: Iterable[Label],
+    *,
+    plane: Box,
+    points: Sequence[Point],
+    lines: Sequence[tuple[Point, Point]],
+    taken: Iterable[Box] = (),
+) -> list[Placed]:
+    """Give each label in turn the best free place near its point.
+
+    Parameters
+    ----------
+    labels
+        What is to be placed; the same text at the same point is placed once.
+    plane
+        Where labels should stay.
+    points, lines
+        What they should not cover.
+    taken
+        Boxes of other text.
+
+    Examples
+    --------
+    >>> label = Label(("age",), (50, 50), "black")
+    >>> place_labels([label], plane=Box(0, 0, 100, 100), points=[(50, 50)], lines=[])[0].align
+    'left'
+    """
+    held = list(taken)
+    obstacles = _sampled(points, lines)
+    placed = []
+    for label in {(lb.lines, round(lb.point[0]), round(lb.point[1])): lb for lb in labels}.values():
+        places = [_place(label, d, far) for far in DISTANCES for d in DIRECTIONS]
+        costs = [_cost(place, plane, held, obstacles) for place in places]
+        # Places are in order of liking, and the first of the cheapest is taken.
+        best = places[int(np.argmin(np.add(costs, _dislike())))]
+        held.append(best.box)
+        placed.append(best)
+    return placed
+
+
+def _dislike() -> npt.NDArray[np.float64]:
+    return np.array([1.5 * far + i for far in DISTANCES for i in range(len(DIRECTIONS))])
+
+
+def _place(label: Label, direction: tuple[int, int], far: float) -> Placed:
+    (x, y), (right, down) = label.point, direction
+    wide = max(len(line) for line in label.lines) * LETTER
+    high = len(label.lines) * LINE
+    slant = 0.75 if right and down else 1.0
+    x, y = x + right * far * slant, y + down * far * slant
+    left = {1: x, 0: x - wide / 2, -1: x - wide}[right]
+    top = {1: y, 0: y - high / 2, -1: y - high}[down]
+    sides: dict[int, Align] = {1: "left", 0: "center", -1: "right"}
+    return Placed(label, Box(left, top, left + wide, top + high), sides[right])
+
+
+def _sampled(
+    points: Sequence[Point], lines: Sequence[tuple[Point, Point]]
+) -> npt.NDArray[np.float64]:
+    """Lay points along the lines; each row is x, y and what it costs to cover it."""
+    rows = [(x, y, COVERS_POINT) for x, y in points]
+    for (x, y), (x2, y2) in lines:
+        count = max(int(math.dist((x, y), (x2, y2)) / SAMPLE), 1)
+        rows += [
+            (x + (x2 - x) * i / count, y + (y2 - y) * i / count, COVERS_LINE) for i in range(count)
+        ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+
+def _cost(
+    place: Placed, plane: Box, held: Sequence[Box], obstacles: npt.NDArray[np.float64]
+) -> float:
+    box = place.box
+    x, y, price = obstacles.T
+    covered = (x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)
+    cost = float(price[covered].sum()) + COVERS_LABEL * sum(box.meets(other) for other in held)
+    inside = plane.nearest((box.left, box.top)) == (box.left, box.top)
+    inside &= plane.nearest((box.right, box.bottom)) == (box.right, box.bottom)
+    return cost if inside else cost + LEAVES_PLANE

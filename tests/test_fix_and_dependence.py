@@ -1,0 +1,136 @@
+"""The cheapest fix against recoding by hand, and dependence against textbook formulas."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.data.columns import encode
+from keyhole.data.examples import veterans_sample
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import risk
+from keyhole.exposure.fix import cheapest_fix
+from keyhole.screening.dependence import cramers_v, dependences
+
+
+@pytest.fixture(scope="module")
+def people():
+    random = np.random.default_rng(4)
+    return pl.DataFrame(
+        {
+            "sex": random.integers(0, 2, 600),
+            "age": random.integers(18, 98, 600),
+            "state": [f"s{min(int(x), 19):02}" for x in random.exponential(4, 600)],
+        }
+    )
+
+
+def test_dropping_equals_leaving_the_key_out(people):
+    fixes = cheapest_fix(people, keys=["sex", "age", "state"], limit=0.2)
+    assert fixes.needed
+    for fix in (f for f in fixes.fixes if f.action == "drop"):
+        rest = [n for n in people.columns if n != fix.variable]
+        after = risk(people, keys=rest)
+        assert (fix.rp, fix.cr) == (after.rp, after.cr)
+        assert fix.price == pytest.approx(fixes.cr - after.cr)
+
+
+def test_bands_and_top_codes_equal_recoding_by_hand(people):
+    fixes = {(f.variable, f.detail): f for f in cheapest_fix(
+        people, keys=["sex", "age"], limit=0.01).fixes}  # fmt: skip
+    tens = risk(people.with_columns(pl.col("age") // 10), keys=["sex", "age"])
+    assert fixes["age", "bands of 10"].rp == tens.rp
+    bands = people.select(pl.col("age") // 10).n_unique()
+    assert fixes["age", "bands of 10"].categories == bands
+    top = next(f for f in fixes.values() if f.action == "top-code")
+    cut = int(top.detail.split()[0])
+    clipped = risk(people.with_columns(pl.col("age").clip(upper_bound=cut)), keys=["sex", "age"])
+    assert (top.rp, top.cr) == (clipped.rp, clipped.cr)
+
+
+def test_pooling_rare_categories_equals_recoding_by_hand(people):
+    fixes = cheapest_fix(people, keys=["age", "state"], limit=0.01).fixes
+    pool = next(f for f in fixes if f.action == "pool" and "5.0%" in f.detail)
+    share = people["state"].value_counts(normalize=True)
+    rare = share.filter(pl.col("proportion") < 0.05)["state"]
+    pooled = people.with_columns(
+        pl.when(pl.col("state").is_in(rare.to_list())).then(pl.lit("other")).otherwise("state")
+    ).rename({"literal": "pooled"})
+    after = risk(pooled, keys=["age", "pooled"])
+    assert (pool.rp, pool.cr) == (after.rp, after.cr)
+
+
+def test_the_best_meets_the_limit_at_the_lowest_price_or_comes_nearest(people):
+    fixes = cheapest_fix(people, keys=["sex", "age", "state"], limit=0.3)
+    meeting = [f for f in fixes.fixes if f.meets]
+    assert fixes.best.price == min(f.price for f in meeting)
+    hopeless = cheapest_fix(people, keys=["sex", "age", "state"], limit=0)
+    assert not any(f.meets for f in hopeless.fixes)
+    assert hopeless.best.rp == min(f.rp for f in hopeless.fixes)
+    assert cheapest_fix(people, keys=["sex"], limit=0.5).best is None
+
+
+def test_missing_stays_a_category_of_its_own_in_every_change():
+    frame = pl.DataFrame({"age": [None, 30, 31, 32, 33, 40, 41, 42] * 5, "x": [1] * 40})
+    fix = next(
+        f
+        for f in cheapest_fix(frame.cast({"age": pl.Int64}), keys=["age", "x"], limit=0).fixes
+        if f.action == "drop" and f.variable == "x"
+    )
+    assert fix.cr == 8 / 40
+
+
+def test_bad_input_all_at_once(people):
+    with pytest.raises(OptionError) as error:
+        cheapest_fix(people, keys=["agee"], limit=2, cutoff=0)
+    assert len(error.value.problems) == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=12, max_size=80))
+def test_cramers_v_is_the_textbook_formula(pairs):
+    from scipy.stats import chi2_contingency
+
+    a, b = np.array(pairs).T
+    table = np.zeros((4, 4))
+    np.add.at(table, (a, b), 1)
+    table = table[table.sum(1) > 0][:, table.sum(0) > 0]
+    if min(table.shape) < 2:
+        return
+    n, (r, k) = len(pairs), table.shape
+    phi2 = max(0, chi2_contingency(table, correction=False)[0] / n - (r - 1) * (k - 1) / (n - 1))
+    least = min(k - (k - 1) ** 2 / (n - 1), r - (r - 1) ** 2 / (n - 1)) - 1
+    rows, cols = np.nonzero(table)
+    expected = min(1.0, np.sqrt(phi2 / least)) if least > 0 else 0.0
+    ours = cramers_v(table[rows, cols].astype(np.int64), rows, cols)
+    assert ours == pytest.approx(expected, abs=1e-9)
+
+
+def test_dependences_find_recodes_and_leave_strangers_alone():
+    veterans = veterans_sample(4000)
+    names = ["age", "ag8r", "psx", "psrcd", "sex", "homstate"]
+    found = {
+        frozenset((d.first, d.second)): d
+        for d in dependences({n: veterans.codes(n) for n in names})
+    }
+    assert found[frozenset(("age", "ag8r"))].determined == "ag8r"
+    assert found[frozenset(("psx", "psrcd"))].determined == "psrcd"
+    assert frozenset(("sex", "homstate")) not in found
+
+
+def test_constant_and_nearly_unique_columns_say_nothing():
+    columns = {
+        "constant": encode(pl.Series([1] * 30)),
+        "id": encode(pl.Series(range(30))),
+        "sex": encode(pl.Series([0, 1] * 15)),
+    }
+    assert dependences(columns) == []
+
+
+def test_sparse_and_dense_tables_agree(monkeypatch):
+    random = np.random.default_rng(1)
+    a = random.integers(0, 30, 900)
+    columns = {"a": encode(pl.Series(a)), "b": encode(pl.Series(a + random.integers(0, 2, 900)))}
+    dense = dependences(columns, nearly=0.1)
+    monkeypatch.setattr("keyhole.screening.dependence.DENSE_CELLS", 0)
+    assert dependences(columns, nearly=0.1) == dense

@@ -1,0 +1,136 @@
+"""Minimal uniques against trying every subset, and the ten-record example of the guide."""
+
+import itertools
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import risk
+from keyhole.exposure.uniques import uniques
+from keyhole.selftest.published import figures
+
+NAMES = "abcdef"
+
+
+@st.composite
+def tables(draw):
+    columns = draw(st.integers(1, 6))
+    value = st.one_of(st.none(), st.integers(0, draw(st.integers(0, 3))))
+    return draw(st.lists(st.tuples(*[value] * columns), min_size=1, max_size=40))
+
+
+def frame_of(rows):
+    columns = {NAMES[i]: [row[i] for row in rows] for i in range(len(rows[0]))}
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Int64))
+
+
+def slow_minimal_uniques(rows, max_size):
+    """Try every subset in order of size; what is missing matches nothing."""
+    found = set()
+    for number, row in enumerate(rows):
+        minimal = []
+        for size in range(1, max_size + 1):
+            for places in itertools.combinations(range(len(row)), size):
+                mine = [row[p] for p in places]
+                if None in mine or any(set(m) <= set(places) for m in minimal):
+                    continue
+                if sum([other[p] for p in places] == mine for other in rows) == 1:
+                    minimal.append(places)
+        found |= {(number, sum(1 << p for p in places)) for places in minimal}
+    return found
+
+
+@given(tables(), st.data())
+def test_every_minimal_unique_and_no_other(rows, data):
+    columns = len(rows[0])
+    size = data.draw(st.integers(1, columns))
+    found = uniques(frame_of(rows), keys=list(NAMES[:columns]), max_size=size)
+    ours = set(zip(found.sets.owner.tolist(), found.sets.mask.tolist(), strict=True))
+    assert ours == slow_minimal_uniques(rows, size)
+    assert len(ours) == len(found.sets.owner)
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_row_order_does_not_matter(rows, random):
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    keys = list(NAMES[: len(rows[0])])
+    straight = uniques(frame_of(rows), keys=keys).to_frame()
+    shuffled = uniques(frame_of([rows[i] for i in order]), keys=keys).to_frame()
+    for exact in ("score", "smallest", "level"):
+        assert straight[exact][order].to_list() == shuffled[exact].to_list()
+    for mine, theirs in zip(straight["dis_suda"][order], shuffled["dis_suda"], strict=True):
+        assert mine == pytest.approx(theirs)
+
+
+@pytest.fixture(scope="module")
+def ten():
+    rows = figures("sdc_guide_ten_records")
+    frame = pl.DataFrame(rows).with_columns(pl.col("weight").cast(pl.Int64))
+    return frame, ["residence", "gender", "education", "labor"]
+
+
+def test_ten_record_scores_and_dis_suda(ten):
+    frame, keys = ten
+    found = uniques(frame, keys=keys, max_size=3, fraction=0.01)
+    assert found.score.tolist() == [float(s) for s in frame["suda_M3"]]
+    assert [f"{d:.4f}" for d in found.dis_suda] == frame["dis_suda"].to_list()
+    ihsn = uniques(frame, keys=keys, convention="ihsn").score
+    assert [s for s in ihsn if s] == [1.75, 3.25, 1.75, 2.75]
+
+
+def test_ten_record_counts_and_individual_risk(ten):
+    frame, keys = ten
+    records = risk(frame, keys=keys, weight="weight").to_frame()
+    assert records["f"].to_list() == [int(f) for f in frame["f"]]
+    assert records["F"].to_list() == [float(f) for f in frame["F"]]
+    assert [f"{r:.4f}" for r in records["risk"]] == frame["individual_risk"].to_list()
+
+
+def test_counting_every_unique_subset_would_be_wrong(ten):
+    frame, keys = ten
+    found = uniques(frame, keys=keys)
+    subsets = sum(
+        frame.group_by(places).len().filter(pl.col("len") == 1).height
+        for size in (1, 2, 3)
+        for places in itertools.combinations(keys, size)
+    )
+    assert len(found.sets.owner) == 9 < subsets
+
+
+def test_one_key_has_no_score_and_says_so():
+    found = uniques(pl.DataFrame({"a": [1, 2, 2]}), keys=["a"])
+    assert found.to_dict()["score_sum"] is None
+    assert any("one key" in note for note in found.notes)
+    assert found.smallest.tolist() == [1, 0, 0]
+
+
+def test_a_category_that_points_at_a_record_or_two_is_not_named():
+    lonely = uniques(pl.DataFrame({"a": [1, 7, 1, 1], "b": [1, 1, 1, 1]}), keys=["a", "b"])
+    assert lonely.to_dict()["worst_category"] is None
+    many = pl.DataFrame({"a": [1, 1, 1, 1, 2, 2], "b": [1, 2, 3, 4, 5, 5]})
+    assert uniques(many, keys=["a", "b"]).to_dict()["worst_category"] is None
+
+
+def test_all_problems_at_once():
+    with pytest.raises(OptionError) as error:
+        uniques(pl.DataFrame({"age": [1, 2]}), keys=["agee", "age"], max_size=9, cutoff=0)
+    assert len(error.value.problems) == 3
+
+
+def test_progress_is_told_and_an_interrupt_stops_the_search():
+    from keyhole.data.examples import KEYS, veterans_sample
+
+    told = []
+
+    def tell(done, most):
+        told.append((done, most))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        uniques(veterans_sample(3000), keys=KEYS, max_size=8, progress=tell)
+    assert told
+    assert told[0][1] > 39_000
