@@ -38,6 +38,12 @@ class Layout:
             out[self.word[v]] |= ((1 << int(self.bits[v])) - 1) << int(self.shift[v])
         return np.array(out, dtype=np.uint64)
 
+    def digit_mask(self, digit: Ints) -> Words:
+        """Return the words whose set bits are one digit."""
+        out = np.zeros(self.words, dtype=np.uint64)
+        out[digit[0]] = ((1 << int(digit[2])) - 1) << int(digit[1])
+        return out
+
     def digits(self, variables: Iterable[int]) -> Ints:
         """Return (word, shift, bits) of every digit to sort by, widest fields first.
 

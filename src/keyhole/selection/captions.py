@@ -21,9 +21,10 @@ def selection_names(selections: Sequence[Selection]) -> list[str]:
         for s in selections
     ]
     differ = [len({part[i] for part in parts}) > 1 for i in range(4)]
-    names = [", ".join([p[0], *(p[i] for i in (1, 2, 3) if differ[i])]) for p in parts]
+    apart = [", ".join(p[i] for i in (1, 2, 3) if differ[i]) for p in parts]
+    names = [p[0] + (f" ({more})" if more else "") for p, more in zip(parts, apart, strict=True)]
     return [
-        name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
+        name if names.count(name) == 1 else f"{name} #{names[: i + 1].count(name)}"
         for i, name in enumerate(names)
     ]
 
@@ -71,7 +72,8 @@ def _title(selection: Selection) -> str:
     if selection.within_limit is None:
         return f"The variables kept exceed the risk limit of {limit} by themselves {search}"
     count, of = len(selection.within_limit), len(selection.keep) + len(selection.candidates)
-    return f"{count} of {of} variables stay within the risk limit of {limit} {search}"
+    verb = "stays" if count == 1 else "stay"
+    return f"{count} of {of} variables {verb} within the risk limit of {limit} {search}"
 
 
 def _lines(selection: Selection) -> list[str]:
@@ -80,8 +82,14 @@ def _lines(selection: Selection) -> list[str]:
         return [f"Kept: {listed(selection.keep)}."]
     groups = [*((name,) for name in selection.keep), *selection.candidates]
     out = [group[0] for group in groups if not set(group) & set(within)]
-    lines = [f"Chosen: {listed(within, 20)}."] + ([f"Left out: {listed(out, 20)}."] if out else [])
+    lines = [f"Chosen{_figures(selection)}: {listed(within, 20)}."]
+    lines += [f"Left out: {listed(out, 20)}."] if out else []
     return [*lines, *_ending(selection)]
+
+
+def _figures(selection: Selection) -> str:
+    figures = within_figures(selection)
+    return "" if figures is None else f" (RP {percentage(figures[0])}, CR {figures[1]:.3f})"
 
 
 def _ending(selection: Selection) -> list[str]:
@@ -100,17 +108,18 @@ def _ending(selection: Selection) -> list[str]:
 
 
 def _one_line(name: str, selection: Selection) -> str:
-    figures = within_figures(selection)
     if selection.within_limit is None:
         return f"{name}: nothing is within the limit."
-    known = "" if figures is None else f", RP {percentage(figures[0])}, CR {figures[1]:.3f}"
     held = selection.within_limit
-    return f"{name}: {len(held)} variables{known}: {listed(held, 10)}."
+    return f"{name}: {len(held)} variables{_figures(selection)}: {listed(held, 10)}."
 
 
 def _winner(selections: Mapping[str, Selection]) -> str:
-    limits = {s.limit for s in selections.values()}
-    where = f"the risk limit of {percentage(limits.pop())}" if len(limits) == 1 else "its limit"
+    limits = sorted({s.limit for s in selections.values()})
+    if len(limits) > 1:
+        low, high = percentage(limits[0]), percentage(limits[-1])
+        return f"{len(selections)} searches under risk limits from {low} to {high}"
+    where = f"the risk limit of {percentage(limits[0])}"
     found = {name: within_figures(s) for name, s in selections.items()}
     detail = {name: figures[1] for name, figures in found.items() if figures is not None}
     if not detail:
@@ -129,7 +138,9 @@ def _frontier_title(frontier: Frontier | None) -> str:
     limit = percentage(frontier.limit)
     if len(frontier.sets) == 1:
         return f"One set of variables is as large as the risk limit of {limit} allows"
-    return f"{len(frontier.sets):,} sets of variables are as large as the risk limit of {limit} allows"
+    return (
+        f"{len(frontier.sets):,} sets of variables are as large as the risk limit of {limit} allows"
+    )
 
 
 def _frontier_lines(frontier: Frontier) -> list[str]:

@@ -5,6 +5,7 @@ This module is imported when a picture is asked for, so Altair may be imported a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["path_chart"]
 
 WIDTH, HEIGHT = 680, 420
+STRETCHED = "Both axes are stretched near zero, where most steps lie."
+TICKS = (0, 0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2)
+TICKS += (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
+AXIS: dict[str, Any] = {"offset": 8, "labelFlush": False}
 TAKEN = "step taken"
 CHOSEN = "chosen set, within the limit"
 ABOVE = "where the rule stops, above the limit"
@@ -97,7 +102,7 @@ def path_chart(
     >>> evaluate = lambda s: SimpleNamespace(rp=rp[s], cr=0.5)
     >>> selection = forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3)
     >>> path_chart([selection]).to_dict()["title"]["text"]
-    ['1 of 2 variables stay within the risk limit of 30% (forward search)']
+    ['1 of 2 variables stays within the risk limit of 30% (forward search)']
     """
     if not selections and frontier is None:
         raise OptionError("path_chart must be given a selection or a frontier. Got neither.")
@@ -109,18 +114,19 @@ def path_chart(
     plane = _Plane.around(paths, asked, frontier)
     layers = [
         *_limits(plane, limits, drops),
-        *([] if frontier is None else _behind(plane, frontier)),
+        *([] if frontier is None else [_behind(plane, frontier)]),
         *_walks(plane, paths),
+        _points(plane, [*_best(frontier), *paths]),
         *_labels(plane, paths, [*limits, *drops]),
     ]
     title, subtitle = caption(dict(zip(called, selections, strict=True)), frontier)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return house_style(chart, title=title, subtitle=subtitle)
+    return house_style(chart, title=title, subtitle=[*subtitle, STRETCHED])
 
 
 def _paths(selections: Sequence[Selection], names: Sequence[str]) -> list[_Path]:
     """Make the first path the widest, so that all are seen where they coincide."""
-    wider = min(3.0, 9 / max(len(selections), 1))
+    wider = min(2.0, 8 / max(len(selections), 1))
     return [
         _Path(name, PALETTE[i % len(PALETTE)], wider * (len(names) - 1 - i), tuple(_marks(one)))
         for i, (name, one) in enumerate(zip(names, selections, strict=True))
@@ -152,7 +158,11 @@ def _sign(step: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Plane:
-    """The plane drawn on: from 0 to the largest CR and RP, with some room."""
+    """The plane drawn on: from 0 to the largest CR and RP, with some room, as square roots.
+
+    Risk and detail grow together and by ever larger steps: on plain axes the first steps, and
+    limits of a few percent, would lie on top of each other in a corner.
+    """
 
     cr: float
     rp: float
@@ -169,33 +179,44 @@ class _Plane:
         return cls(cr * 1.06, rp * 1.08, cutoffs.pop() if len(cutoffs) == 1 else None)
 
     def pixels(self, cr: float, rp: float) -> tuple[float, float]:
-        return cr / self.cr * WIDTH, HEIGHT * (1 - rp / self.rp)
+        return math.sqrt(cr / self.cr) * WIDTH, HEIGHT * (1 - math.sqrt(rp / self.rp))
 
     def figures(self, x: float, y: float, end: str = "") -> dict[str, float]:
-        return {f"cr{end}": x / WIDTH * self.cr, f"rp{end}": (1 - y / HEIGHT) * self.rp}
+        across, up = max(x / WIDTH, 0), max(1 - y / HEIGHT, 0)
+        return {f"cr{end}": across**2 * self.cr, f"rp{end}": up**2 * self.rp}
 
     def axes(self) -> dict[str, Any]:
         below = "" if self.cutoff is None else f"({self.cutoff:,})"
         small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
         return {
             "x": alt.X("cr:Q", title="Cell ratio CR: cells for each record (detail kept)")
-            .scale(domain=[0, self.cr], nice=False)
-            .axis(tickCount=8, grid=False, offset=8, labelFlush=False),
+            .scale(type="sqrt", domain=[0, self.cr], nice=False)
+            .axis(values=_ticks(self.cr, WIDTH / 48), format="~g", grid=False, **AXIS),
             "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
-            .scale(domain=[0, self.rp], nice=False)
-            .axis(format="~%", tickCount=6, offset=8),
+            .scale(type="sqrt", domain=[0, self.rp], nice=False)
+            .axis(values=_ticks(self.rp, HEIGHT / 34), format="~%", **AXIS),
         }
 
 
+def _ticks(top: float, most: float) -> list[float]:
+    """Choose round figures that stand far enough apart on an axis of square roots."""
+    chosen = [0.0]
+    for tick in TICKS[1:]:
+        if tick <= top and math.sqrt(tick / top) - math.sqrt(chosen[-1] / top) >= 1 / most:
+            chosen.append(tick)
+    return chosen
+
+
 def _limits(plane: _Plane, limits: Sequence[float], drops: Sequence[float]) -> list[alt.Chart]:
-    """Draw the limits, and shade what lies above the highest."""
+    """Draw the limits, and shade what lies above the limit if there is one."""
     axes = plane.axes()
-    shade = alt.Chart(inline([{"rp": limits[-1], "rp2": plane.rp}]))
-    layers = [shade.mark_rect(color=ACCENT, opacity=0.06).encode(y=axes["y"], y2="rp2:Q")]
-    for what, values, dash in (("risk limit", limits, [1, 0]), ("drop limit", drops, [2, 3])):
-        rows = [{"rp": v, "cr": plane.cr, "text": f"{what} {percentage(v)}"} for v in values]
+    above = [{"rp": limits[0], "rp2": plane.rp}] if len(limits) == 1 else []
+    shade = alt.Chart(inline(above)).mark_rect(color=ACCENT, opacity=0.06)
+    layers = [shade.encode(y=axes["y"], y2="rp2:Q")]
+    for what, values, dash, dy in (("risk", limits, [1, 0], -8), ("drop", drops, [2, 3], 9)):
+        rows = [{"rp": v, "cr": plane.cr, "text": f"{what} limit {percentage(v)}"} for v in values]
         base = alt.Chart(inline(rows)).encode(y=axes["y"])
-        text = base.mark_text(align="right", dy=-8, color=ACCENT, fontSize=12)
+        text = base.mark_text(align="right", dy=dy, color=ACCENT, fontSize=12)
         layers += [
             base.mark_rule(color=ACCENT, strokeDash=dash),
             text.encode(x=axes["x"], text="text:N"),
@@ -204,24 +225,29 @@ def _limits(plane: _Plane, limits: Sequence[float], drops: Sequence[float]) -> l
 
 
 def _limit_box(plane: _Plane, limit: float) -> Box:
-    """Where the name of a limit stands."""
+    """Keep free where the name of a limit stands."""
     x, y = plane.pixels(plane.cr, limit)
-    return Box(x - 115, y - 16, x, y)
+    return Box(x - 115, y - 16, x, y + 16)
 
 
-def _behind(plane: _Plane, frontier: Frontier) -> list[alt.Chart]:
+def _behind(plane: _Plane, frontier: Frontier) -> alt.Chart:
     """Draw the frontier as small grey points; of sets on one pixel the first stands for all."""
     seen: dict[tuple[int, ...], dict[str, Any]] = {}
     for one in frontier.sets:
         where = tuple(round(v) for v in plane.pixels(one.cr, one.rp))
         row = {"cr": one.cr, "rp": one.rp, "variables": listed(one.variables, 30)}
         seen.setdefault(where, row)
-    dots = alt.Chart(inline(list(seen.values()))).mark_circle(color=QUIET, size=16, opacity=0.6)
-    best = frontier.best["cr"]
-    held = () if best is None else (best,)
-    marks = tuple(_Mark(BEST, "", "", listed(b.variables, 30), b.rp, b.cr) for b in held)
-    top = _points(plane, [_Path("frontier", SOFT, 0, marks)])
-    return [dots.encode(**plane.axes(), tooltip=_tips()), top]
+    dots = alt.Chart(inline(list(seen.values()))).mark_circle(color=QUIET, size=18, opacity=0.6)
+    return dots.encode(**plane.axes(), tooltip=_tips())
+
+
+def _best(frontier: Frontier | None) -> list[_Path]:
+    """Mark the set of the frontier that keeps most detail."""
+    best = None if frontier is None else frontier.best["cr"]
+    if best is None:
+        return []
+    mark = _Mark(BEST, "", "", listed(best.variables, 30), best.rp, best.cr)
+    return [_Path("frontier", SOFT, 0, (mark,))]
 
 
 def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
@@ -237,18 +263,18 @@ def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
         for a, b in pairwise(p.marks)
         if b.kind == REFUSED
     ]
-    legend = alt.Legend(orient="top", title=None, symbolStrokeWidth=4) if len(paths) > 1 else None
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=4)
     scale = alt.Scale(domain=[p.name for p in paths], range=[p.colour for p in paths])
     line = alt.Chart(inline(rows)).encode(
         **plane.axes(),
         order="order:Q",
-        color=alt.Color("search:N", scale=scale, legend=legend),
+        color=alt.Color("search:N", scale=scale, legend=legend if len(paths) > 1 else None),
         strokeWidth=alt.StrokeWidth("wide:Q", scale=None),
     )
     dashed = alt.Chart(inline(refused)).encode(
         **plane.axes(), x2="cr2:Q", y2="rp2:Q", color=alt.Color("colour:N", scale=None)
     )
-    return [line.mark_line(), dashed.mark_rule(strokeDash=[3, 3]), _points(plane, paths)]
+    return [line.mark_line(), dashed.mark_rule(strokeDash=[3, 3])]
 
 
 def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
@@ -256,7 +282,12 @@ def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
     scale = alt.Scale(domain=list(SHAPES), range=[shape for shape, _ in SHAPES.values()])
     kinds = [kind for kind in SHAPES if any(row["kind"] == kind for row in rows)]
     legend = alt.Legend(
-        orient="top", title=None, values=kinds, symbolFillColor=INK, symbolStrokeColor=INK
+        orient="bottom",
+        title=None,
+        columns=3,
+        values=kinds,
+        symbolFillColor=INK,
+        symbolStrokeColor=INK,
     )
     base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2)
     return base.encode(

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
-from keyhole.engines.memory import Partition, in_threads
+from keyhole.engines.partition import Partition
+from keyhole.engines.sorting import in_threads
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table, share
 from keyhole.selection.evaluators import EngineEvaluator

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ DIRECTIONS = ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 
 DISTANCES = (8.0, 16.0, 26.0, 38.0, 52.0, 70.0, 90.0, 115.0)
 COVERS_LABEL, COVERS_POINT, COVERS_LINE, LEAVES_PLANE = 2000.0, 60.0, 12.0, 5000.0
 SAMPLE = 4.0
+DISLIKE = [1.5 * far + i for far in DISTANCES for i in range(len(DIRECTIONS))]
 
 
 class Box(NamedTuple):
@@ -139,19 +139,16 @@ def place_labels(
     """
     held = list(taken)
     obstacles = _sampled(points, lines)
-    placed = []
+    placed: list[Placed] = []
     for label in {(lb.lines, round(lb.point[0]), round(lb.point[1])): lb for lb in labels}.values():
         places = [_place(label, d, far) for far in DISTANCES for d in DIRECTIONS]
         costs = [_cost(place, plane, held, obstacles) for place in places]
-        # Places are in order of liking, and the first of the cheapest is taken.
-        best = places[int(np.argmin(np.add(costs, _dislike())))]
+        best = places[int(np.argmin(np.add(costs, DISLIKE)))]
         held.append(best.box)
         placed.append(best)
+        if best.leader is not None:
+            obstacles = np.vstack([obstacles, _sampled([], [(label.point, best.leader)])])
     return placed
-
-
-def _dislike() -> npt.NDArray[np.float64]:
-    return np.array([1.5 * far + i for far in DISTANCES for i in range(len(DIRECTIONS))])
 
 
 def _place(label: Label, direction: tuple[int, int], far: float) -> Placed:
@@ -186,6 +183,9 @@ def _cost(
     x, y, price = obstacles.T
     covered = (x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)
     cost = float(price[covered].sum()) + COVERS_LABEL * sum(box.meets(other) for other in held)
+    if place.leader is not None:
+        for x, y, _ in _sampled([], [(place.label.point, place.leader)]):
+            cost += COVERS_LINE * sum(other.nearest((x, y)) == (x, y) for other in held)
     inside = plane.nearest((box.left, box.top)) == (box.left, box.top)
     inside &= plane.nearest((box.right, box.bottom)) == (box.right, box.bottom)
     return cost if inside else cost + LEAVES_PLANE

@@ -1,0 +1,156 @@
+"""Partitions of the records that grow finer or coarser with the key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.engines.protocol import Tally
+from keyhole.engines.sorting import WORKERS, in_threads, sort, spans
+from keyhole.kernels import cells, leave_one_out
+from keyhole.kernels.packing import Layout
+
+__all__ = ["Partition", "Patterns"]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.int32]
+
+
+class Partition:
+    """Rows sorted into cells by a growing set of variables; rows alone in a cell are settled.
+
+    Parameters
+    ----------
+    rows, weights
+        Packed rows and how many records each stands for. Taken over and sorted in place.
+    plan
+        The layout of the rows.
+    cutoff
+        Cells smaller than this are at risk.
+    workers
+        How many threads to use.
+    """
+
+    def __init__(
+        self, rows: Words, weights: Weights, plan: Layout, cutoff: int, workers: int = WORKERS
+    ) -> None:
+        self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
+        self._workers = workers
+        self._spare, self._spare_weights = np.empty_like(rows), np.empty_like(weights)
+        self._starts = np.array([0, len(rows)], dtype=np.int64)
+        self._settled_cells = self._settled_at_risk = 0
+        self.variables: frozenset[int] = frozenset()
+
+    def refined(self, variables: Sequence[int]) -> Partition:
+        """Return a copy split further by these variables."""
+        copy = Partition(
+            self._rows.copy(), self._weights.copy(), self._plan, self._cutoff, self._workers
+        )
+        copy._starts, copy.variables = self._starts.copy(), self.variables
+        copy._settled_cells, copy._settled_at_risk = self._settled_cells, self._settled_at_risk
+        copy.refine(variables)
+        return copy
+
+    def refine(self, variables: Sequence[int]) -> None:
+        """Split the cells further by these variables."""
+        sort(
+            self._rows,
+            self._weights,
+            self._starts,
+            self._plan,
+            variables,
+            spare=(self._spare, self._spare_weights),
+            workers=self._workers,
+        )
+        self.variables |= frozenset(variables)
+        starts = cells.bounds(self._rows, self._plan.mask(self.variables))
+        rows, kept, dropped, at_risk = cells.settle(self._rows, self._weights, starts, self._cutoff)
+        self._rows, self._weights = self._rows[:rows], self._weights[:rows]
+        self._starts = starts[: kept + 1]
+        self._settled_cells += dropped
+        self._settled_at_risk += at_risk
+
+    def tally(self, records: int) -> Tally:
+        """Tally the partition as it stands."""
+        sizes: Ints = np.zeros(0, dtype=np.int64)
+        if len(self._weights):
+            sizes = np.add.reduceat(self._weights, self._starts[:-1], dtype=np.int64)
+        at_risk = int(sizes[sizes < self._cutoff].sum())
+        return Tally(records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk)
+
+    def tally_splits(self, candidates: Sequence[int], sizes: Ints, records: int) -> list[Tally]:
+        """Tally what each candidate alone would split the partition into."""
+        plan, candidate = self._plan, np.asarray(candidates, dtype=np.int64)
+        fields = np.column_stack([plan.word, plan.shift, plan.bits])[candidate]
+        arrays = (self._rows, self._weights, self._starts)
+        found = in_threads(
+            lambda span: cells.tally_splits(*arrays, span, fields, sizes[candidate], self._cutoff),
+            spans(self._starts, self._workers),
+        )
+        total = np.sum(found, axis=0) if found else np.zeros((len(candidate), 2), dtype=np.int64)
+        settled = (self._settled_cells, self._settled_at_risk)
+        return [Tally(records, int(c) + settled[0], int(r) + settled[1]) for c, r in total]
+
+
+class Patterns:
+    """The distinct patterns of some variables, each with the number of its records."""
+
+    def __init__(
+        self, rows: Words, weights: Weights, plan: Layout, variables: frozenset[int]
+    ) -> None:
+        self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
+
+    def merged(self, variables: frozenset[int]) -> Patterns:
+        """Return the distinct patterns of fewer variables."""
+        rows, weights = self.rows.copy(), self.weights.copy()
+        mask = self.plan.mask(variables)
+        sort(rows, weights, np.array([0, len(rows)], dtype=np.int64), self.plan, sorted(variables))
+        left = cells.merge(rows, weights, mask)
+        # Copies, so that the larger arrays can be freed.
+        kept = rows[:left] & mask
+        return Patterns(kept, weights[:left].copy(), self.plan, variables)
+
+    def tally(self, records: int, cutoff: int) -> Tally:
+        """Tally the cells that the patterns are."""
+        small = self.weights[self.weights < cutoff]
+        return Tally(records, len(self.weights), int(small.sum(dtype=np.int64)))
+
+    def tally_without(self, removable: Sequence[int], records: int, cutoff: int) -> list[Tally]:
+        """Tally the patterns with each removable variable left out in turn."""
+        whole = self.tally(records, cutoff)
+        dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
+        dealt = dealt[::2] + dealt[1::2]  # two halves that split about as well as each other
+        halves = _halves(len(dealt))
+        found = in_threads(lambda half: self._without(dealt, half, cutoff), halves)
+        lost, safe = np.sum(found, axis=0)
+        by_variable = {
+            v: Tally(records, whole.cells - int(lost[i]), whole.at_risk - int(safe[i]))
+            for i, v in enumerate(dealt)
+        }
+        return [by_variable[v] for v in removable]
+
+    def _without(self, dealt: Sequence[int], half: tuple[int, int], cutoff: int) -> Ints:
+        plan = self.plan
+        kept = self.variables - frozenset(dealt[half[0] : half[1]])
+        digits = [plan.digits([v]) for v in dealt]
+        lost, safe = leave_one_out.tally_without(
+            self.rows.copy(),
+            self.weights.copy(),
+            plan.mask(kept),
+            plan.digits(kept),
+            np.array([plan.mask([v]) for v in dealt]),
+            np.concatenate(digits),
+            np.cumsum([0] + [len(d) for d in digits]),
+            half[0],
+            half[1],
+            cutoff,
+        )
+        return np.array([lost, safe])
+
+
+def _halves(count: int) -> list[tuple[int, int]]:
+    middle = (count + 1) // 2
+    return [(0, middle), (middle, count)] if count > 1 else [(0, count)]
