@@ -68,6 +68,25 @@ def test_arrow_comes_back_with_its_types() -> None:
     assert load(table, columns=["b"]).to_native().column_names == ["b"]
 
 
+def test_a_dictionary_of_columns() -> None:
+    data = load({"a": [1, None], 2: ["x", "y"]}, columns=["a"], roles={"2": "key"})
+    assert data.frame["a"].to_list() == [1, None]
+    assert load({}).names == ()
+    with pytest.raises(ColumnError) as caught:
+        load({"a": [1, "secret"], "b": [1], "c": [1, 2]})
+    assert "'a'" in str(caught.value)
+    assert "same length. Got [1, 2]" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_frames_of_any_other_library_come_back_as_polars() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select * from (values (1, 'x'), (2, null)) t(a, b)")
+    data = load(relation, columns=["b"])
+    assert data.frame["b"].to_list() == ["x", None]
+    assert isinstance(data.to_native(), pl.DataFrame)
+
+
 def test_mixed_types_are_named_all_at_once_and_no_value_is_shown() -> None:
     frame = pd.DataFrame(
         {
@@ -97,7 +116,7 @@ def test_repeated_names_in_frames() -> None:
         load(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 
 
-@pytest.mark.parametrize("source", [7, None, {"a": [1]}, [1, 2], pd.Series([1])])
+@pytest.mark.parametrize("source", [7, None, [1, 2], pd.Series([1])])
 def test_what_is_no_frame(source: object) -> None:
     with pytest.raises(InputError, match=r"path of a file or a frame.*Got"):
         load(source)

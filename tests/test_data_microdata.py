@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from keyhole.data import Microdata, Variable, load
 from keyhole.data.columns import encode
@@ -34,7 +35,7 @@ def test_column_turns_codes_empty_text_and_nan_to_null_and_leaves_the_frame() ->
     assert data.column("sex").to_list() == [1, 2, 1, None, 2, 1, 2, 1, None, 2]
     assert data.column("zip").null_count() == 2
     assert data.column("income").null_count() == 3
-    assert data.frame.equals(TEN, null_equal=True)
+    assert_frame_equal(data.frame, TEN)
 
 
 @pytest.mark.parametrize("code", [-9, -9.0, "-9", "-9.0"])
@@ -50,6 +51,9 @@ def test_a_code_of_one_form_does_not_match_another_value() -> None:
     data = load(pl.DataFrame({"a": ["-09", "9", "-9 "], "b": [9, -90, 99]}), missing_codes=[-9])
     assert data.column("a").null_count() == 0
     assert data.column("b").null_count() == 0
+    data = load(pl.DataFrame({"a": ["7", "007"], "b": [7, 1000]}), missing_codes=["007", "1_000"])
+    assert data.column("a").to_list() == ["7", None]
+    assert data.column("b").null_count() == 0
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.UInt64, pl.Float32, pl.Int128])
@@ -57,6 +61,12 @@ def test_a_code_that_a_narrow_type_cannot_hold(dtype: type[pl.DataType]) -> None
     data = load(pl.DataFrame({"a": pl.Series([1, 9], dtype=dtype)}), missing_codes=[-999, 9, 1e300])
     assert data.column("a").to_list() == [1, None]
     assert data.column("a").dtype == dtype
+
+
+@pytest.mark.parametrize("codes", [9, "9", [9], ["9"], {"*": 9}, {"a": "9"}])
+def test_one_code_is_a_list_of_one(codes: object) -> None:
+    data = load(pl.DataFrame({"a": [1, 9]}), missing_codes=codes)  # type: ignore[arg-type]
+    assert data.column("a").to_list() == [1, None]
 
 
 def test_missing_codes_for_the_whole_file_and_by_column_add_up() -> None:
@@ -289,6 +299,25 @@ def test_replace_keeps_known_columns_and_describes_new_ones() -> None:
     assert data.names == tuple(TEN.columns)
 
 
+def test_replace_guesses_the_kind_anew_where_the_type_is_another() -> None:
+    data = load(pl.DataFrame({"age": range(100)}), roles={"age": "key"}, labels={"age": "Age"})
+    grouped = data.replace(frame=data.frame.select(age=pl.lit("60-69")))
+    assert data.variable("age").kind == "measure"
+    assert grouped.variable("age").kind == "category"
+    assert grouped.variable("age").label == "Age"
+    assert grouped.role("key") == ("age",)
+
+
+def test_codes_are_kept_where_they_are_the_same() -> None:
+    data = load(TEN)
+    sex, place = data.codes("sex"), data.codes("zip")
+    assert data.with_roles(sex="key").codes("sex") is sex
+    assert data.select(["zip"]).codes("zip") is place
+    assert load(data, missing_codes={"sex": [9]}).codes("sex").has_missing
+    assert load(data, missing_codes={"sex": [9]}).codes("zip") is place
+    assert data.replace(frame=TEN.head(2)).codes("sex").values.tolist() == [0, 1]
+
+
 def test_select_takes_columns_in_the_order_asked() -> None:
     assert load(TEN).select(["zip", "sex"]).names == ("zip", "sex")
 
@@ -329,6 +358,7 @@ def test_loading_microdata_again_types_text_that_a_code_had_spoilt() -> None:
 def test_printing_shows_no_value() -> None:
     frame = pl.DataFrame({"name": ["Schrödinger"], "ssn": [123456789], "<b>": [1]})
     data = load(frame, labels={"ssn": "Number"}, roles={"ssn": "identifier"})
+    assert repr(data.codes("name")) == "Codes of 'name': 1 levels"
     for text in (repr(data), data._repr_html_()):
         assert "Schrödinger" not in text
         assert "123456789" not in text

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from keyhole.data import Microdata, load
 from keyhole.data.kinds import guess_kind
@@ -60,7 +61,7 @@ def test_text_is_typed_and_leading_zeros_stay(tmp_path: Path) -> None:
         (["3", "2.25"], pl.Float64, pl.Float64),
         ([".5", "1.5"], pl.String, pl.Float64),
         (["1.50", "2.5"], pl.String, pl.Float64),
-        (["-0.00", "1.00"], pl.String, pl.Float64),
+        (["-0.00", "1.00"], pl.Float64, pl.Float64),
         (["007.5", "1.5"], pl.String, pl.String),
         (["1E5", "12E3"], pl.String, pl.String),
         (["NaN", "1.5"], pl.String, pl.String),
@@ -124,6 +125,12 @@ def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -
     assert data.frame.rows() == [("x\ny", 'q"r'), ("s,t", "u\r\nv")]
 
 
+def test_line_ends_in_cells_all_through_a_long_file(tmp_path: Path) -> None:
+    data = load_text(tmp_path, "a,b\n" + '1,"x\n\ny, z"\n' * 400_000)
+    assert data.records == 400_000
+    assert data.frame["b"].unique().to_list() == ["x\n\ny, z"]
+
+
 def test_a_quote_inside_a_cell_is_text(tmp_path: Path) -> None:
     data = load_text(tmp_path, 'size,b\n5" pipe,1\n6" pipe,2\n')
     assert data.frame["size"].to_list() == ['5" pipe', '6" pipe']
@@ -145,6 +152,8 @@ def test_a_cell_longer_than_a_block_is_read(tmp_path: Path) -> None:
         ("cp1252", b"", "cp1252"),
         ("utf-16-le", b"", "utf-16-le"),
         ("utf-8", b"\xef\xbb\xbf", "cp1252"),
+        ("utf-8", b"\xef\xbb\xbf", "utf-8-sig"),
+        ("utf-8", b"", "utf-8-sig"),
     ],
 )
 def test_encodings(tmp_path: Path, encoding: str, mark: bytes, option: str | None) -> None:
@@ -188,8 +197,8 @@ def test_hostile_names_load_and_survive(tmp_path: Path) -> None:
     saved = load(frame).save(tmp_path / "hostile.csv")
     again = load(saved)
     assert list(again.names) == names
-    assert again.frame.equals(frame)
-    assert load(load(frame).save(tmp_path / "hostile.parquet")).frame.equals(frame)
+    assert_frame_equal(again.frame, frame)
+    assert_frame_equal(load(load(frame).save(tmp_path / "hostile.parquet")).frame, frame)
     assert load(saved, columns=["", "new\nline"]).names == ("new\nline", "")
 
 
@@ -204,7 +213,7 @@ def test_columnar_files(tmp_path: Path, name: str) -> None:
     else:
         frame.write_ipc(tmp_path / name)
     data = load(tmp_path / name)
-    assert data.frame.equals(frame)
+    assert_frame_equal(data.frame, frame)
     assert data.frame.schema == frame.schema
     assert load(tmp_path / name, columns=["age"]).names == ("age",)
 
@@ -216,13 +225,14 @@ def test_excel(tmp_path: Path) -> None:
             "age": [34, None, 51],
             "income": [1.5, 2.0, None],
             "born": [dt.date(1990, 1, 2), None, dt.date(2001, 2, 3)],
+            "seen": [dt.datetime(2020, 1, 2, 3, 4, 5), None, None],
             "ok": [True, False, None],
             "none": pl.Series([None, None, None], dtype=pl.String),
         }
     )
     path = load(frame).save(tmp_path / "people.xlsx")
     data = load(path)
-    assert data.frame.equals(frame)
+    assert_frame_equal(data.frame, frame)
     assert load(path, columns=["born", "zip"]).names == ("zip", "born")
 
 
@@ -297,9 +307,9 @@ def test_kinds_may_be_declared(tmp_path: Path) -> None:
         (pl.Series([1, 2, 3]), "measure"),
         (pl.Series([1.0, 2.0, None] * 10), "category"),
         (pl.Series([1.5, 2.0] * 10), "measure"),
-        (pl.Series(list(range(20)) * 2), "category"),
-        (pl.Series(list(range(21)) * 2), "measure"),
-        (pl.Series([1] * 20_000 + list(range(30))), "measure"),
+        (pl.Series(list(range(32)) * 2), "category"),
+        (pl.Series(list(range(33)) * 2), "measure"),
+        (pl.Series([1] * 20_000 + list(range(40))), "measure"),
         (pl.Series([dt.date(2020, 1, 1)]), "date"),
         (pl.Series([dt.datetime(2020, 1, 1)]), "date"),
         (pl.Series([dt.timedelta(1)]), "measure"),
@@ -331,7 +341,7 @@ def test_a_hundred_thousand_records_load_quickly(tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "p.csv")
     load(tmp_path / "p.csv", columns=["c0"])
     best = min(_seconds(tmp_path / "p.csv") for _ in range(3))
-    assert best < 1.5  # about 0.2 on an idle machine
+    assert best < 3  # about 0.2 on an idle machine
 
 
 def _seconds(path: Path) -> float:

@@ -17,10 +17,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from keyhole.data import Microdata, Variable, load
 from keyhole.data.whole import write_whole
-from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.errors import ColumnError, FileError, OptionError, RunError
 
 FRAME = pl.DataFrame(
     {
@@ -65,7 +66,7 @@ def tables(draw: st.DrawFn) -> list[list[str]]:
     return [header, *rows]
 
 
-@settings(deadline=None, max_examples=2500)
+@settings(deadline=None, max_examples=100)
 @given(tables(), st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]))
 def test_text_comes_back_cell_by_cell(table: list[list[str]], mark: str, ending: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -131,6 +132,11 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path, name: str) -> Non
     )
 
 
+def test_packing_tells_neither_time_nor_name(tmp_path: Path) -> None:
+    packed = load(FRAME).save(tmp_path / "p.csv.gz").read_bytes()
+    assert packed[3:8] == bytes(5)
+
+
 # --- other files -------------------------------------------------------------------------------
 
 
@@ -154,7 +160,7 @@ def test_columnar_files_keep_types_labels_and_codes(tmp_path: Path, name: str) -
         ]
     )
     again = load(data.save(tmp_path / name))
-    assert again.frame.equals(frame)
+    assert_frame_equal(again.frame, frame)
     assert again.frame.schema == frame.schema
     assert again.variable("small") == data.variable("small")
     assert again.column("age").to_list() == [34, None, None]
@@ -302,6 +308,22 @@ def test_an_unknown_extension_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"\.parquet") as caught:
         load(FRAME).save(tmp_path / "p.doc")
     assert ".sas7bdat" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [(28, RunError, "No space left"), (13, FileError, "permission denied")],
+)
+def test_a_disk_that_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception], words: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(kind, match=words):
+        load(FRAME).save(tmp_path / "p.csv")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_long_names_of_files(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Variable:
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Codes:
     """A column as small unsigned integers.
 
@@ -101,6 +101,10 @@ class Codes:
     def size(self) -> int:
         """The number of codes, missing included."""
         return len(self.levels) + self.has_missing
+
+    def __repr__(self) -> str:
+        missing = " and missing" if self.has_missing else ""
+        return f"Codes of {self.levels.name!r}: {len(self.levels):,} levels{missing}"
 
 
 def encode(series: pl.Series) -> Codes:
@@ -151,7 +155,7 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype == pl.Categorical:
         return series.cast(pl.String)
     if series.dtype.is_float():
-        return series.fill_nan(None) + 0.0  # the sum makes -0.0 the same value as 0.0
+        return series.fill_nan(None)
     return series
 
 

@@ -50,8 +50,10 @@ class Request:
         return [name for name in names if name in wanted]
 
     def _name_problems(self, names: Sequence[str], where: str) -> list[str]:
-        double = repeated(names)
+        double = [name for name in repeated(names) if name]
         problems = []
+        if names.count("") > 1:
+            problems.append(f"{where} has {names.count('')} columns without a name. Name them.")
         if double:
             problems.append(
                 f"{where} has columns of the same name: {quoted(double)}. Rename them, so that "
@@ -160,7 +162,8 @@ def describe_again(data: Microdata, request: Request, name: str | None = None) -
         _redescribed(data.frame[variable.name], variable, request) for variable in data.variables
     ]
     _check_measures(data.frame, variables, request)
-    return data.with_variables(variables).replace(name=name)
+    data = data.with_variables(variables)
+    return data.replace(name=name) if name else data
 
 
 def _redescribed(series: pl.Series, old: Variable, request: Request) -> Variable:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from keyhole.data.describing import Request
+from keyhole.data.inference import without_decimals
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, FileError, OptionError
@@ -25,7 +26,8 @@ _EXACT = 1 << 53
 def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
     """Read the wanted columns of a sheet; blank rows are no records.
 
-    The first row has the names. A column of numbers and text together becomes text.
+    The first row has the names. A column of numbers and text together becomes text, and one of
+    numbers without decimals whole numbers.
     """
     import fastexcel
 
@@ -59,7 +61,17 @@ def _read_sheet(book: Any, sheet: str | int, request: Request, name: str) -> pl.
         sheet, header_row=None, skip_rows=1, column_names=places, schema_sample_rows=None
     ).to_polars()
     filled = body.filter(~pl.all_horizontal(pl.all().is_null()))
-    return filled.select(pl.col(str(names.index(one))).alias(one) for one in chosen)
+    return pl.DataFrame({one: _typed(filled[str(names.index(one))]) for one in chosen})
+
+
+def _typed(series: pl.Series) -> pl.Series:
+    """Type what Excel does not tell apart: whole numbers and others, days and times of a day."""
+    if series.dtype == pl.Float64:
+        return without_decimals(series)
+    if series.dtype == pl.Datetime:
+        day = series.cast(pl.Date)
+        return day if (day.cast(series.dtype) == series).all() else series.cast(pl.Datetime("us"))
+    return series
 
 
 @contextmanager

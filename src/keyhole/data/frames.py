@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,7 @@ __all__ = ["read_frame", "to_native"]
 
 
 def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
-    """Take the wanted columns of any frame that narwhals knows.
+    """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns.
 
     Names that are not text are taken by their text. A lazy frame is collected.
 
@@ -34,11 +35,37 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         return _read_pandas(source, request)
     if type(source).__module__.partition(".")[0] == "pyarrow" and hasattr(source, "schema"):
         return _read_arrow(source, request)
+    if isinstance(source, Mapping):
+        return _read_columns(source, request)
     return _read_other(source, request)
 
 
 def _chosen(frame: pl.DataFrame, names: list[str], request: Request) -> pl.DataFrame:
     return frame.select(request.choose(names, "the frame"))
+
+
+def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataFrame, Origin]:
+    columns = {str(name): values for name, values in source.items()}
+    series: dict[str, pl.Series] = {}
+    problems = []
+    for name in request.choose(list(columns), "the data"):
+        try:
+            series[name] = pl.Series(name, columns[name])
+        except Exception:  # what a library says of a value it cannot take would show the value
+            problems.append(_mixed(name))
+    lengths = sorted({len(one) for one in series.values()})
+    if len(lengths) > 1:
+        problems.append(f"columns must have the same length. Got {lengths} instead.")
+    if problems:
+        raise ColumnError(problems)
+    return pl.DataFrame(series), Origin(native="polars")
+
+
+def _mixed(name: str) -> str:
+    return (
+        f"column {name!r} must hold values of one type. Got mixed types instead: turn them into "
+        f"text or into numbers before loading."
+    )
 
 
 def _read_arrow(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -72,10 +99,7 @@ def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         try:
             series[names[place]] = _from_pandas(source.iloc[:, place], names[place])
         except Exception:  # what a library says of a value it cannot take would show the value
-            problems.append(
-                f"column {names[place]!r} must hold values of one type. Got mixed types instead: "
-                f"turn them into text or into numbers before loading."
-            )
+            problems.append(_mixed(names[place]))
     if problems:
         raise ColumnError(problems)
     types = {names[place]: source.dtypes.iloc[place] for place in places}

@@ -15,9 +15,11 @@ import polars as pl
 
 from keyhole.data.missing import blank_codes, parse
 
-__all__ = ["Inferred", "infer", "render_floats"]
+__all__ = ["Inferred", "fits", "infer", "render_floats", "without_decimals"]
 
 _GLANCE = 500
+_DIGITS = 15
+_EXACT = 1 << 53
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
 
@@ -82,12 +84,13 @@ def _whole(series: pl.Series) -> Inferred | None:
 def _fixed(series: pl.Series) -> Inferred | None:
     decimals = series.str.len_bytes() - series.str.find(".", literal=True) - 1
     places = decimals.max()
-    if not isinstance(places, int) or places < 1 or decimals.min() != places:
+    if decimals.null_count() > series.null_count() or decimals.min() != places:
         return None
     values = _floats(series)
-    if values is None or not _same(render_floats(values, decimals=places), series):
+    if values is None or not isinstance(places, int) or not _sized(values, places):
         return None
-    return Inferred(values, decimals=places)
+    same = _same(render_floats(values, decimals=places), series)
+    return Inferred(values, decimals=places) if same else None
 
 
 def _shortest(series: pl.Series) -> Inferred | None:
@@ -139,6 +142,38 @@ def _same(text: pl.Series, series: pl.Series) -> bool:
     return text.null_count() == series.null_count() and bool((text == series).all())
 
 
+def fits(values: pl.Series, decimals: int) -> bool:
+    """Whether numbers can be written with so many decimals and read back the same.
+
+    Examples
+    --------
+    >>> fits(pl.Series([1.5, 2.25]), 2), fits(pl.Series([1.125]), 2)
+    (True, False)
+    """
+    if not _sized(values, decimals):
+        return False
+    text = render_floats(values, decimals=decimals)
+    return bool((text.cast(values.dtype) == values).all())
+
+
+def _sized(values: pl.Series, decimals: int) -> bool:
+    """Whether the numbers have few enough digits to be written with fixed decimals."""
+    return 1 <= decimals <= _DIGITS and bool((values.abs() < 10.0**_DIGITS).all())
+
+
+def without_decimals(series: pl.Series) -> pl.Series:
+    """Return whole numbers as such, where a format has one type of number only.
+
+    Examples
+    --------
+    >>> without_decimals(pl.Series([1.0, None])).dtype, without_decimals(pl.Series([1.5])).dtype
+    (Int64, Float64)
+    """
+    filled = series.drop_nulls()
+    whole = (filled.is_finite() & (filled == filled.round()) & (filled.abs() < _EXACT)).all()
+    return series.cast(pl.Int64) if whole and len(filled) else series
+
+
 def render_floats(
     values: pl.Series, *, decimals: int | None = None, trimmed: bool = False
 ) -> pl.Series:
@@ -152,6 +187,8 @@ def render_floats(
     ['1.5', '2']
     """
     if decimals is not None:
-        return values.cast(pl.Decimal(38, decimals), strict=False).cast(pl.String)
+        text = values.cast(pl.Decimal(38, decimals), strict=False).cast(pl.String)
+        below = (values == 0) & (1 / values < 0)  # a decimal has no -0.00, though files have
+        return pl.select(pl.when(below).then("-" + text).otherwise(text)).to_series()
     text = values.cast(pl.String)
     return text.str.strip_suffix(".0") if trimmed else text

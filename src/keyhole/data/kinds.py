@@ -8,7 +8,7 @@ from keyhole.data.columns import Kind
 
 __all__ = ["guess_kind"]
 
-_FEW = 20
+_FEW = 32
 _GLANCE = 10_000
 _LONG = 20
 _NEARLY_ALL = 0.95
@@ -23,7 +23,7 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
     3. Dates and times are dates; durations and decimals are measures.
     4. Text is a category, unless among the first 10,000 values nearly all (95 %) differ and
        they are long (20 characters in the mean): that is free text.
-    5. Whole numbers are a category where they take at most 20 distinct values and at most
+    5. Whole numbers are a category where they take at most 32 distinct values and at most
        half as many as there are records; else a measure. Other numbers are a measure.
 
     Parameters

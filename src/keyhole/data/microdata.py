@@ -182,22 +182,24 @@ class Microdata:
         """Return the data with more, or other, known of the columns these variables name."""
         known = {variable.name: variable for variable in variables}
         self.require(known, purpose="column")
-        return dataclasses.replace(
+        new = dataclasses.replace(
             self, variables=tuple(known.get(old.name, old) for old in self.variables)
         )
+        new._codes.update(
+            (name, codes)
+            for name, codes in list(self._codes.items())
+            if _missing_alike(new.variable(name), self.variable(name))
+        )
+        return new
 
     def replace(self, *, frame: pl.DataFrame | None = None, name: str | None = None) -> Microdata:
         """Return the data with another frame, another name, or both.
 
-        Columns that stay keep what is known of them; new ones are described afresh.
+        Columns that stay keep what is known of them; of one with values of another type the
+        kind is guessed anew, and new ones are described afresh.
         """
         frame = self.frame if frame is None else frame
-        fresh = [column for column in frame.columns if column not in self._places]
-        found = {v.name: v for v in describe(frame.select(fresh))} if fresh else {}
-        variables = tuple(
-            found[column] if column in found else self.variables[self._places[column]]
-            for column in frame.columns
-        )
+        variables = tuple(self._carried(series) for series in frame)
         origin = self.origin
         if frame.height != self.records:
             origin = dataclasses.replace(origin, index=None)
@@ -205,9 +207,25 @@ class Microdata:
             self, frame=frame, variables=variables, name=name or self.name, origin=origin
         )
 
+    def _carried(self, series: pl.Series) -> Variable:
+        """Return what is known of a column of this name in another frame."""
+        if series.name not in self._places:
+            return describe(series.to_frame())[0]
+        known = self.variable(series.name)
+        if series.dtype == self.frame.schema[series.name]:
+            return known
+        fields = ("label", "value_labels", "missing_codes", "missing_ranges")
+        facts = {field: getattr(known, field) for field in fields}
+        fresh = describe(series.to_frame(), known={series.name: facts})[0]
+        return dataclasses.replace(fresh, role=known.role)
+
     def select(self, names: Iterable[str]) -> Microdata:
         """Return the data with these columns only, in this order."""
-        return self.replace(frame=self.frame.select(self.require(names, purpose="column")))
+        chosen = self.require(names, purpose="column")
+        variables = tuple(self.variable(name) for name in chosen)
+        new = dataclasses.replace(self, frame=self.frame.select(chosen), variables=variables)
+        new._codes.update((name, self._codes[name]) for name in chosen if name in self._codes)
+        return new
 
     def filter(self, mask: np.ndarray[Any, Any] | pl.Series) -> Microdata:
         """Return the records for which the mask is true."""
@@ -256,6 +274,15 @@ class Microdata:
 
     def _repr_html_(self) -> str:
         return self.tables()[0].to_html()
+
+
+def _missing_alike(one: Variable, other: Variable) -> bool:
+    """Whether the same values are missing, so that the codes are the same."""
+    return (one.missing_codes, one.missing_ranges, one.parsed) == (
+        other.missing_codes,
+        other.missing_ranges,
+        other.parsed,
+    )
 
 
 def _weight_problems(name: str, values: pl.Series) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import date, datetime, time
 from typing import Any
@@ -12,6 +13,9 @@ import polars as pl
 from keyhole.data.columns import Variable, require_flat
 
 __all__ = ["blank", "blank_codes", "parse", "text_forms"]
+
+
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def text_forms(codes: Iterable[Any]) -> set[str]:
@@ -27,7 +31,7 @@ def text_forms(codes: Iterable[Any]) -> set[str]:
         text = str(code).strip() if isinstance(code, int | float) else str(code)
         forms.add(text)
         number = _number(text)
-        if number is not None and number.is_integer() and _canonical(text):
+        if number is not None and number.is_integer():
             forms |= {str(int(number)), f"{int(number)}.0"}
     return forms
 
@@ -111,14 +115,8 @@ def _null_where(series: pl.Series, hit: pl.Series) -> pl.Series:
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
+    """Read a number as one writes it: ``007`` and ``1_000`` are none."""
+    if not _NUMBER.fullmatch(text):
         return None
+    number = float(text)
     return number if math.isfinite(number) else None
-
-
-def _canonical(text: str) -> bool:
-    """Whether text is a number as one writes it: ``007`` and ``1_000`` are not."""
-    digits = text.removeprefix("-").partition(".")[0]
-    return digits.isdigit() and (digits == "0" or not digits.startswith("0"))

@@ -34,7 +34,8 @@ def load(
 
     Files: text (``.csv``, ``.tsv``, ``.txt``, also ``.gz``), Parquet, Arrow, SAS, SAS
     transport, SPSS, Stata and Excel, by extension. Frames: Polars, pandas, PyArrow and what
-    else narwhals knows. Microdata is taken too, and gets what is declared here on top.
+    else narwhals knows; or a dictionary of columns. Microdata is taken too, and gets what is
+    declared here on top.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ def load(
     >>> data.column("age").to_list(), data.role("key")
     ([34, None, 51], ('age',))
     """
+    columns = [columns] if isinstance(columns, str) else columns
     request = Request(columns, roles or {}, _codes(missing_codes), kinds or {}, labels or {})
     if isinstance(source, Microdata):
         return describe_again(source, request, name)

@@ -14,12 +14,11 @@ from typing import Any
 import polars as pl
 
 from keyhole.data.describing import Facts, Request
+from keyhole.data.inference import without_decimals
 from keyhole.data.origin import Origin
 from keyhole.errors import FileError
 
 __all__ = ["read_statistical"]
-
-_EXACT = 1 << 53
 
 
 def read_statistical(
@@ -132,14 +131,8 @@ def _typed(series: pl.Series, stored: str | None, name: str) -> pl.Series:
     if series.dtype in (pl.Null, pl.String):
         return series.cast(pl.String if stored == "string" else pl.Float64)
     if series.dtype == pl.Float64 and (name != "Stata" or stored != "double"):
-        return _without_decimals(series)
+        return without_decimals(series)
     return series
-
-
-def _without_decimals(series: pl.Series) -> pl.Series:
-    filled = series.drop_nulls()
-    whole = (filled.is_finite() & (filled == filled.round()) & (filled.abs() < _EXACT)).all()
-    return series.cast(pl.Int64) if whole and len(filled) else series
 
 
 def _tagged(series: pl.Series, stored: str | None) -> tuple[pl.Series, pl.DataType]:

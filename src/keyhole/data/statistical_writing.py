@@ -18,14 +18,22 @@ __all__ = ["write_spss", "write_stata", "write_transport"]
 
 _EXACT = 1 << 53
 _LONG = 2_147_483_620  # Stata keeps the numbers above for its missing values
-_TAG = re.compile(r"^\.[a-z]$")
+_NONE: frozenset[str] = frozenset()
+_SPSS_WORDS = frozenset(re.findall(r"\w+", "all and by eq ge gt le lt ne not or to with"))
+_STATA_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "_all _b byte _coef _cons double float if in int long _n _pi _pred _rc _skip using with",
+    )
+)
+_TAG = re.compile(r"^\.[A-Za-z_]$")
 
 
 def write_spss(data: Microdata, path: Path) -> None:
     """Write an SPSS file with labels, formats, measurement levels and missing values."""
     import pyreadstat
 
-    _require_names(data, "SPSS", re.compile(r"^[^\W\d_][\w.@#$]*$"), 64)
+    _require_names(data, "SPSS", re.compile(r"^[^\W\d_][\w.@#$]*$"), 64, _SPSS_WORDS)
     frame = _frame(data, "SPSS")
     same = data.origin.suffix in (".sav", ".zsav")
     about = [v for v in data.variables if frame.schema[v.name] != pl.String]
@@ -48,7 +56,7 @@ def write_stata(data: Microdata, path: Path) -> None:
     """Write a Stata file with labels, formats and its own missing values (``.a``)."""
     import pyreadstat
 
-    _require_names(data, "Stata", re.compile(r"^[^\W\d]\w*$"), 32)
+    _require_names(data, "Stata", re.compile(r"^[^\W\d]\w*$"), 32, _STATA_WORDS)
     frame = _frame(data, "Stata")
     same = data.origin.suffix == ".dta"
     tags = {v.name: _tags(v) for v in data.variables if frame.schema[v.name] == pl.Object}
@@ -84,12 +92,15 @@ def write_transport(data: Microdata, path: Path) -> None:
     )
 
 
-def _require_names(data: Microdata, name: str, shape: re.Pattern[str], longest: int) -> None:
+def _require_names(
+    data: Microdata, name: str, shape: re.Pattern[str], longest: int, words: frozenset[str] = _NONE
+) -> None:
     problems = [
         f"column {column!r} has a name that {name} cannot hold: it must be a letter with letters, "
-        f"digits and underscores after it, of {longest} bytes at most. Rename it, or write .csv."
+        f"digits and underscores after it, of {longest} bytes at most, and no word of its own. "
+        f"Rename it, or write .csv."
         for column in data.names
-        if not shape.match(column) or len(column.encode()) > longest or column.endswith("\n")
+        if not shape.fullmatch(column) or len(column.encode()) > longest or column.lower() in words
     ]
     if problems:
         raise ColumnError(problems)
@@ -118,12 +129,16 @@ def _converter(dtype: pl.DataType) -> Callable[[Any], Any]:
     if dtype == pl.String:
         return str
     if dtype == pl.Object:
-        return lambda value: value[1:] if _is_tag(value) else _as_number(value)
+        return lambda value: _letter(value) if _is_tag(value) else _as_number(value)
     return _as_number
 
 
 def _is_tag(value: Any) -> bool:
     return isinstance(value, str) and _TAG.match(value) is not None
+
+
+def _letter(code: str) -> str | None:
+    return None if code == "._" else code[1:].lower()
 
 
 def _as_number(value: Any) -> float | int | None:
@@ -168,7 +183,9 @@ def _declared(variable: Variable, series: pl.Series) -> list[Any]:
 
 
 def _tags(variable: Variable) -> list[str]:
-    return [code[1:] for code in variable.missing_codes if _is_tag(code)]
+    """Return the letters of missing values; Stata has those of SAS in lower case."""
+    letters = [code[1:].lower() for code in variable.missing_codes if _is_tag(code)]
+    return [letter for letter in dict.fromkeys(letters) if letter != "_"]
 
 
 def _frame(data: Microdata, name: str) -> pl.DataFrame:
@@ -227,7 +244,7 @@ def _untagged(series: pl.Series, variable: Variable, name: str) -> pl.Series:
         plain = series.set(tagged.fill_null(False), None)
         return plain.cast(pl.Int32 if number is int else pl.Float64, strict=False)
     values = [
-        None if text is None else text[1:] if _is_tag(text) else number(text)
+        None if text is None else _letter(text) if _is_tag(text) else number(text)
         for text in series.to_list()
     ]
     return pl.Series(series.name, values, dtype=pl.Object)

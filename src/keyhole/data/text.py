@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,12 +18,18 @@ import polars as pl
 
 from keyhole.data.formats import suffix_of
 from keyhole.data.origin import Origin
+from keyhole.data.text_faults import (
+    DELIMITER_NAMES,
+    DELIMITERS,
+    Lines,
+    find_open_quote,
+    malformed,
+    open_quote,
+)
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["DELIMITERS", "read_text"]
+__all__ = ["read_text"]
 
-DELIMITERS = (",", ";", "\t", "|")
-_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _BLOCK = 1 << 21
 _LARGEST = (1 << 31) - 1
 _GLANCE = 50
@@ -67,6 +72,8 @@ def read_text(
         layout = _layout(data, delimiter, path.name)
         chosen = choose(layout.names)
         frame = _parse(data, layout, chosen, path.name)
+        if (line := find_open_quote(data, layout.delimiter)) is not None:
+            raise open_quote(path.name, line)
     except UnicodeDecodeError:
         _decode(data, "utf-8", path.name)
         raise
@@ -95,13 +102,15 @@ def _bytes(path: Path) -> bytes:
 
 def _utf8(data: bytes, encoding: str | None, name: str) -> tuple[bytes, str, bool]:
     """Return the text in UTF-8 without a mark, the encoding it was in, and if it had a mark."""
-    if _is_blank(data, None):
-        raise FileError(f"{name!r} is empty. Give a file with a header and records.")
+    used, bom = _known_encoding(encoding or "utf-8"), False
     for mark, marked in _MARKS:
         if data.startswith(mark):
-            return _recoded(data[len(mark) :], marked, name), marked, True
-    used = _known_encoding(encoding or "utf-8")
-    return _recoded(data, used, name), used, False
+            data, used, bom = data[len(mark) :], marked, True
+            break
+    data = _recoded(data, used, name)
+    if _is_blank(data, None):
+        raise FileError(f"{name!r} is empty. Give a file with a header and records.")
+    return data, used, bom
 
 
 def _is_blank(data: bytes | memoryview, blanks: bytes | None) -> bool:
@@ -118,7 +127,7 @@ def _known_encoding(encoding: str) -> str:
             f"encoding must be one that Python knows, like 'utf-8' or 'cp1252'. "
             f"Got {encoding!r} instead."
         ) from None
-    return found.name
+    return "utf-8" if found.name == "utf-8-sig" else found.name  # a mark is seen for itself
 
 
 def _recoded(data: bytes, encoding: str, name: str) -> bytes:
@@ -150,7 +159,7 @@ def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
     if delimiter is not None and len(delimiter.encode()) != 1:
         raise OptionError(f"delimiter must be one character. Got {delimiter!r} instead.")
     used = delimiter or _detect(data)
-    lines = _Lines(data)
+    lines = Lines(data)
     header: list[str] = next((row for row in _rows(lines, used, name) if row), [])
     if delimiter is not None and len(header) == 1:
         _hint_delimiter(data, delimiter, name)
@@ -159,27 +168,12 @@ def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
 
 
 def _hint_delimiter(data: bytes, delimiter: str, name: str) -> None:
-    found = [_NAMES[mark] for mark in DELIMITERS if _agreement(data, mark)[0]]
+    found = [DELIMITER_NAMES[mark] for mark in DELIMITERS if _agreement(data, mark)[0]]
     if found:
         raise FileError(
-            f"{name!r} has one column when read with the delimiter {delimiter!r}, but "
-            f"several with a {found[0]}. Give the delimiter that the file has, or leave it to be found."
+            f"{name!r} has one column when read with the delimiter {delimiter!r}, but several "
+            f"with a {found[0]}. Give the delimiter that the file has, or leave it to be found."
         )
-
-
-class _Lines:
-    """The lines of a text, counting the bytes that were read."""
-
-    def __init__(self, data: bytes) -> None:
-        self._lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")
-        self.read = 0
-        self.last = ""
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.read += len(line.encode())
-            self.last = line
-            yield line
 
 
 def _rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[list[str]]:
@@ -200,7 +194,7 @@ def _detect(data: bytes) -> str:
 def _agreement(data: bytes, mark: str) -> tuple[bool, int]:
     rows: list[list[str]] = []
     with suppress(csv.Error):  # a cell too long for a glance
-        rows.extend(filter(None, islice(csv.reader(_Lines(data), delimiter=mark), _GLANCE)))
+        rows.extend(filter(None, islice(csv.reader(Lines(data), delimiter=mark), _GLANCE)))
     widths = Counter(map(len, rows))
     width = len(rows[0]) if rows else 1
     return width > 1 and 2 * widths[width] > len(rows), width
@@ -226,7 +220,7 @@ def _parse(data: bytes, layout: _Layout, chosen: list[str], name: str) -> pl.Dat
         try:  # in one block, for a file with cells longer than a block
             table = _arrow(pa.py_buffer(body), layout, wanted, min(len(body) + 1, _LARGEST))
         except pa.ArrowInvalid:
-            raise _malformed(data, layout, name) from None
+            raise malformed(data, layout.delimiter, len(layout.names), name) from None
     # Typed columns are made contiguous later; to do it to their text first would be for nothing.
     frame = cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
     return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
@@ -248,27 +242,4 @@ def _arrow(buffer: Any, layout: _Layout, wanted: list[str], block: int) -> Any:
             null_values=[""],
             strings_can_be_null=True,
         ),
-    )
-
-
-def _malformed(data: bytes, layout: _Layout, name: str) -> FileError:
-    """Find the first row that does not have as many cells as the header."""
-    expected = len(layout.names)
-    reader = csv.reader(_Lines(data), delimiter=layout.delimiter)
-    with suppress(csv.Error):
-        for row in reader:
-            if row and len(row) != expected:
-                return FileError(_ragged(name, reader.line_num, len(row), expected, layout))
-    return FileError(
-        f"{name!r}, line {reader.line_num}: a quotation mark is opened that is not closed. Close "
-        f"it, or double it if it is part of the text."
-    )
-
-
-def _ragged(name: str, line: int, got: int, expected: int, layout: _Layout) -> str:
-    mark = _NAMES.get(layout.delimiter, repr(layout.delimiter))
-    return (
-        f"{name!r}, line {line}: must have {expected} cells, as the header has. Got {got} "
-        f"instead. Check that the delimiter is a {mark}, and that cells which hold one are in "
-        f"quotation marks."
     )

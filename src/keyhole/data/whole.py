@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import FileError, OptionError, RunError
 
 __all__ = ["write_whole"]
 
@@ -51,7 +51,14 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
             _check(target, force)
         os.replace(temporary, target)
     except PermissionError:
-        raise FileError(f"{target.name!r} cannot be written: permission denied") from None
+        raise FileError(
+            f"{str(target)!r} cannot be written: permission denied. Choose another folder."
+        ) from None
+    except OSError as error:
+        if error.filename not in (None, str(temporary), str(target)):
+            raise  # it is about another file
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        raise RunError(f"{str(target)!r} could not be written: {reason}.") from None
     finally:
         with suppress(OSError):
             temporary.unlink()

@@ -13,10 +13,10 @@ from keyhole.data.columnar import write_arrow, write_parquet
 from keyhole.data.columns import Variable, require_flat
 from keyhole.data.excel import write_excel
 from keyhole.data.formats import find_format, suffix_of
-from keyhole.data.inference import render_floats
+from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.data.statistical_writing import write_spss, write_stata, write_transport
-from keyhole.data.text import DELIMITERS
+from keyhole.data.text_faults import DELIMITERS
 from keyhole.data.whole import write_whole
 from keyhole.errors import ColumnError, FileError, InputError
 
@@ -88,7 +88,11 @@ def _write_text(data: Microdata, path: Path) -> None:
         quote_style="always" if doubtful else "necessary",
     )
     content = _encoded(written, origin.encoding if same else "utf-8", same and origin.bom)
-    path.write_bytes(gzip.compress(content, mtime=0) if suffix.endswith(".gz") else content)
+    if not suffix.endswith(".gz"):
+        path.write_bytes(content)
+        return
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+        packed.write(content)
 
 
 def _require_flat(frame: pl.DataFrame) -> None:
@@ -128,11 +132,10 @@ def _text(series: pl.Series, variable: Variable) -> pl.Series:
 
 
 def _text_of_floats(series: pl.Series, variable: Variable) -> pl.Series:
-    values = series.cast(pl.Float64) if series.dtype == pl.Float64 else series
     places = variable.decimals
-    if places is not None and not (values.round(places) == values).all():
+    if places is not None and not fits(series, places):
         places = None  # a step made finer values: they are not cut
-    return render_floats(values, decimals=places, trimmed=variable.trimmed).alias(series.name)
+    return render_floats(series, decimals=places, trimmed=variable.trimmed)
 
 
 _WRITERS: dict[str, Callable[[Microdata, Path], None]] = {

@@ -1,0 +1,218 @@
+"""Bad input: one message that says what, where and what to do, and no record's value."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from keyhole.data import load
+from keyhole.errors import ColumnError, FileError, InputError, OptionError
+
+SECRET = "Zaphod4711"
+
+
+def refused(source: object, kind: type[InputError] = FileError, **options: object) -> str:
+    """Return the message, having seen that it shows no value and drags no traceback along."""
+    with pytest.raises(kind) as caught:
+        load(source, **options)  # type: ignore[arg-type]
+    error = caught.value
+    assert type(error) is kind
+    assert SECRET not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
+    return str(error)
+
+
+def written(folder: Path, content: str | bytes, name: str = "people.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# --- paths -------------------------------------------------------------------------------------
+
+
+def test_a_path_that_does_not_exist_offers_near_names(tmp_path: Path) -> None:
+    written(tmp_path, "a\n1\n", "people2024.csv")
+    assert "Did you mean 'people2024.csv'" in refused(tmp_path / "people2023.csv")
+    assert "Check the path" in refused(tmp_path / "zzzz.csv")
+    assert "nor does its folder" in refused(str(tmp_path / "no" / "people.csv"))
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert "Got a folder" in refused(tmp_path)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "a\n1\n")
+
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(Path, "open", deny)
+    assert "permission denied" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["people.doc", "people", "people.parquet.gz", "people.zip"])
+def test_an_unsupported_extension_lists_the_supported(tmp_path: Path, name: str) -> None:
+    message = refused(written(tmp_path, "a,b\n1,2\n", name))
+    for extension in (".csv", ".parquet", ".sav", ".dta", ".xlsx"):
+        assert extension in message
+
+
+def test_an_extension_that_contradicts_the_content(tmp_path: Path) -> None:
+    frame = load(pl.DataFrame({"a": [1], "b": [SECRET]}))
+    for kind in (".parquet", ".arrow", ".sav", ".dta", ".xpt", ".xlsx"):
+        content = frame.save(tmp_path / f"right{kind}").read_bytes()
+        message = refused(written(tmp_path, content, "wrong.csv"))
+        assert f"ends in {kind}" in message
+        other = ".sav" if kind != ".sav" else ".dta"
+        assert f"ends in {kind}" in refused(written(tmp_path, content, f"wrong{other}"))
+        assert f"end in {kind}" in refused(written(tmp_path, content, "wrong.data"))
+    packed = gzip.compress(b"a\n1\n")
+    assert "ends in .gz" in refused(written(tmp_path, packed, "wrong.csv"))
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"   \n", b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
+    assert "is empty" in refused(written(tmp_path, content))
+
+
+def test_repeated_names_are_named(tmp_path: Path) -> None:
+    message = refused(written(tmp_path, "a,b,a,c,b\n1,2,3,4,5\n"), ColumnError)
+    assert "'a', 'b'" in message
+    assert "Rename" in message
+    assert "2 columns without a name" in refused(written(tmp_path, "a,,\n1,2,3\n"), ColumnError)
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "got"),
+    [
+        (f"1,{SECRET}\n2\n", 3, 1),
+        (f"1,2\n3,{SECRET},5\n", 3, 3),
+        (f'1,"{SECRET}\n\n"\n\n3\n', 6, 1),
+    ],
+)
+def test_ragged_rows_tell_the_line_and_the_cells(
+    tmp_path: Path, rows: str, line: int, got: int
+) -> None:
+    message = refused(written(tmp_path, "a,b\n" + rows))
+    assert f"line {line}:" in message
+    assert "must have 2 cells" in message
+    assert f"Got {got} instead" in message
+    assert "delimiter" in message
+
+
+def test_a_ragged_row_far_down_and_in_columns_that_are_not_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\n" + "1,2\n" * 400_000 + "3\n")
+    assert "line 400002:" in refused(path)
+    assert "line 400002:" in refused(path, columns=["a"])
+
+
+def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
+    for rows in (f'1,2\n1,"{SECRET}\n2,3\n4,5\n', f'1,2\n1,"{SECRET}', f'1,2\n"{SECRET}\n4,5\n'):
+        message = refused(written(tmp_path, "a,b\n" + rows))
+        assert "line 3: a quotation mark" in message
+    odd = load(written(tmp_path, 'a,b\n5" pipe,1\n"x",2\n'))
+    assert odd.frame["a"].to_list() == ['5" pipe', "x"]
+
+
+def test_a_wrong_delimiter_is_hinted_at(tmp_path: Path) -> None:
+    message = refused(written(tmp_path, "a;b\n1;2\n"), delimiter=",")
+    assert "semicolon" in message
+    assert "one character" in refused(written(tmp_path, "a\n"), OptionError, delimiter=";;")
+
+
+def test_an_encoding_that_cannot_be_read(tmp_path: Path) -> None:
+    path = written(tmp_path, f"name,b\n{SECRET},1\nJosé,2\n".encode("cp1252"))
+    message = refused(path)
+    assert "line 3" in message
+    assert "--encoding" in message
+    assert load(path, encoding="cp1252").frame["name"].to_list()[1] == "José"
+    assert "encoding must be" in refused(path, OptionError, encoding="klingon")
+    assert "encoding must be" in refused(path, OptionError, encoding="base64")
+    assert "--encoding" in refused(written(tmp_path, "größe\n1\n".encode("cp1252")))
+    assert "utf-16-le" in refused(written(tmp_path, b"\xff\xfea\x00\n"))
+
+
+def test_a_bad_byte_far_down(tmp_path: Path) -> None:
+    path = written(tmp_path, b"a,b\n" + b"1,2\n" * 400_000 + b"3,\xe9\n")
+    assert "line 400002" in refused(path)
+
+
+def test_zero_bytes(tmp_path: Path) -> None:
+    message = refused(written(tmp_path, f"a,b\n1,{SECRET}\n2,\0\n"))
+    assert "line 3" in message
+    assert "--encoding utf-16-le" in message
+    assert "zero bytes" in refused(written(tmp_path, "a,b\n1,2\n".encode("utf-16-le")))
+
+
+def test_broken_packing(tmp_path: Path) -> None:
+    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
+    assert "gzip" in refused(written(tmp_path, whole[:-9], "people.csv.gz"))
+    assert "gzip" in refused(written(tmp_path, b"a,b\n1,2\n", "people.csv.gz"))
+    assert "gzip" in refused(written(tmp_path, whole[:20] + b"junk" * 9, "people.csv.gz"))
+
+
+# --- other files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["people.parquet", "people.arrow", "people.xlsx"])
+def test_broken_files(tmp_path: Path, name: str) -> None:
+    frame = pl.DataFrame({"a": [SECRET] * 1000, "b": range(1000)})
+    whole = load(frame).save(tmp_path / f"whole-{name}").read_bytes()
+    for content in (whole[: len(whole) // 2], whole[:10], b"junk" * 100):
+        message = refused(written(tmp_path, content, name))
+        assert "cannot be read as" in message
+        assert "is empty" in refused(written(tmp_path, b"", name))
+
+
+def test_a_parquet_file_with_a_broken_page(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [f"{SECRET}{i}" for i in range(1000)]})
+    whole = bytearray(load(frame).save(tmp_path / "whole.parquet").read_bytes())
+    whole[20:400] = bytes(380)
+    assert "broken" in refused(written(tmp_path, bytes(whole), "people.parquet"))
+
+
+def test_excel_sheets(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "p.xlsx") as book:
+        book.add_worksheet("one")
+        book.add_worksheet("two").write_row(0, 0, ["a", "b", "a"])
+    assert "empty sheet" in refused(tmp_path / "p.xlsx")
+    message = refused(tmp_path / "p.xlsx", OptionError, sheet="three")
+    assert "'one', 'two'" in message
+    assert "same name: 'a'" in refused(tmp_path / "p.xlsx", ColumnError, sheet="two")
+
+
+# --- what is declared --------------------------------------------------------------------------
+
+
+def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
+    message = refused(
+        written(tmp_path, "age,sex,race\n1,2,3\n"),
+        ColumnError,
+        columns=["agee"],
+        roles={"sexx": "key", "sex": "boss"},
+        kinds={"race": "number"},
+        missing_codes={"rac": [1]},
+        labels={"nothing": "x"},
+    )
+    for part in ("'agee'", "'sexx'", "'boss'", "'number'", "'rac'", "'nothing'"):
+        assert part in message
+    assert len(message.splitlines()) == 6
+
+
+def test_a_measure_must_hold_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path, f"a,b\n1,{SECRET}\n.,2\n")
+    message = refused(path, ColumnError, kinds={"a": "measure", "b": "measure"})
+    assert "'a'" in message
+    assert "'b'" in message
+    assert load(path, columns=["a"], kinds={"a": "measure"}, missing_codes=["."]).records == 2
