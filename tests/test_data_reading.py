@@ -6,7 +6,6 @@ import datetime as dt
 import gzip
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -269,14 +268,12 @@ def test_roles_of_columns_that_are_not_read_are_fine(tmp_path: Path) -> None:
 def test_ten_thousand_columns(tmp_path: Path) -> None:
     names = [f"c{i}" for i in range(10_000)]
     text = "\n".join([",".join(names), *(",".join([str(row)] * 10_000) for row in range(3)), ""])
-    start = time.perf_counter()
     data = load_text(tmp_path, text, "wide.csv")
     assert len(data.names) == 10_000
     assert load(tmp_path / "wide.csv", columns=["c9999", "c5"]).names == ("c5", "c9999")
     with pytest.raises(ColumnError, match="c1234"):
         load(tmp_path / "wide.csv", columns=["c1234x"])
     assert data.save(tmp_path / "again.csv").read_text() == text
-    assert time.perf_counter() - start < 15
 
 
 def test_nearest_names() -> None:
@@ -328,26 +325,7 @@ def test_kinds_by_labels_and_by_what_a_statistical_file_says() -> None:
     assert guess_kind(pl.Series([1, 1]), measurement="scale") == "measure"
 
 
-# --- speed -------------------------------------------------------------------------------------
-
-
-def test_a_hundred_thousand_records_load_quickly(tmp_path: Path) -> None:
-    n = 100_000
-    frame = pl.DataFrame({f"c{i}": pl.Series(range(n)) * (i + 7) % 101 for i in range(14)})
-    frame = frame.with_columns(
-        *(((pl.col("c1") * 7 + i) / 4).alias(f"f{i}") for i in range(3)),
-        *(pl.col("c2").cast(pl.String).str.zfill(5 + i).alias(f"t{i}") for i in range(3)),
-    )
-    frame.write_csv(tmp_path / "p.csv")
-    load(tmp_path / "p.csv", columns=["c0"])
-    best = min(_seconds(tmp_path / "p.csv") for _ in range(3))
-    assert best < 3  # about 0.2 on an idle machine
-
-
-def _seconds(path: Path) -> float:
-    start = time.perf_counter()
-    load(path)
-    return time.perf_counter() - start
+# --- imports -----------------------------------------------------------------------------------
 
 
 def test_the_package_does_not_import_what_it_may_not_need() -> None:

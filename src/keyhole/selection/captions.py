@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from keyhole.charts import listed, percentage, plain
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import Selection
 
-__all__ = ["caption", "selection_names", "within_figures"]
+__all__ = ["caption", "distinct", "goes_on", "selection_names", "within_figures"]
 
 
 def selection_names(selections: Sequence[Selection]) -> list[str]:
@@ -23,9 +23,21 @@ def selection_names(selections: Sequence[Selection]) -> list[str]:
     differ = [len({part[i] for part in parts}) > 1 for i in range(4)]
     apart = [", ".join(p[i] for i in (1, 2, 3) if differ[i]) for p in parts]
     names = [p[0] + (f" ({more})" if more else "") for p, more in zip(parts, apart, strict=True)]
+    return distinct(names)
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Number the names that come more than once.
+
+    Examples
+    --------
+    >>> distinct(["forward", "backward", "forward"])
+    ['forward #1', 'backward', 'forward #2']
+    """
+    given = list(names)
     return [
-        name if names.count(name) == 1 else f"{name} #{names[: i + 1].count(name)}"
-        for i, name in enumerate(names)
+        name if given.count(name) == 1 else f"{name} #{given[: i + 1].count(name)}"
+        for i, name in enumerate(given)
     ]
 
 
@@ -55,16 +67,16 @@ def goes_on(selection: Selection) -> bool:
 
 
 def caption(
-    selections: Mapping[str, Selection], frontier: Frontier | None
+    selections: Sequence[tuple[str, Selection]], frontier: Frontier | None
 ) -> tuple[str, list[str]]:
     """Return the title, and the lines below it, of one search, several, or a frontier."""
     below = [] if frontier is None else _frontier_lines(frontier)
     if not selections:
         return _frontier_title(frontier), below
     if len(selections) == 1:
-        selection = next(iter(selections.values()))
+        selection = selections[0][1]
         return _title(selection), _lines(selection) + below
-    return _winner(selections), [_one_line(n, s) for n, s in selections.items()] + below
+    return _winner(selections), [_one_line(n, s) for n, s in selections] + below
 
 
 def _title(selection: Selection) -> str:
@@ -111,23 +123,24 @@ def _one_line(name: str, selection: Selection) -> str:
     if selection.within_limit is None:
         return f"{name}: nothing is within the limit."
     held = selection.within_limit
-    return f"{name}: {len(held)} variables{_figures(selection)}: {listed(held, 10)}."
+    return f"{name}: {len(held)} variables{_figures(selection)}: {listed(held, 20)}."
 
 
-def _winner(selections: Mapping[str, Selection]) -> str:
-    limits = sorted({s.limit for s in selections.values()})
+def _winner(selections: Sequence[tuple[str, Selection]]) -> str:
+    limits = sorted({s.limit for _, s in selections})
     if len(limits) > 1:
         low, high = percentage(limits[0]), percentage(limits[-1])
         return f"{len(selections)} searches under risk limits from {low} to {high}"
     where = f"the risk limit of {percentage(limits[0])}"
-    found = {name: within_figures(s) for name, s in selections.items()}
+    found = {name: within_figures(s) for name, s in selections}
     detail = {name: figures[1] for name, figures in found.items() if figures is not None}
     if not detail:
         return f"{len(selections)} searches compared"
     most = max(detail.values())
     first = [name for name, cr in detail.items() if cr == most]
     if len(first) == len(selections):
-        return f"All {len(first)} searches keep the same detail within {where}"
+        who = "Both" if len(first) == 2 else f"All {len(first)}"
+        return f"{who} searches keep the same detail within {where}"
     verb = "keeps" if len(first) == 1 else "keep"
     return f"Of {len(selections)} searches, {' and '.join(first)} {verb} most detail within {where}"
 

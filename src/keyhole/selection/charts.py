@@ -5,7 +5,6 @@ This module is imported when a picture is asked for, so Altair may be imported a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,8 +25,9 @@ from keyhole.charts import (
     plain,
 )
 from keyhole.errors import OptionError
-from keyhole.selection.captions import caption, goes_on, selection_names
-from keyhole.selection.labels import LINE, Box, Label, Placed, merge_near, place_labels
+from keyhole.selection.captions import caption, distinct, goes_on, selection_names
+from keyhole.selection.labels import LETTER, LINE, Box, Label, Placed, merge_near, place_labels
+from keyhole.selection.plane import HEIGHT, WIDTH, Plane
 
 if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["path_chart"]
 
-WIDTH, HEIGHT = 680, 420
-STRETCHED = "Both axes are stretched near zero, where most steps lie."
-TICKS = (0, 0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2)
-TICKS += (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
-AXIS: dict[str, Any] = {"offset": 8, "labelFlush": False}
+STRETCHED = "Both axes are stretched near zero."
 TAKEN = "step taken"
 CHOSEN = "chosen set, within the limit"
 ABOVE = "where the rule stops, above the limit"
@@ -106,20 +102,24 @@ def path_chart(
     """
     if not selections and frontier is None:
         raise OptionError("path_chart must be given a selection or a frontier. Got neither.")
-    called = selection_names(selections) if names is None else [plain(name) for name in names]
+    called = selection_names(selections) if names is None else distinct(map(plain, names))
     paths = _paths(selections, called)
-    asked = [*selections, *([] if frontier is None else [frontier])]
+    asked: list[Selection | Frontier] = [*selections, *([] if frontier is None else [frontier])]
     limits = sorted({one.limit for one in asked})
-    drops = sorted({s.drop_limit for s in selections if s.drop_limit is not None} - {*limits})
-    plane = _Plane.around(paths, asked, frontier)
+    plane = Plane.around(
+        [*(mark for path in paths for mark in path.marks), *(frontier.sets if frontier else ())],
+        limits=limits,
+        cutoffs={one.cutoff for one in asked},
+    )
+    named = _named_limits(plane, limits, selections)
     layers = [
-        *_limits(plane, limits, drops),
+        *_limits(plane, limits, named),
         *([] if frontier is None else [_behind(plane, frontier)]),
         *_walks(plane, paths),
         _points(plane, [*_best(frontier), *paths]),
-        *_labels(plane, paths, [*limits, *drops]),
+        *_labels(plane, paths, named),
     ]
-    title, subtitle = caption(dict(zip(called, selections, strict=True)), frontier)
+    title, subtitle = caption(list(zip(called, selections, strict=True)), frontier)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return house_style(chart, title=title, subtitle=[*subtitle, STRETCHED])
 
@@ -157,80 +157,51 @@ def _sign(step: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plane:
-    """The plane drawn on: from 0 to the largest CR and RP, with some room, as square roots.
+class _Limit:
+    """A limit as it is drawn, and where its name stands."""
 
-    Risk and detail grow together and by ever larger steps: on plain axes the first steps, and
-    limits of a few percent, would lie on top of each other in a corner.
-    """
-
-    cr: float
+    text: str
     rp: float
-    cutoff: int | None
-
-    @classmethod
-    def around(
-        cls, paths: Sequence[_Path], asked: Sequence[Any], frontier: Frontier | None
-    ) -> _Plane:
-        points = [*(m for p in paths for m in p.marks), *(frontier.sets if frontier else ())]
-        cr = max((p.cr for p in points), default=0) or 1
-        rp = max([p.rp for p in points] + [one.limit for one in asked]) or 1
-        cutoffs = {one.cutoff for one in asked}
-        return cls(cr * 1.06, rp * 1.08, cutoffs.pop() if len(cutoffs) == 1 else None)
-
-    def pixels(self, cr: float, rp: float) -> tuple[float, float]:
-        return math.sqrt(cr / self.cr) * WIDTH, HEIGHT * (1 - math.sqrt(rp / self.rp))
-
-    def figures(self, x: float, y: float, end: str = "") -> dict[str, float]:
-        across, up = max(x / WIDTH, 0), max(1 - y / HEIGHT, 0)
-        return {f"cr{end}": across**2 * self.cr, f"rp{end}": up**2 * self.rp}
-
-    def axes(self) -> dict[str, Any]:
-        below = "" if self.cutoff is None else f"({self.cutoff:,})"
-        small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
-        return {
-            "x": alt.X("cr:Q", title="Cell ratio CR: cells for each record (detail kept)")
-            .scale(type="sqrt", domain=[0, self.cr], nice=False)
-            .axis(values=_ticks(self.cr, WIDTH / 48), format="~g", grid=False, **AXIS),
-            "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
-            .scale(type="sqrt", domain=[0, self.rp], nice=False)
-            .axis(values=_ticks(self.rp, HEIGHT / 34), format="~%", **AXIS),
-        }
+    drop: bool
+    box: Box
 
 
-def _ticks(top: float, most: float) -> list[float]:
-    """Choose round figures that stand far enough apart on an axis of square roots."""
-    chosen = [0.0]
-    for tick in TICKS[1:]:
-        if tick <= top and math.sqrt(tick / top) - math.sqrt(chosen[-1] / top) >= 1 / most:
-            chosen.append(tick)
-    return chosen
+def _named_limits(
+    plane: Plane, limits: Sequence[float], selections: Sequence[Selection]
+) -> list[_Limit]:
+    """Name the limits at the left, where paths seldom come; of near ones the next to the right."""
+    drops = [s.drop_limit for s in selections if s.drop_limit is not None]
+    asked = [(f"risk limit {percentage(v)}", v, -LINE - 3) for v in limits]
+    if len(selections) == 1:
+        asked += [(f"drop limit {percentage(v)}", v, 2.0) for v in drops if v not in limits]
+    named: list[_Limit] = []
+    for text, value, down in asked:
+        top = plane.pixels(0, value)[1] + down
+        box = Box(2, top, 2 + len(text) * LETTER, top + LINE)
+        while any(box.meets(other.box) for other in named):
+            box = box.moved(100)
+        named.append(_Limit(text, value, value not in limits, box))
+    return named
 
 
-def _limits(plane: _Plane, limits: Sequence[float], drops: Sequence[float]) -> list[alt.Chart]:
+def _limits(plane: Plane, limits: Sequence[float], named: Sequence[_Limit]) -> list[alt.Chart]:
     """Draw the limits, and shade what lies above the limit if there is one."""
     axes = plane.axes()
     above = [{"rp": limits[0], "rp2": plane.rp}] if len(limits) == 1 else []
     shade = alt.Chart(inline(above)).mark_rect(color=ACCENT, opacity=0.06)
     layers = [shade.encode(y=axes["y"], y2="rp2:Q")]
-    for what, values, dash, dy in (("risk", limits, [1, 0], -8), ("drop", drops, [2, 3], 9)):
-        rows = [{"rp": v, "cr": plane.cr, "text": f"{what} limit {percentage(v)}"} for v in values]
-        base = alt.Chart(inline(rows)).encode(y=axes["y"])
-        text = base.mark_text(align="right", dy=dy, color=ACCENT, fontSize=12)
-        layers += [
-            base.mark_rule(color=ACCENT, strokeDash=dash),
-            text.encode(x=axes["x"], text="text:N"),
-        ]
-    return layers
+    for drop, dash in ((False, [1, 0]), (True, [2, 3])):
+        rows = [{"rp": one.rp} for one in named if one.drop == drop]
+        rule = alt.Chart(inline(rows)).mark_rule(color=ACCENT, strokeDash=dash)
+        layers.append(rule.encode(y=axes["y"]))
+    texts = [
+        {**plane.figures(one.box.left, one.box.top + LINE / 2), "text": one.text} for one in named
+    ]
+    words = alt.Chart(inline(texts)).mark_text(align="left", baseline="middle", color=ACCENT)
+    return [*layers, words.encode(**axes, text="text:N")]
 
 
-def _limit_box(plane: _Plane, limit: float) -> Box:
-    """Keep free where the name of a limit stands."""
-    x, y = plane.pixels(plane.cr, limit)
-    return Box(x - 115, y - 16, x, y + 16)
-
-
-def _behind(plane: _Plane, frontier: Frontier) -> alt.Chart:
+def _behind(plane: Plane, frontier: Frontier) -> alt.Chart:
     """Draw the frontier as small grey points; of sets on one pixel the first stands for all."""
     seen: dict[tuple[int, ...], dict[str, Any]] = {}
     for one in frontier.sets:
@@ -238,7 +209,8 @@ def _behind(plane: _Plane, frontier: Frontier) -> alt.Chart:
         row = {"cr": one.cr, "rp": one.rp, "variables": listed(one.variables, 30)}
         seen.setdefault(where, row)
     dots = alt.Chart(inline(list(seen.values()))).mark_circle(color=QUIET, size=18, opacity=0.6)
-    return dots.encode(**plane.axes(), tooltip=_tips())
+    drawn: alt.Chart = dots.encode(**plane.axes(), tooltip=_tips())
+    return drawn
 
 
 def _best(frontier: Frontier | None) -> list[_Path]:
@@ -250,7 +222,7 @@ def _best(frontier: Frontier | None) -> list[_Path]:
     return [_Path("frontier", SOFT, 0, (mark,))]
 
 
-def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
+def _walks(plane: Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
     rows = [
         {"cr": m.cr, "rp": m.rp, "search": p.name, "order": i, "wide": 2 + p.wide}
         for p in paths
@@ -263,7 +235,9 @@ def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
         for a, b in pairwise(p.marks)
         if b.kind == REFUSED
     ]
-    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=4)
+    legend = alt.Legend(
+        orient="top", title=None, columns=4, symbolType="stroke", symbolStrokeWidth=4
+    )
     scale = alt.Scale(domain=[p.name for p in paths], range=[p.colour for p in paths])
     line = alt.Chart(inline(rows)).encode(
         **plane.axes(),
@@ -277,7 +251,7 @@ def _walks(plane: _Plane, paths: Sequence[_Path]) -> list[alt.Chart]:
     return [line.mark_line(), dashed.mark_rule(strokeDash=[3, 3])]
 
 
-def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
+def _points(plane: Plane, paths: Sequence[_Path]) -> alt.Chart:
     rows = [_row(path, mark) for path in paths for mark in path.marks]
     scale = alt.Scale(domain=list(SHAPES), range=[shape for shape, _ in SHAPES.values()])
     kinds = [kind for kind in SHAPES if any(row["kind"] == kind for row in rows)]
@@ -290,7 +264,7 @@ def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
         symbolStrokeColor=INK,
     )
     base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2)
-    return base.encode(
+    drawn: alt.Chart = base.encode(
         **plane.axes(),
         shape=alt.Shape("kind:N", scale=scale, legend=legend),
         size=alt.Size("area:Q", scale=None),
@@ -298,6 +272,7 @@ def _points(plane: _Plane, paths: Sequence[_Path]) -> alt.Chart:
         stroke=alt.Stroke("edge:N", scale=None),
         tooltip=_tips(),
     )
+    return drawn
 
 
 def _row(path: _Path, mark: _Mark) -> dict[str, Any]:
@@ -320,16 +295,16 @@ def _tips() -> list[alt.Tooltip]:
     ]
 
 
-def _labels(plane: _Plane, paths: Sequence[_Path], limits: Sequence[float]) -> list[alt.Chart]:
+def _labels(plane: Plane, paths: Sequence[_Path], limits: Sequence[_Limit]) -> list[alt.Chart]:
     """Name the steps; a label that stands far from its point is tied to it by a thin line."""
     at = [[plane.pixels(m.cr, m.rp) for m in path.marks] for path in paths]
-    levels = [(plane.pixels(0, rp), plane.pixels(plane.cr, rp)) for rp in limits]
+    levels = [(plane.pixels(0, one.rp), plane.pixels(plane.cr, one.rp)) for one in limits]
     placed = place_labels(
         [label for path in paths for label in _texts(plane, path)],
         plane=Box(0, 0, WIDTH, HEIGHT),
         points=[point for points in at for point in points],
         lines=[*(pair for points in at for pair in pairwise(points)), *levels],
-        taken=[_limit_box(plane, rp) for rp in limits],
+        taken=[one.box for one in limits],
     )
     leaders = [
         {**plane.figures(*p.label.point), **plane.figures(*p.leader, end="2")}
@@ -341,12 +316,12 @@ def _labels(plane: _Plane, paths: Sequence[_Path], limits: Sequence[float]) -> l
     return [ties, *(_flush(plane, placed, side) for side in ("left", "center", "right"))]
 
 
-def _texts(plane: _Plane, path: _Path) -> list[Label]:
+def _texts(plane: Plane, path: _Path) -> list[Label]:
     steps = [(m.sign, m.name, plane.pixels(m.cr, m.rp)) for m in path.marks]
     return merge_near(steps, colour=path.colour)
 
 
-def _flush(plane: _Plane, placed: Sequence[Placed], side: Any) -> alt.Chart:
+def _flush(plane: Plane, placed: Sequence[Placed], side: Any) -> alt.Chart:
     """Draw the labels that are flush to one side, each line as a text of its own."""
     rows = []
     for one in placed:
@@ -359,4 +334,6 @@ def _flush(plane: _Plane, placed: Sequence[Placed], side: Any) -> alt.Chart:
             where = plane.figures(x, one.box.top + LINE * (i + 0.5))
             rows.append({**where, "text": line, "colour": one.label.colour})
     text = alt.Chart(inline(rows)).mark_text(align=side, baseline="middle")
-    return text.encode(**plane.axes(), text="text:N", color=alt.Color("colour:N", scale=None))
+    colour = alt.Color("colour:N", scale=None)
+    drawn: alt.Chart = text.encode(**plane.axes(), text="text:N", color=colour)
+    return drawn

@@ -39,8 +39,8 @@ class Criterion:
 
     Examples
     --------
-    >>> Criterion("ratio", ratio).figure(0.3, 0.4)
-    0.75
+    >>> Criterion("rp alone", lambda rp, cr: rp).figure(0.3, 0.4)
+    0.3
     """
 
     name: str
@@ -64,8 +64,8 @@ def named_criterion(name: str = "ratio", *, cr_weight: float = 0.5) -> Criterion
 
     Examples
     --------
-    >>> named_criterion("difference").figure(0.3, 0.4)
-    0.09999999999999998
+    >>> named_criterion("difference").figure(0.75, 0.5)
+    0.5
     """
     if name == "ratio":
         return Criterion("ratio", ratio)

@@ -180,7 +180,7 @@ def frontier(
     ...     veterans_sample(2000), keep=["sex"], candidates=["pow", "ms", "homstate"], limit=0.05
     ... )
     >>> found.complete, [s.variables for s in found.sets]
-    (True, [('sex', 'homstate'), ('sex', 'pow', 'ms')])
+    (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
     data = load(data)
     space = checked_space(data, keep, candidates, cutoff)

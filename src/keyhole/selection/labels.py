@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LINE", "Box", "Label", "Placed", "merge_near", "place_labels"]
+__all__ = ["LETTER", "LINE", "Box", "Label", "Placed", "merge_near", "place_labels"]
 
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
@@ -22,6 +22,7 @@ LINE, LETTER = 13.0, 6.2
 DIRECTIONS = ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
 DISTANCES = (8.0, 16.0, 26.0, 38.0, 52.0, 70.0, 90.0, 115.0)
 COVERS_LABEL, COVERS_POINT, COVERS_LINE, LEAVES_PLANE = 2000.0, 60.0, 12.0, 5000.0
+TIE_CROSSES_LABEL = 60.0
 SAMPLE = 4.0
 DISLIKE = [1.5 * far + i for far in DISTANCES for i in range(len(DIRECTIONS))]
 
@@ -38,6 +39,10 @@ class Box(NamedTuple):
         """Tell whether two boxes overlap."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
+
+    def moved(self, right: float) -> Box:
+        """Return the box further to the right."""
+        return self._replace(left=self.left + right, right=self.right + right)
 
     def nearest(self, point: Point) -> Point:
         """Return the place in the box nearest to a point."""
@@ -99,7 +104,11 @@ def merge_near(
         else:
             runs.append([step])
     return [
-        Label(tuple(_lines(run[0][0], [name for _, name, _ in run], a_line)), run[0][2], colour)
+        Label(
+            tuple(_lines(run[0][0], [name for _, name, _ in run], a_line)),
+            run[len(run) // 2][2],
+            colour,
+        )
         for run in runs
     ]
 
@@ -185,7 +194,7 @@ def _cost(
     cost = float(price[covered].sum()) + COVERS_LABEL * sum(box.meets(other) for other in held)
     if place.leader is not None:
         for x, y, _ in _sampled([], [(place.label.point, place.leader)]):
-            cost += COVERS_LINE * sum(other.nearest((x, y)) == (x, y) for other in held)
+            cost += TIE_CROSSES_LABEL * sum(other.nearest((x, y)) == (x, y) for other in held)
     inside = plane.nearest((box.left, box.top)) == (box.left, box.top)
     inside &= plane.nearest((box.right, box.bottom)) == (box.right, box.bottom)
     return cost if inside else cost + LEAVES_PLANE

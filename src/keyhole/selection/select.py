@@ -77,9 +77,9 @@ def select(
     --------
     >>> from keyhole.data.examples import veterans_sample
     >>> veterans = veterans_sample(2000)
-    >>> chosen = select(veterans, keep=["sex"], candidates=["pow", "homstate"], limit=0.05)
-    >>> chosen.selected
-    ('sex', 'pow')
+    >>> chosen = select(veterans, keep=["sex"], candidates=["pow", "homstate"], limit=0.02)
+    >>> chosen.selected, chosen.stopped.variable
+    (('sex', 'homstate'), 'pow')
     """
     data = load(data)
     space = checked_space(data, keep, candidates, cutoff, by)
