@@ -42,9 +42,10 @@ def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
 
     Examples
     --------
+    >>> import polars as pl
     >>> from keyhole.exposure.cells import risk
-    >>> exposure = risk({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]}, keys=["sex", "age"])
-    >>> exposure_chart(exposure).to_dict()["title"]["text"]
+    >>> people = pl.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]})
+    >>> exposure_chart(risk(people, keys=["sex", "age"])).to_dict()["title"]["text"]
     ['All 4 records are in cells smaller than 3']
     """
     both = alt.hconcat(_cell_sizes(exposure), _rp_by_cutoff(exposure), spacing=48)
@@ -56,7 +57,12 @@ def _finding(exposure: Exposure) -> str:
     if exposure.rp == 0:
         return f"None of {exposure.records:,} records is in {where}"
     if exposure.rp == 1:
-        return f"All {exposure.records:,} records are in {where}"
+        who = (
+            "The one record is"
+            if exposure.records == 1
+            else f"All {exposure.records:,} records are"
+        )
+        return f"{who} in {where}"
     share = percentage(exposure.rp)
     return f"{share[:1].upper()}{share[1:]} of {exposure.records:,} records are in {where}"
 
@@ -65,7 +71,9 @@ def _explanation(exposure: Exposure) -> list[str]:
     alone = {0: "no record is", 1: "1 record is"}.get(
         exposure.uniques, f"{exposure.uniques:,} records are"
     )
-    lines = [f"Records that look alike on {listed(exposure.keys)} share a cell; {alone} alone in one."]
+    lines = [
+        f"Records that look alike on {listed(exposure.keys)} share a cell; {alone} alone in one."
+    ]
     left = exposure.records - exposure.complete
     if left:
         lines.append(f"{left:,} records with a missing value on these are not counted in any cell.")
@@ -108,14 +116,12 @@ def _parts(cutoff: int) -> tuple[str, str]:
     return f"in cells smaller than {cutoff:,}: at risk", f"in cells of {cutoff:,} or more"
 
 
-def _cell_sizes(exposure: Exposure) -> alt.LayerChart:
+def _cell_sizes(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(inline(_bins(exposure))).encode(
         x=alt.X("size:O", sort=None, title="Size of the cell (records that look alike)")
         .axis(labelAngle=0, grid=False)
         .scale(paddingOuter=0.2),
-        y=alt.Y("share:Q", title="Share of all records").axis(
-            format="~%", tickCount=5, grid=False
-        ),
+        y=alt.Y("share:Q", title="Share of all records").axis(format="~%", tickCount=5, grid=False),
         color=alt.Color("part:N", title=None)
         .scale(domain=list(_parts(exposure.cutoff)), range=[ACCENT, QUIET])
         .legend(orient="top", direction="horizontal", symbolType="square"),
@@ -130,7 +136,7 @@ def _cell_sizes(exposure: Exposure) -> alt.LayerChart:
     return alt.layer(bars, labels).properties(width=420, height=HEIGHT)
 
 
-def _rp_by_cutoff(exposure: Exposure) -> alt.LayerChart:
+def _rp_by_cutoff(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
     first, last = min(2, exposure.cutoff), max(50, 2 * exposure.cutoff)
     # RP changes only just above a size that occurs: no other cutoff need be drawn.
     changes = {size + 1 for size in exposure.sizes if first < size + 1 < last}
@@ -200,9 +206,7 @@ def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
     )
     bars = base.mark_bar().encode(x=x, color=alt.Color("colour:N", scale=None))
     figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
-    names = base.mark_text(align="right", fontSize=12, dx=-8).encode(
-        x=alt.value(0), text="name:N"
-    )
+    names = base.mark_text(align="right", fontSize=12, dx=-8).encode(x=alt.value(0), text="name:N")
     chart = alt.layer(bars, figures, names).properties(width=460, height=alt.Step(26))
     return house_style(chart, title=_carrier(ordered), subtitle=_SCORES, width=78)
 
@@ -260,6 +264,6 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
     labels = base.mark_text(align="left", dx=5).encode(text="text:N")
     chart = alt.layer(bars, labels).properties(width=420, height=alt.Step(34))
     share = percentage(summary.counts[-1] / total) if total else "0%"
-    title = f"{summary.counts[-1]:,} records ({share}) are at high risk"
+    title = f"At high risk: {summary.counts[-1]:,} of {total:,} records ({share})"
     below = "The less an intruder must know to single a record out, the higher its level."
     return house_style(chart, title=title, subtitle=below, width=70)

@@ -189,12 +189,22 @@ def _cost(
     place: Placed, plane: Box, held: Sequence[Box], obstacles: npt.NDArray[np.float64]
 ) -> float:
     box = place.box
-    x, y, price = obstacles.T
-    covered = (x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)
-    cost = float(price[covered].sum()) + COVERS_LABEL * sum(box.meets(other) for other in held)
-    if place.leader is not None:
-        for x, y, _ in _sampled([], [(place.label.point, place.leader)]):
-            cost += TIE_CROSSES_LABEL * sum(other.nearest((x, y)) == (x, y) for other in held)
-    inside = plane.nearest((box.left, box.top)) == (box.left, box.top)
-    inside &= plane.nearest((box.right, box.bottom)) == (box.right, box.bottom)
-    return cost if inside else cost + LEAVES_PLANE
+    corners = (box.left, box.top), (box.right, box.bottom)
+    if any(plane.nearest(corner) != corner for corner in corners):
+        return LEAVES_PLANE
+    covered = _inside(obstacles, np.array([box]))[:, 0]
+    cost = float(obstacles[covered, 2].sum()) + COVERS_LABEL * sum(map(box.meets, held))
+    if place.leader is not None and held:
+        tie = _sampled([], [(place.label.point, place.leader)])
+        cost += TIE_CROSSES_LABEL * float(_inside(tie, np.array(held)).sum())
+    return cost
+
+
+def _inside(
+    points: npt.NDArray[np.float64], boxes: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    """Tell which points (rows) lie in which boxes (columns)."""
+    x, y = points[:, :1], points[:, 1:2]
+    left, top, right, bottom = boxes.T
+    held: npt.NDArray[np.bool_] = (x > left) & (x < right) & (y > top) & (y < bottom)
+    return held

@@ -1,0 +1,310 @@
+"""How keyhole's charts look, and how they are saved; each stage draws its own.
+
+Names of columns are data: a chart's fields have names of our own, since Vega reads dots,
+brackets and quotes in a field's name as a path. Nothing is loaded from elsewhere: vl-convert
+draws SVG and PNG and holds the browser's bundle.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+import os
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.whole import write_whole
+from keyhole.errors import OptionError
+
+if TYPE_CHECKING:
+    import altair
+    from altair.typing import ChartType
+
+__all__ = [
+    "ACCENT",
+    "INK",
+    "PALETTE",
+    "QUIET",
+    "SOFT",
+    "chart_format",
+    "chart_html",
+    "house_style",
+    "inline",
+    "listed",
+    "percentage",
+    "plain",
+    "save_chart",
+]
+
+# The accent is kept for risk: what is below the cutoff, what is above the limit.
+ACCENT = "#b23a2a"
+INK = "#1f2a33"
+SOFT = "#56626c"
+QUIET = "#8795a1"
+PALETTE = ("#2f5d8a", "#a66a00", "#1b7f79", "#7a4e96", "#4d4d4d", "#7d5a3c")
+
+# Names without quotes: some readers of SVG trip over quotes inside an attribute.
+FONTS = "Arial, Helvetica, Liberation Sans, DejaVu Sans, sans-serif"
+HOUSE: dict[str, Any] = {
+    "background": "white",
+    "padding": 16,
+    "font": FONTS,
+    "view": {"stroke": None},
+    "title": {
+        "anchor": "start",
+        "color": INK,
+        "fontSize": 16,
+        "fontWeight": "bold",
+        "lineHeight": 20,
+        "offset": 18,
+        "subtitleColor": SOFT,
+        "subtitleFontSize": 12,
+        "subtitleLineHeight": 16,
+        "subtitlePadding": 8,
+    },
+    "axis": {
+        "domainColor": QUIET,
+        "gridColor": "#e6e9ec",
+        "labelColor": INK,
+        "labelFontSize": 11,
+        "labelLimit": 240,
+        "labelPadding": 6,
+        "tickColor": QUIET,
+        "titleColor": INK,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+    },
+    "legend": {"labelColor": INK, "labelFontSize": 12, "labelLimit": 320, "titleColor": INK},
+    "text": {"color": INK, "fontSize": 11},
+}
+
+FORMATS = (".svg", ".png", ".html", ".json")
+# `ast`: expressions are interpreted, so that the page's policy need not allow eval.
+START = (
+    'vegaEmbed("#chart", JSON.parse(document.getElementById("spec").textContent), '
+    '{mode: "vega-lite", renderer: "svg", ast: true, '
+    "actions: {export: true, source: false, compiled: false, editor: false}});"
+)
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>body {{ margin: 1rem; background: white; font-family: {fonts}; }}</style>
+</head>
+<body>
+<main id="chart"><noscript>This chart is drawn by JavaScript inside this file, which is
+switched off. Save the chart as SVG or PNG instead.</noscript></main>
+<script type="application/json" id="spec">{spec}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def plain(name: str, longest: int = 40) -> str:
+    """Make a name fit to be drawn: no control characters, not too long.
+
+    Examples
+    --------
+    >>> plain("a" * 20, longest=8), plain("age[0].<b>")
+    ('aaaaaaa…', 'age[0].<b>')
+    """
+    drawn = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Write names one after the other, the first few of very many.
+
+    Examples
+    --------
+    >>> listed(["sex", "age", "state", "race"], most=2)
+    'sex, age and 2 more'
+    """
+    drawn = [plain(name) for name in names]
+    rest = f" and {len(drawn) - most} more" if len(drawn) > most else ""
+    return ", ".join(drawn[:most]) + rest
+
+
+def percentage(value: float) -> str:
+    """Write a share for reading; nothing and everything are said only where exact.
+
+    Examples
+    --------
+    >>> [percentage(v) for v in (0, 0.00001, 0.00213, 0.05, 0.058, 0.64401, 0.9996, 1)]
+    ['0%', 'less than 0.01%', '0.21%', '5%', '5.8%', '64%', '99.96%', '100%']
+    """
+    if 0 < value < 1e-4:
+        return "less than 0.01%"
+    if 1 - 1e-4 < value < 1:
+        return "more than 99.99%"
+    edge = min(value, 1 - value)
+    digits = 2 if 0 < edge < 0.01 else 1 if 0 < edge < 0.1 else 0
+    text = f"{100 * value:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text) + "%"
+
+
+def inline(rows: Sequence[dict[str, Any]]) -> altair.InlineData:
+    """Give rows to a chart as part of its spec, whatever Altair is set to do with data."""
+    import altair
+
+    return altair.InlineData(values=list(rows))
+
+
+def house_style(
+    chart: ChartType, *, title: str, subtitle: str | Iterable[str] = (), width: int = 88
+) -> altair.TopLevelMixin:
+    """Give a chart the look of the house, and the finding as its title.
+
+    Parameters
+    ----------
+    chart
+        Any Altair chart.
+    title
+        What the chart shows, in words.
+    subtitle
+        What a reader needs to understand it; each sentence given starts a line.
+    width
+        Characters in a line of the title; a line of the smaller subtitle has more.
+
+    Examples
+    --------
+    >>> import altair
+    >>> dots = altair.Chart(inline([{"x": 1}])).mark_point().encode(x="x:Q")
+    >>> house_style(dots, title="One dot").to_dict()["title"]["text"]
+    ['One dot']
+    """
+    import altair
+
+    paragraphs = [subtitle] if isinstance(subtitle, str) else list(subtitle)
+    below = [line for text in paragraphs for line in textwrap.wrap(text, width * 7 // 5)]
+    heading = altair.TitleParams(text=textwrap.wrap(title, width) or [""], subtitle=below)
+    described = chart.properties(title=heading, description=" ".join([title, *paragraphs]))
+    styled: altair.TopLevelMixin = described.configure(**HOUSE)
+    return styled
+
+
+def chart_format(path: str | os.PathLike[str]) -> str:
+    """Return the extension of a chart's file, if a chart can be saved so.
+
+    Examples
+    --------
+    >>> chart_format("Risk.SVG")
+    '.svg'
+    >>> chart_format("risk.pdf")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.OptionError: a chart's file must end in .svg, .png, .html or .json. Got 'risk.pdf' instead.
+    """  # noqa: E501
+    extension = Path(path).suffix.lower()
+    if extension in FORMATS:
+        return extension
+    raise OptionError(
+        f"a chart's file must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}. "
+        f"Got {Path(path).name!r} instead."
+    )
+
+
+def save_chart(
+    chart: altair.TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False
+) -> Path:
+    """Save a chart as a picture, a page or its Vega-Lite spec, by the file's extension.
+
+    Parameters
+    ----------
+    chart
+        The chart.
+    path
+        A file that ends in .svg, .png (twice the size on screen), .html (a page that needs
+        nothing else) or .json (the spec).
+    force
+        Replace the file if it exists.
+
+    Examples
+    --------
+    >>> import altair, tempfile
+    >>> dots = altair.Chart(inline([{"x": 1}])).mark_point().encode(x="x:Q")
+    >>> save_chart(dots, Path(tempfile.mkdtemp()) / "dots.svg").name
+    'dots.svg'
+    """
+    extension = chart_format(path)
+    with write_whole(path, force=force) as temporary:
+        temporary.write_bytes(_content(chart, extension))
+    return Path(path)
+
+
+def _content(chart: altair.TopLevelMixin, extension: str) -> bytes:
+    if extension == ".html":
+        return chart_html(chart).encode()
+    spec = chart.to_dict()
+    if extension == ".json":
+        return (json.dumps(spec, indent=2, ensure_ascii=False) + "\n").encode()
+    import vl_convert
+
+    # A chart that asks for an address gets nothing: no address is allowed.
+    options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
+    if extension == ".png":
+        return bytes(vl_convert.vegalite_to_png(spec, scale=2, **options))
+    return str(vl_convert.vegalite_to_svg(spec, **options)).encode()
+
+
+def chart_html(chart: altair.TopLevelMixin) -> str:
+    """Write a chart as a page that needs nothing else and may load nothing else.
+
+    The spec stands in the page as data, not as code, and the page's policy lets only the
+    script run that was written here: a name cannot become markup or a script.
+    """
+    spec = chart.to_dict()
+    return PAGE.format(
+        policy=_policy(_script()),
+        title=html.escape(_heading(spec)),
+        fonts=FONTS,
+        spec=_harmless_json(spec),
+        script=_script(),
+    )
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    styles = "style-src 'unsafe-inline'; img-src data: blob:"
+    return f"default-src 'none'; script-src 'sha256-{digest}'; {styles}; base-uri 'none'"
+
+
+def _heading(spec: dict[str, Any]) -> str:
+    title = spec.get("title", "")
+    text = title.get("text", "") if isinstance(title, dict) else title
+    return " ".join(text) if isinstance(text, list) else str(text)
+
+
+def _harmless_json(spec: dict[str, Any]) -> str:
+    """Write JSON in which nothing can end the script element it stands in."""
+    text = json.dumps(spec)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@functools.cache
+def _script() -> str:
+    """Bundle Vega, Vega-Lite, Vega-Embed and our start into one; it takes two seconds."""
+    import vl_convert
+
+    script = str(vl_convert.javascript_bundle(START, vl_version=_version()))
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _version() -> str | None:
+    """Return the version of Vega-Lite that Altair writes, if vl-convert has it."""
+    import altair
+    import vl_convert
+
+    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    return version if version in vl_convert.get_vegalite_versions() else None
