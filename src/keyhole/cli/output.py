@@ -1,0 +1,164 @@
+"""What a verb gives back: text or JSON on standard output, records and a picture in files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keyhole.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from keyhole.results import Result
+
+__all__ = ["Outputs", "plain_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where the result goes."""
+
+    as_json: bool = False
+    plot: Path | None = None
+    records: Path | None = None
+    force: bool = False
+
+    def problems(self, source: Path, columns: Sequence[str] = ()) -> list[str]:
+        """Return what stands in the way of writing, before anything is computed.
+
+        Parameters
+        ----------
+        source
+            The file that is read, which is never written over.
+        columns
+            The columns that the records will have.
+        """
+        records = partial(_check_records, columns=columns)
+        return [
+            *_problems_of("--records", self.records, records, self.force, source),
+            *_problems_of("--plot", self.plot, _check_picture, self.force, source),
+        ]
+
+    def give(
+        self, result: Result, *, more: Mapping[str, Result] | None = None, tables: str = ""
+    ) -> None:
+        """Write the files, then print the result.
+
+        Parameters
+        ----------
+        result
+            What the verb found.
+        more
+            Further results that belong to it, under their keys of the JSON object.
+        tables
+            Tables to be printed below the summary; JSON has them already.
+        """
+        if self.records is not None:
+            _write_records(result, self.records, self.force)
+        if self.plot is not None:
+            from keyhole.charts import save_chart
+
+            save_chart(result.plot(), self.plot, force=self.force)
+        extra = more or {}
+        if self.as_json:
+            found = {**result.to_dict(), **{key: one.to_dict() for key, one in extra.items()}}
+            print(json.dumps(plain_values(found), indent=2, allow_nan=False))
+        else:
+            parts = [result.summary(), *(one.summary() for one in extra.values()), tables]
+            print("\n\n".join(part for part in parts if part))
+
+
+def plain_values(value: Any) -> Any:
+    """Return values as JSON has them; what is not a finite number is null.
+
+    Examples
+    --------
+    >>> plain_values({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
+    {'rp': None, 'cells': [1, 2], '3': None}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(one) for one in value]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return plain_values(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def _problems_of(
+    option: str,
+    path: Path | None,
+    check_format: Callable[[Path], None],
+    force: bool,
+    source: Path,
+) -> Iterator[str]:
+    if path is None:
+        return
+    try:
+        check_format(path)
+        _require_writable(path, force)
+    except InputError as error:
+        yield from (f"{option}: {problem}" for problem in error.problems)
+        return
+    with suppress(OSError):
+        if path.exists() and os.path.samefile(path, source):
+            yield f"{option}: {str(path)!r} is the file that is read. Give another name."
+
+
+class _OnlyCheckingError(Exception):
+    """Leaves `write_whole` before anything is written."""
+
+
+def _require_writable(path: Path, force: bool) -> None:
+    """Find out by trying; the target is not touched."""
+    from keyhole.data.whole import write_whole
+
+    try:
+        with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:
+            temporary.touch()
+            raise _OnlyCheckingError
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        raise FileError(f"{str(path)!r} cannot be written: {reason}. Give another name.") from None
+
+
+def _check_records(path: Path, columns: Sequence[str]) -> None:
+    from keyhole.data.formats import find_format
+
+    form = find_format(path, writing=True)
+    if form == "SAS":
+        raise FileError(
+            f"{path.name!r} must be in a format that can be written. Got .sas7bdat instead: "
+            f"write SAS transport (.xpt), which SAS reads."
+        )
+    if form in ("SPSS", "SAS transport") and len({c.lower() for c in columns}) < len(columns):
+        raise FileError(
+            f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "
+            f"are written. Got {form} instead: write .csv, .parquet or .dta."
+        )
+
+
+def _check_picture(path: Path) -> None:
+    from keyhole.charts import chart_format
+
+    chart_format(path)
+
+
+def _write_records(result: Result, path: Path, force: bool) -> None:
+    import polars.selectors as columns
+
+    from keyhole.data import load
+
+    # Not a number is a missing value, which every format can hold.
+    frame = result.to_frame().with_columns(columns.float().fill_nan(None))
+    load(frame).save(path, force=force)

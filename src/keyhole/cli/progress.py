@@ -1,0 +1,56 @@
+"""A progress bar on standard error, where that is a terminal; else nothing at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+__all__ = ["Report", "working"]
+
+
+class Report(Protocol):
+    """Tells how far a job is: a step's name, or how much is done of how much."""
+
+    def __call__(self, done: object = "", most: float | None = None, /) -> None:
+        """Show it."""
+        ...
+
+
+@contextmanager
+def working(doing: str) -> Iterator[Report]:
+    """Show a bar while a job runs, and take it away at the end.
+
+    Parameters
+    ----------
+    doing
+        What is being done, in a word or two.
+
+    Yields
+    ------
+    Report
+        To be called as the job goes on.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _say_nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    words = TextColumn("{task.description}", markup=False)
+    console = Console(stderr=True)
+    with Progress(words, BarColumn(), TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def report(done: object = "", most: float | None = None, /) -> None:
+            if most is not None and isinstance(done, int | float):
+                bar.update(task, completed=done, total=most)
+            else:
+                bar.update(task, description=f"{doing} {done}".strip())
+
+        yield report
+
+
+def _say_nothing(done: object = "", most: float | None = None, /) -> None:  # noqa: ARG001
+    return None

@@ -1,0 +1,68 @@
+"""The file a verb reads, as its options describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keyhole.cli import lists
+from keyhole.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from keyhole.data import Microdata
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file and how to read it."""
+
+    file: Path
+    missing_codes: str | None = None
+    engine: str = "memory"
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def read(self, columns: Iterable[str | None], problems: Iterable[str] = ()) -> Microdata:
+        """Read the columns that are needed; problems found before are told with the file's.
+
+        Parameters
+        ----------
+        columns
+            The names; None and repeated ones do not matter, none at all means every column.
+        problems
+            What is wrong with the verb's other options.
+        """
+        found = [*self._engine_problems(), *problems]
+        wanted = list(dict.fromkeys(name for name in columns if name is not None))
+        try:
+            data = self._load(wanted)
+        except InputError as error:
+            raise type(error)([*found, *error.problems]) from None
+        if found:
+            raise OptionError(found)
+        return data
+
+    def _load(self, columns: list[str]) -> Microdata:
+        from keyhole.data import load
+
+        return load(
+            self.file,
+            columns=columns or None,
+            missing_codes=lists.codes(self.missing_codes),
+            encoding=self.encoding,
+            delimiter="\t" if self.delimiter in ("tab", r"\t") else self.delimiter,
+            sheet=self.sheet,
+        )
+
+    def _engine_problems(self) -> list[str]:
+        if self.engine == "memory":
+            return []
+        return [
+            f"engine must be one that this version has: memory. Got {self.engine!r} instead: "
+            f"leave --engine out, or give --engine memory."
+        ]

@@ -1,0 +1,170 @@
+"""Options that make no sense end with exit code 2 and one message with a remedy."""
+
+import re
+import shlex
+
+import pytest
+
+from keyhole.cli.main import run
+
+SECRET = "zqx7391"  # stands in the data, and in no message
+PEOPLE = f"""sex,age,state,weight
+f,30,{SECRET},1.5
+m,739173,ny,2
+f,30,{SECRET},1
+"""
+
+# The words after "keyhole" (the file goes after the verb), and below them what must be said.
+WRONG = """
+risk --keys sex,agee
+    'agee'.*Did you mean 'age'
+risk --keys sxe,agee
+    'sex'.*'age'
+risk --keys sex,age --weight wieght
+    Did you mean 'weight'
+risk --keys sex,age --by stat
+    Did you mean 'state'
+select --candidates agee --limit 0.1
+    Did you mean 'age'
+risk --keys sex,age,sex
+    'sex' is listed more than once. List it once
+uniques --keys sex,sex
+    'sex' is listed more than once
+select --candidates sex,age,sex --limit 0.1
+    'sex' is listed twice. Name it once
+risk --keys ''
+    keys must name at least one column
+risk --keys sex,,age
+    empty name. Check its commas
+risk --keys sex,age --weight weight --fraction 0.1
+    give one of them
+risk --keys sex,age --fraction 2
+    fraction must be above 0 and at most 1. Got 2.0
+risk --keys sex,age --delimiter ;
+    one column.*Give the delimiter
+risk --keys sex,age --delimiter ;;
+    delimiter must be one character
+risk --keys sex,age --encoding klingon
+    encoding must be one that Python knows
+risk --keys sex,age --engine disk
+    engine must be.*memory. Got 'disk'.*leave
+select --candidates sex,age --limit 0.1 --engine spark
+    engine must be.*memory
+risk --keys sex,age --engine steam
+    '--engine'.*memory.*See 'keyhole risk --help'
+risk --keys sex,age --missing-codes agee:-9
+    Did you mean 'age'
+risk --keys sex,age --cutoff 0
+    cutoff must be a whole number of at least 1. Got 0 instead
+risk --keys sex,age --cutoff -3
+    cutoff must be.*at least 1. Got -3
+risk --keys sex,age --cutoff three
+    cutoff must be a whole number. Got 'three' instead
+risk --keys sex,age --cutoff 2.5
+    cutoff must be a whole number. Got '2.5'
+uniques --keys sex,age --cutoff 0
+    cutoff must be.*at least 1
+select --candidates sex,age --limit 0.1 --cutoff 0
+    cutoff must be.*at least 1
+select --candidates sex,age --limit 0.1 --cutoff x
+    cutoff must be a whole number. Got 'x'
+frontier --candidates sex,age --limit 0.1 --cutoff 0
+    cutoff must be.*at least 1
+select --candidates sex,age --limit 5
+    limit must be a fraction from 0 to 1. Got 5.0
+select --candidates sex,age --limit -0.1
+    limit must be a fraction from 0 to 1. Got -0.1
+select --candidates sex,age --limit nan
+    limit must be a fraction from 0 to 1. Got nan
+select --candidates sex,age --limit few
+    limit must be a number. Got 'few'
+frontier --candidates sex,age --limit 1.5
+    limit must be a fraction
+frontier --candidates sex,age --limit few
+    limit must be a number
+risk --keys sex,age --limit 1.5
+    limit must be a fraction
+risk --keys sex,age --limit 0.5 --missing drop
+    must go with --missing own
+select --candidates sex,age --limit 0.1 --drop-limit 2
+    drop limit must be a fraction
+select --candidates sex,age
+    Missing option '--limit'
+select --candidates sex,age --limit 0.1 --method sideways
+    method must be one of forward
+select --candidates sex,age --limit 0.1 --criterion difference --cr-weight -1
+    cr weight must be
+select --candidates sex,age --limit 0.1 --values agee=2
+    --values names 'agee'
+select --candidates sex,age --limit 0.1 --values age=0
+    --values must be above 0
+select --candidates sex,age --limit 0.1 --values age
+    like age=2
+select --candidates sex,age --limit 1 --table F99
+    --table must be a step.*F1.*Got 'F99'
+select --candidates sex,age --limit 0.1,0.2 --tables
+    need a single selection
+select --keep sex --limit 0.1
+    --candidates A,B.*'age', 'state', 'weight'
+frontier --limit 0.1
+    --candidates A,B.*'sex', 'age'
+frontier --candidates sex,age --limit 0.1 --seconds 0
+    seconds must be a number above 0
+uniques --keys sex,age --max-size 9
+    max size must be
+uniques --keys sex,age --availability state=2
+    --availability names 'state'
+uniques --keys sex,age --availability age=3
+    availability must be above 0 and at most 2
+risk --keys sex,age --kyes sex
+    No such option.*See 'keyhole risk --help'
+"""
+CASES = re.findall(r"^(\S.*)\n    (.*)$", WRONG, re.MULTILINE)
+
+
+@pytest.fixture
+def keyhole(capsys):
+    def call(*words):
+        code = run([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+def test_all_cases_are_read():
+    assert len(CASES) == len(WRONG.strip().splitlines()) / 2 > 50
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize(("words", "message"), CASES, ids=[words for words, _ in CASES])
+def test_a_wrong_option_is_refused(people, keyhole, words, message, as_json):
+    verb, *options = shlex.split(words)
+    kind = "--records" if verb in ("risk", "uniques") else "--plot"
+    output = people.with_name("out.csv" if kind == "--records" else "out.svg")
+    code, out, err = keyhole(verb, people, *options, kind, output, *(["--json"] * as_json))
+    assert (code, out) == (2, "")
+    assert re.search(message, err, re.DOTALL), err
+    assert err.startswith("keyhole: ")
+    assert err.count("keyhole: ") == 1
+    assert "Traceback" not in err
+    assert SECRET not in err
+    assert "739173" not in err
+    assert [file.name for file in people.parent.iterdir()] == ["people.csv"]  # nothing written
+
+
+def test_all_problems_are_told_at_once(people, tmp_path, keyhole):
+    code, out, err = keyhole(
+        *("risk", people, "--keys", "sxe", "--cutoff", 0, "--engine", "disk", "--limit", 2),
+        *("--records", tmp_path / "no" / "out.csv", "--plot", tmp_path / "out.pdf"),
+    )
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 6
+    for part in ("'sxe'", "cutoff", "engine", "limit", "--records", "--plot"):
+        assert part in err

@@ -1,0 +1,104 @@
+"""Help: every verb and option has some, and it comes at once."""
+
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from keyhole.cli.main import app, run
+
+VERBS = ["risk", "uniques", "select", "frontier", "review", "demo", "selftest"]
+HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
+COMMANDS = get_command(app).commands
+
+
+def test_the_verbs_are_in_the_order_of_the_work(capsys):
+    assert list(COMMANDS) == VERBS
+    assert run(["--help"]) == 0
+    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", capsys.readouterr().out, re.MULTILINE)
+    assert listed == VERBS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_an_example(verb, capsys):
+    command = COMMANDS[verb]
+    assert command.help
+    summary = command.help.split("\n")[0]
+    assert summary.endswith(".")
+    assert command.get_short_help_str(limit=80) == summary  # nothing is cut
+    assert run([verb, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(rf"Example:\n +keyhole {verb}\b", out)
+
+
+@pytest.mark.parametrize(
+    ("verb", "parameter"),
+    [(verb, p) for verb in VERBS for p in COMMANDS[verb].params],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_every_option_has_help(verb, parameter):
+    assert parameter.help, f"{verb} {parameter.opts} has no help"
+    assert parameter.help.strip().endswith(".")
+
+
+@pytest.mark.parametrize("verb", ["risk", "uniques", "select", "frontier"])
+def test_verbs_have_the_parameters_of_their_functions(verb):
+    import keyhole
+
+    function = set(inspect.signature(getattr(keyhole, verb)).parameters) - {"data", "progress"}
+    assert function <= {parameter.name for parameter in COMMANDS[verb].params}
+
+
+EXAMPLES = [
+    line.strip()
+    for verb in VERBS
+    for line in COMMANDS[verb].epilog.splitlines()
+    if line.strip().startswith("keyhole ")
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_can_be_typed(example, capsys):
+    words = shlex.split(example)[1:]
+    if words[0] in ("demo", "selftest"):
+        return
+    assert run(words) == 2
+    # It got as far as the file, which is not there: the words themselves are right.
+    assert re.search("does not exist|no such file", capsys.readouterr().err)
+
+
+def test_keyhole_alone_shows_help(capsys):
+    assert run([]) == 0
+    assert "keyhole risk FILE --keys" in capsys.readouterr().out
+
+
+def test_the_version(capsys):
+    import keyhole
+
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"{keyhole.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["select", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(words):
+    code = f"import sys, keyhole.cli.main as m; m.run({words!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["risk", "--help"]])
+def test_help_comes_at_once(words):
+    # Seconds of the processor, since a busy machine says nothing of keyhole.
+    times = []
+    for _ in range(4):
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "keyhole", *words], check=True, capture_output=True)
+        after = os.times()
+        used = after.children_user + after.children_system
+        times.append(used - before.children_user - before.children_system)
+    assert min(times) < 0.4

@@ -1,0 +1,297 @@
+"""Each verb prints what the Python function of the same name finds, as its schema says."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from jsonschema import Draft202012Validator
+
+import keyhole as package
+from keyhole.cli.main import run
+from keyhole.cli.output import plain_values
+from keyhole.data.examples import veterans_sample
+
+SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
+COLUMNS = ["sex", "age", "homstate", "ms", "race1", "weight"]
+
+
+@pytest.fixture
+def keyhole(capsys):
+    def call(*words):
+        code = run([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def veterans(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "veterans.csv"
+    frame = veterans_sample(1500, seed=3).frame.select(COLUMNS)
+    frame = frame.with_columns(
+        (pl.col("age") // 10).alias("age10"),
+        pl.when(pl.int_range(pl.len()) % 50 == 0).then(-9).otherwise(pl.col("age")).alias("age"),
+        (pl.int_range(pl.len()) // 2).alias("home"),
+    )
+    frame.write_csv(path)
+    return path
+
+
+def _schema(verb):
+    schema = json.loads((SCHEMAS / f"{verb}.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def _asked(words, path, keyhole):
+    verb, *options = words.split()
+    code, out, err = keyhole(verb, path, *options, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    _schema(verb).validate(found)
+    return found
+
+
+RISK = {
+    "--keys sex,age": {},
+    "--keys sex,age --cutoff 5 --missing drop --missing-codes -9": {
+        "cutoff": 5,
+        "missing": "drop",
+    },
+    "--keys sex,age --missing wildcard --missing-codes age:-9 --weight weight": {
+        "missing": "wildcard",
+        "weight": "weight",
+    },
+    "--keys sex,age --weight weight --by homstate": {"weight": "weight", "by": "homstate"},
+    "--keys sex,age --fraction 0.01 --household home --approximation sdcmicro": {
+        "fraction": 0.01,
+        "household": "home",
+        "approximation": "sdcmicro",
+    },
+}
+
+
+def _loaded(path, options):
+    return package.load(path, missing_codes=[-9] if "-9" in options else None)
+
+
+@pytest.mark.parametrize("options", RISK)
+def test_risk(veterans, keyhole, options):
+    found = _asked(f"risk {options}", veterans, keyhole)
+    expected = package.risk(_loaded(veterans, options), keys=["sex", "age"], **RISK[options])
+    assert found == plain_values(expected.to_dict())
+    assert ("population" in found) == ("--weight" in options or "--fraction" in options)
+
+
+def test_risk_within_a_limit_and_beyond(veterans, keyhole):
+    found = _asked("risk --keys sex,age,homstate --limit 0.05", veterans, keyhole)
+    expected = package.cheapest_fix(veterans, keys=["sex", "age", "homstate"], limit=0.05)
+    assert found["fix"] == plain_values(expected.to_dict())
+    assert found["fix"]["needed"]
+    assert not _asked("risk --keys sex --limit 0.05", veterans, keyhole)["fix"]["needed"]
+
+
+UNIQUES = {
+    "": {},
+    "--max-size 2 --cutoff 2 --fraction 0.05": {"max_size": 2, "cutoff": 2, "fraction": 0.05},
+    "--convention sdcmicro --availability age=2,sex=0.5 --identifiability homstate=2": {
+        "convention": "sdcmicro",
+        "availability": [0.5, 2, 1],
+        "identifiability": [1, 1, 2],
+    },
+}
+
+
+@pytest.mark.parametrize("options", UNIQUES)
+def test_uniques(veterans, keyhole, options):
+    found = _asked(f"uniques --keys sex,age,homstate {options}", veterans, keyhole)
+    expected = package.uniques(veterans, keys=["sex", "age", "homstate"], **UNIQUES[options])
+    assert found == plain_values(expected.to_dict())
+
+
+SELECT = {
+    "--method forward --limit 0.05": {"limit": 0.05},
+    "--method backward --limit 0.1 --cutoff 5": {"method": "backward", "limit": 0.1, "cutoff": 5},
+    "--method stepwise --limit 0.3 --drop-limit 0.1": {
+        "method": "stepwise",
+        "limit": 0.3,
+        "drop_limit": 0.1,
+    },
+    "--limit 0.2 --criterion difference --cr-weight 0.25 --skip-dependent": {
+        "limit": 0.2,
+        "criterion": "difference",
+        "cr_weight": 0.25,
+        "skip_dependent": True,
+    },
+    "--limit 0.2 --values homstate=3,ms=2 --by sex": {
+        "limit": 0.2,
+        "values": {"homstate": 3, "ms": 2},
+        "by": "sex",
+    },
+}
+SPACE = {"keep": ["race1"], "candidates": ["age|age10", "homstate", "ms"]}
+
+
+@pytest.mark.parametrize("options", SELECT)
+def test_select(veterans, keyhole, options):
+    words = f"select --keep race1 --candidates age|age10,homstate,ms {options}"
+    found = _asked(words, veterans, keyhole)
+    assert found == plain_values(package.select(veterans, **SPACE, **SELECT[options]).to_dict())
+    assert ("groups" in found) == ("--by" in options)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ("--limit 0.05,0.1 --cutoff 2,3,5", {"limits": [0.05, 0.1], "cutoffs": [2, 3, 5]}),
+        ("--limit 0.1 --method forward,backward", {"limits": [0.1]}),
+        ("--limit 0.1 --compare", {"limits": [0.1]}),
+    ],
+)
+def test_selections_are_compared(veterans, keyhole, options, asked):
+    words = f"select --keep race1 --candidates age|age10,homstate,ms {options}"
+    found = _asked(words, veterans, keyhole)
+    methods = {"--method": ["forward", "backward"], "--compare": None}
+    method = next((methods[o] for o in methods if o in options), ["forward"])
+    more = {} if method is None else {"methods": method}
+    assert found == plain_values(package.compare(veterans, **SPACE, **asked, **more).to_dict())
+
+
+def test_the_candidates_of_a_step_are_printed(veterans, keyhole):
+    words = ("select", veterans, "--candidates", "sex,ms,homstate", "--limit", "1")
+    plain = keyhole(*words)[1]
+    one = keyhole(*words, "--table", "F2")[1]
+    every = keyhole(*words, "--tables")[1]
+    assert "Step F" not in plain
+    assert one.startswith(plain)
+    assert [f"Step F{i}" in one for i in (1, 2, 3)] == [False, True, False]
+    assert [f"Step F{i}" in every for i in (1, 2, 3)] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ("--limit 0.05", {"limit": 0.05}),
+        ("--limit 0.2 --cutoff 5 --values ms=3", {"limit": 0.2, "cutoff": 5, "values": {"ms": 3}}),
+    ],
+)
+def test_frontier(veterans, keyhole, options, asked):
+    words = f"frontier --keep race1 --candidates age|age10,homstate,ms {options}"
+    found = _asked(words, veterans, keyhole)
+    expected = plain_values(package.frontier(veterans, **SPACE, **asked).to_dict())
+    assert found["sets"] == expected["sets"]
+    assert found["best"] == expected["best"]
+    assert found["complete"]
+
+
+def test_a_frontier_out_of_time_says_so(veterans, keyhole):
+    words = "frontier --candidates age,homstate,ms --limit 0.9 --seconds 1e-9"
+    assert not _asked(words, veterans, keyhole)["complete"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "risk --keys sex,age",
+        "uniques --keys sex,age",
+        "select --candidates sex,age --limit 0.1",
+        "frontier --candidates sex,age --limit 0.1",
+    ],
+)
+def test_without_json_the_summary_is_printed(veterans, keyhole, words):
+    verb, *options = words.split()
+    code, out, err = keyhole(verb, veterans, *options)
+    assert (code, err) == (0, "")
+    asked = dict(zip(options[::2], options[1::2], strict=True))
+    arguments = {
+        name.removeprefix("--"): float(text) if name == "--limit" else text.split(",")
+        for name, text in asked.items()
+    }
+    assert out == getattr(package, verb)(veterans, **arguments).summary() + "\n"
+
+
+def test_hostile_names_are_printed_as_they_are(tmp_path, keyhole):
+    path = tmp_path / "odd.csv"
+    path.write_text('"[bold]a[/bold]","b,c","d|e","f""g"," h"\n1,2,3,4,5\n')
+    names = '[bold]a[/bold],"b,c",d|e,"f""g"," h"'
+    code, out, err = keyhole("risk", path, "--keys", names, "--delimiter", ",")
+    assert (code, err) == (0, "")
+    assert "[bold]a[/bold]" in out
+    quoted = '"[bold]a[/bold]","b,c","d|e","f""g"," h"'
+    found = keyhole(
+        *("select", path, "--candidates", quoted, "--limit", "1"), "--delimiter", ",", "--json"
+    )
+    assert json.loads(found[1])["selected"] == ["[bold]a[/bold]", "b,c", "d|e", 'f"g', " h"]
+
+
+def test_only_the_columns_needed_are_read(veterans, keyhole, monkeypatch):
+    read = []
+    whole = package.load
+
+    def spy(*arguments, columns=None, **options):
+        read.append(columns)
+        return whole(*arguments, columns=columns, **options)
+
+    monkeypatch.setattr("keyhole.data.load", spy)
+    keyhole("risk", veterans, "--keys", "sex,age", "--weight", "weight", "--by", "ms")
+    keyhole("select", veterans, "--keep", "sex", "--candidates", "age|age10", "--limit", "0.1")
+    assert read == [["sex", "age", "weight", "ms"], ["sex", "age", "age10"]]
+
+
+class _Found(SimpleNamespace):
+    def to_dict(self):
+        return {"given": self.given}
+
+    def summary(self):
+        return f"summary of {self.given}"
+
+
+def _stand_in(monkeypatch, module, verb):
+    """Put a function that tells what it was given in the place of a verb."""
+
+    def call(*arguments, progress=None, **options):
+        assert progress is None or callable(progress)
+        given = [str(a) for a in arguments] + [f"{k}={v}" for k, v in sorted(options.items())]
+        return _Found(given=given)
+
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{verb: call}))
+
+
+def test_review_and_demo_are_thin_shells(keyhole, monkeypatch):
+    _stand_in(monkeypatch, "keyhole.reviews.runner", "review")
+    _stand_in(monkeypatch, "keyhole.reviews.demo", "demo")
+    code, out, _ = keyhole("review", "plan.toml", "--out", "there", "--json")
+    assert (code, json.loads(out)["given"]) == (0, ["plan.toml", "force=False", "out=there"])
+    code, out, _ = keyhole("demo", "--out", "there", "--force")
+    assert (code, out) == (0, "summary of ['there', 'force=True']\n")
+
+
+@pytest.mark.parametrize(("passed", "expected"), [(True, 0), (False, 1)])
+def test_selftest_exits_by_its_outcome(keyhole, monkeypatch, passed, expected):
+    def selftest():
+        return _Found(given="the published examples", passed=passed)
+
+    module = SimpleNamespace(selftest=selftest)
+    monkeypatch.setitem(sys.modules, "keyhole.selftest.certificate", module)
+    code, out, err = keyhole("selftest", "--json")
+    assert (code, json.loads(out), err) == (expected, {"given": "the published examples"}, "")
+
+
+REQUIRED = {
+    "risk": "records keys cells uniques cutoff rp cr at_risk",
+    "uniques": "records keys max_size minimal_uniques by_size by_variable score_sum",
+    "select": "method selected within_limit steps stopped tables",
+    "frontier": "complete sets best",
+}
+
+
+@pytest.mark.parametrize("verb", REQUIRED)
+def test_a_schema_refuses_what_lacks_a_key(veterans, keyhole, verb):
+    words = "--keys sex,age" if verb in ("risk", "uniques") else "--candidates sex,age --limit 0.1"
+    found = _asked(f"{verb} {words}", veterans, keyhole)
+    for name in REQUIRED[verb].split():
+        rest = {key: value for key, value in found.items() if key != name}
+        assert not _schema(verb).is_valid(rest), name
