@@ -1,0 +1,197 @@
+"""What each chapter of the report shows, from the stored results: tables of text, protected.
+
+Chapters are made from the stages' dictionaries, never from the data: a stored result and a fresh
+one give the same page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyhole.charts import percentage
+from keyhole.exposure.cells import POLICIES
+from keyhole.results import share
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import SMALLEST, protect_count, protect_counts, protect_rate
+
+__all__ = ["Sheet", "asked", "data_sheet", "exposure_sheets", "fix_sheet", "uniques_sheets"]
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of the report; figures stand to the right."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = field(default=())
+    figures: frozenset[int] = frozenset()
+
+    @classmethod
+    def laid_out(
+        cls,
+        caption: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        notes: Sequence[str] = (),
+    ) -> Sheet:
+        """Find the columns that hold figures; the first names its row."""
+        right = {i for i in range(1, len(columns)) if _is_figure([row[i] for row in rows])}
+        return cls(caption, columns, rows, notes, frozenset(right))
+
+    @classmethod
+    def stored(cls, table: Figures, caption: str | None = None) -> Sheet:
+        """Take a result's own table as it was stored."""
+        title = table["title"] if caption is None else caption
+        return cls.laid_out(title, table["columns"], table["rows"], table["notes"])
+
+
+def _is_figure(cells: Sequence[str]) -> bool:
+    filled = [c for c in cells if c not in ("", "not estimable", "withheld")]
+    return bool(filled) and all(c.lstrip("+-−<").replace(",", "")[:1].isdigit() for c in filled)
+
+
+def asked(review: Review) -> list[tuple[str, str]]:
+    """Return what was asked, as terms and their values."""
+    exposure, chosen = review.exposure, review.selection
+    rows = [
+        ("File", review.data.file),
+        ("An intruder could know", ", ".join(review.keys)),
+        ("At risk", f"records in cells smaller than {exposure.cutoff}"),
+        ("Missing keys", POLICIES[exposure.missing]),
+        ("Population", _population(review)),
+    ]
+    if exposure.limit is not None:
+        rows.append(("Highest RP on the keys", percentage(exposure.limit)))
+    if chosen is not None:
+        groups = [" or ".join(group) for group in chosen.candidates]
+        rows += [
+            ("Variables kept", ", ".join(chosen.keep) or "none"),
+            ("Candidates to go out", ", ".join(groups)),
+            ("Selection", f"{', '.join(chosen.methods)}; RP within {percentage(chosen.limit)}"),
+        ]
+    return rows
+
+
+def _population(review: Review) -> str:
+    exposure = review.exposure
+    household = f", households by {exposure.household}" if exposure.household else ""
+    if exposure.weight is not None:
+        return f"each record stands for as many people as {exposure.weight} says{household}"
+    if exposure.fraction is not None:
+        return f"{percentage(exposure.fraction)} of the population is in the file{household}"
+    return f"not estimated: neither weights nor a sampling fraction are given{household}"
+
+
+def data_sheet(result: Figures) -> Sheet:
+    """Return the columns the review is about; a missing value is a category."""
+    rows = [
+        [c["name"], c["label"], c["kind"], c["role"] or "", f"{c['categories']:,}",
+         protect_count(c["missing"])]
+        for c in result["described"]
+    ]  # fmt: skip
+    columns = ["column", "meaning", "kind", "role", "categories", "missing"]
+    return Sheet.laid_out("The columns this review is about", columns, rows)
+
+
+def exposure_sheets(result: Figures) -> list[Sheet]:
+    """Return exposure in the file, in the population, and by group."""
+    counted = result["at_risk_records"]
+    rows = [
+        [f"in cells smaller than {c}" if c != "2" else "unique (alone in their cell)",
+         f"{counted[c]:,}", share(rate)]
+        for c, rate in result["at_risk"].items()
+    ]  # fmt: skip
+    sheets = [Sheet.laid_out("Records by exposure", ["records", "count", "share"], rows)]
+    population = result.get("population")
+    if population:
+        sheets.append(_population_sheet(population))
+    if result.get("groups"):
+        sheets.append(_group_sheet(result))
+    return sheets
+
+
+_POPULATION = {
+    "sampling_fraction": "sampling fraction",
+    "expected_reidentifications": "expected re-identifications, all records attacked",
+    "global_risk": "global risk (mean individual risk)",
+    "max_individual_risk": "highest individual risk",
+    "household_global_risk": "mean household risk",
+    "dis_probability": "probability that a unique match is right",
+}
+
+
+def _population_sheet(population: Figures) -> Sheet:
+    rows = [
+        [words, _amount(name, population[name])]
+        for name, words in _POPULATION.items()
+        if name in population
+    ]
+    notes = population["notes"]
+    return Sheet.laid_out("In the population", ["figure", "value"], rows, notes)
+
+
+def _amount(name: str, value: float | None) -> str:
+    if name == "expected_reidentifications" and value is not None:
+        return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+    return share(value)
+
+
+def _group_sheet(result: Figures) -> Sheet:
+    groups = result["groups"]
+    sizes = protect_counts([g["records"] for g in groups])
+    uniques = protect_counts([g["uniques"] for g in groups])
+    rows = [
+        [g["group"], size, unique if g["records"] >= SMALLEST else "",
+         protect_rate(g["rp"], g["records"]), protect_rate(g["cr"], g["records"])]
+        for g, size, unique in zip(groups, sizes, uniques, strict=True)
+    ]  # fmt: skip
+    columns = ["group", "records", "uniques", f"RP({result['cutoff']})", "CR"]
+    return Sheet.laid_out(f"By {result['by']}", columns, rows)
+
+
+def uniques_sheets(result: Figures) -> list[Sheet]:
+    """Return minimal uniques by size, by variable, and the risk levels."""
+    by_size = [[size, f"{count:,}"] for size, count in result["by_size"].items()]
+    shares = result["risk_set"] or {}
+    by_level = [
+        [level, f"{count:,}", share(shares[level]) if level in shares else ""]
+        for level, count in result["levels"].items()
+    ]
+    return [
+        Sheet.laid_out("Minimal uniques by size", ["variables", "minimal uniques"], by_size),
+        Sheet.laid_out("Risk levels", ["level", "records", "share of those at risk"], by_level),
+        _variable_sheet(result),
+    ]
+
+
+def _variable_sheet(result: Figures) -> Sheet:
+    parts, flags = result["contributions"], result["flags"]
+    ordered = sorted(result["by_variable"].items(), key=lambda item: -item[1])
+    rows = []
+    for name, count in ordered:
+        percent = parts[name]["percent"] if name in parts else None
+        mean = "" if percent is None else f"{percent / 100:.4f}"
+        rows.append([name, f"{count:,}", mean, protect_count(flags[name])])
+    columns = ["variable", "in minimal uniques", "mean share of the score", "records it flags"]
+    return Sheet.laid_out("By variable", columns, rows, _worst(result))
+
+
+def _worst(result: Figures) -> list[str]:
+    """Name the category that flags most records, where it flags enough of them."""
+    flags = result.get("worst_category_flags") or 0
+    if flags < SMALLEST or result["worst_category"] is None:
+        return []
+    return [
+        f"The category that flags most records is {result['worst_category']} of "
+        f"{result['worst_variable']}: {flags:,} of them."
+    ]
+
+
+def fix_sheet(record: Figures) -> Sheet:
+    """Return the changes of one variable that help most."""
+    return Sheet.stored(record["tables"][0], "Changes of one variable, the best first")

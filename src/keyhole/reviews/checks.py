@@ -1,0 +1,250 @@
+"""A review file is checked as a whole before anything runs: every problem, with its line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from keyhole.data import Microdata, load
+from keyhole.data.naming import absent, nearest, quoted, repeated
+from keyhole.errors import ColumnError, InputError
+from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.reviews.lines import Path
+from keyhole.reviews.resolving import resolve
+from keyhole.reviews.schema import SECTIONS, TOP, Setting
+from keyhole.reviews.settings import DataSettings, Review
+from keyhole.reviews.source import Problem, Source, read_source
+
+__all__ = ["read_review"]
+
+Values = dict[str, Any]
+
+
+def read_review(path: str | os.PathLike[str]) -> tuple[Review, Microdata]:
+    """Read and check a review file, and load the data it is about.
+
+    Parameters
+    ----------
+    path
+        The review file; paths in it are seen from its folder.
+
+    Returns
+    -------
+    tuple
+        The review with every setting resolved, and the data.
+
+    Raises
+    ------
+    InputError
+        With all the problems of the file at once, each with its line.
+    """
+    source = read_source(path)
+    problems, sections = _structure(source)
+    data, found = _data(source, sections.get("data", {}))
+    problems += found
+    if data is not None:
+        problems += _columns(source, sections, data)
+        problems += _fitness(source, sections, data)
+    problems += _together(source, sections)
+    if data is not None:
+        review = resolve(source, sections, data)
+        problems += _resolved(source, review)
+    if problems or data is None:
+        raise InputError(dict.fromkeys(text for _, text in sorted(problems)))
+    return review, data
+
+
+def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
+    """Check names and types; return what is wrong, and what is fit by section."""
+    problems: list[Problem] = []
+    sections: dict[str, Values] = {"": {}}
+    for name, value in source.values.items():
+        if name in SECTIONS and isinstance(value, Mapping):
+            found, fit = _section(source, (name,), value, SECTIONS[name])
+            problems += found
+            sections[name] = fit
+        elif name in TOP:
+            found, fit = _section(source, (), {name: value}, TOP)
+            problems += found
+            sections[""] |= fit
+        else:
+            problems.append(source.problem((name,), _unknown_top(name, value)))
+    missing = [s for s in ("data",) if s not in source.values]
+    problems += [source.problem((), f"section [{s}] is missing. Add it.") for s in missing]
+    return problems, sections
+
+
+def _unknown_top(name: str, value: Any) -> str:
+    if name in SECTIONS:
+        return f"{name} must be a section, headed [{name}]. Got {_got(value)} instead."
+    known = [f"[{s}]" for s in SECTIONS] if isinstance(value, Mapping) else [*TOP, *SECTIONS]
+    shown = f"[{name}]" if isinstance(value, Mapping) else name
+    near = nearest(shown, known, most=1)
+    remedy = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+    return f"{shown} is not known. {remedy}"
+
+
+def _section(
+    source: Source, at: Path, given: Mapping[str, Any], known: Mapping[str, Setting]
+) -> tuple[list[Problem], Values]:
+    problems: list[Problem] = []
+    fit: Values = {}
+    for name, value in given.items():
+        title = f"[{at[0]}] {name}" if at else name
+        if name not in known:
+            near = nearest(name, list(known))
+            remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
+                f"Its settings are {quoted(known, most=20)}.")  # fmt: skip
+            problems.append(source.problem((*at, name), f"{title} is not a setting. {remedy}"))
+        elif fault := known[name].check(value):
+            text = f"{title} must be {fault}. Got {_got(value)} instead."
+            problems.append(source.problem((*at, name), text))
+        else:
+            fit[name] = value
+    for name, setting in known.items():
+        if setting.required and name not in given:
+            problems.append(source.problem(at, f"[{at[0]}] needs {name!r}: {setting.meaning}."))
+    return problems, fit
+
+
+def _got(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "a section"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _data(source: Source, given: Values) -> tuple[Microdata | None, list[Problem]]:
+    """Load the data; if a column it is told about does not exist, load it without."""
+    if "file" not in given:
+        return None, []
+    settings = DataSettings(**given)
+    path = source.path.parent / settings.file
+    at = ("data", "file")
+    reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
+    try:
+        return load(path, **settings.declared()), []
+    except ColumnError as error:
+        told = [source.problem(("data",), text) for text in error.problems]
+    except InputError as error:
+        return None, [source.problem(at, text) for text in error.problems]
+    try:
+        data = load(path, **reading)
+    except InputError as error:
+        return None, [source.problem(at, text) for text in error.problems]
+    # Columns that do not exist are told with their own lines; what is left is told here.
+    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], data))
+    return data, [] if absent_columns else told
+
+
+def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) -> list[Problem]:
+    """Say of each column named and not there so, on its own line."""
+    known = {"": TOP, **SECTIONS}
+    return [
+        problem
+        for section, given in sections.items()
+        for problem in _absent_in(
+            source, (section,) if section else (), given, known[section], data
+        )
+    ]
+
+
+def _absent_in(
+    source: Source, at: Path, given: Values, known: Mapping[str, Setting], data: Microdata
+) -> Iterator[Problem]:
+    file = repr(data.name)
+    for name, value in given.items():
+        setting = known[name]
+        for where, column in setting.columns(value) if setting.columns else ():
+            for text in absent([column], data.names, purpose=setting.purpose, where=file):
+                yield source.problem((*at, name, *where), text)
+
+
+def _fitness(source: Source, sections: Mapping[str, Values], data: Microdata) -> list[Problem]:
+    """Check that there are records, and that the weight is one."""
+    problems: list[Problem] = []
+    if data.records == 0:
+        text = f"{data.name!r} has a header but no records. Give a file with records."
+        problems.append(source.problem(("data", "file"), text))
+    name, at = _weight(sections, data)
+    if name in data.names:
+        try:
+            data.weights(name)
+        except ColumnError as error:
+            problems += [source.problem(at, text) for text in error.problems]
+    return problems
+
+
+def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, Path]:
+    given = sections.get("exposure", {})
+    if "weight" in given:
+        return given["weight"], ("exposure", "weight")
+    roles = data.role("weight")
+    single = len(roles) == 1 and "fraction" not in given
+    return roles[0] if single else "", ("data", "roles")
+
+
+def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
+    """Check settings against one another."""
+    top, exposure = sections[""], sections.get("exposure", {})
+    selection = sections.get("selection", {})
+    checks: list[tuple[bool, Path, str]] = [
+        ("weight" in exposure and "fraction" in exposure, ("exposure", "fraction"),
+         "[exposure] weight and fraction both tell the population. Give one of them."),
+        ("method" in selection and "methods" in selection, ("selection", "methods"),
+         "[selection] method and methods say the same. Give one of them."),
+        ("frontier" in sections and "selection" not in source.values, ("frontier",),
+         "[frontier] needs a [selection], which says what is kept and what may be chosen."),
+        ("keys" in top and "keys" in sections, ("keys",), "keys are given twice. Give them once."),
+    ]  # fmt: skip
+    return [source.problem(at, text) for wrong, at, text in checks if wrong]
+
+
+def _resolved(source: Source, review: Review) -> list[Problem]:
+    """Check what only shows when defaults are in place."""
+    problems: list[tuple[Path, str]] = []
+    if not review.keys and "keys" not in source.values:
+        text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
+        problems.append(((), text))
+    if review.uniques is not None:
+        problems += [(("uniques",), text) for text in _uniques_problems(review)]
+    if review.selection is not None:
+        given = source.values["selection"]
+        problems += [(("selection",), text) for text in _selection_problems(review, given)]
+    return [source.problem(at, text) for at, text in problems]
+
+
+def _uniques_problems(review: Review) -> list[str]:
+    assert review.uniques is not None
+    count, size = len(review.keys), review.uniques.max_size
+    problems = []
+    if review.keys and not 2 <= count <= MOST_VARIABLES:
+        problems.append(f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {count} instead.")
+    elif size is not None and size >= count:
+        problems.append(
+            f"[uniques] max_size must be below the number of keys ({count}). Got {size} instead."
+        )
+    for name in ("availability", "identifiability"):
+        others = [k for k in getattr(review.uniques, name) if k not in review.keys]
+        problems += [f"[uniques] {name} names {quoted(others)}, not among the keys."] * bool(others)
+    return problems
+
+
+def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[str]:
+    assert review.selection is not None
+    chosen = review.selection
+    names = [*chosen.keep, *(name for group in chosen.candidates for name in group)]
+    problems = [
+        f"[selection] {name!r} is in keep and candidates, or twice in one. Name it once."
+        for name in repeated(names)
+    ]
+    if not chosen.candidates and review.keys and "candidates" not in given:
+        problems.append("[selection] has no candidates left. Name those that are not kept.")
+    others: Sequence[str] = [name for name in chosen.values if name not in names]
+    problems += [f"[selection] values names {quoted(others)}, not a candidate."] * bool(others)
+    return problems

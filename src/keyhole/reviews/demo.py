@@ -1,0 +1,135 @@
+"""The demonstration: a review of the example world, from its file to its report."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from keyhole.data.examples import KEYS, veterans
+from keyhole.data.examples.codebook import CODEBOOK
+from keyhole.errors import OptionError
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.runner import review
+from keyhole.reviews.store import Store
+
+__all__ = ["demo"]
+
+PEOPLE = 200_000
+DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
+
+_REVIEW = """\
+# The review of a made-up file of veterans. Change it and run it again, in this folder:
+#   keyhole review {review} --out {results}
+# Only what a change touches is computed anew.
+
+title = "Public use file of veterans (made up)"
+
+# What an intruder could know of a veteran.
+keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
+
+[data]
+file = "{data}"
+
+[data.roles]
+puf_id = "identifier"
+household = "household"
+weight = "weight"
+
+[data.labels]
+{labels}
+
+[exposure]
+cutoff = 3      # records in cells smaller than this are at risk
+limit = 0.10    # the highest share of them that is acceptable
+
+[uniques]
+max_size = 4    # singled out by at most so many variables
+
+[selection]
+methods = ["forward", "backward", "stepwise"]    # the first makes the proposal
+keep = ["sex", "ag8r"]
+candidates = [
+    {candidates}
+]
+limit = 0.10
+skip_dependent = true    # psrcd is only a coarser psx
+
+[frontier]
+seconds = 10
+"""
+
+
+def demo(
+    out: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    progress: Callable[[str], None] | None = None,
+    people: int = PEOPLE,
+) -> ReviewResult:
+    """Make a file of veterans who do not exist, and review it.
+
+    Parameters
+    ----------
+    out
+        The folder for it all: the file, its review file and the results.
+    force
+        Write into the folder whatever it holds.
+    progress
+        Called with a few words as the work goes on.
+    people
+        The population the file is a tenth of.
+
+    Returns
+    -------
+    ReviewResult
+        As of `keyhole.review`; its summary says where the report is and what to do next.
+    """
+    folder = Path(out)
+    _check(folder, force)
+    if progress is not None:
+        progress("making a population of veterans")
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = veterans(people, seed=1).sample
+    text = _review_text(sample.names)
+    if not force and (folder / REVIEW).exists():
+        # The visitor may have edited it: that is what it is there for.
+        text = (folder / REVIEW).read_text(encoding="utf-8")
+    Store(folder).write(REVIEW, text)
+    sample.save(folder / DATA, force=True)
+    found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
+    return dataclasses.replace(found, advice=tuple(_advice(found, folder)))
+
+
+def _check(folder: Path, force: bool) -> None:
+    """Take a new folder, an empty one, or that of an earlier demonstration."""
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
+    strange = folder.is_dir() and {path.name for path in folder.iterdir()} - {DATA, REVIEW, RESULTS}
+    if strange and not force:
+        raise OptionError(
+            f"{str(folder)!r} has other files in it. Give another folder, or ask for it to be "
+            f"written into all the same (--force)."
+        )
+
+
+def _review_text(names: tuple[str, ...]) -> str:
+    quoted = [f'"{name}"' for name in KEYS if name not in ("sex", "ag8r")]
+    rows = [", ".join(quoted[i : i + 7]) for i in range(0, len(quoted), 7)]
+    return _REVIEW.format(
+        review=REVIEW,
+        results=RESULTS,
+        data=DATA,
+        labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
+        candidates=",\n    ".join(rows) + ",",
+    )
+
+
+def _advice(found: ReviewResult, folder: Path) -> list[str]:
+    plan, results = folder / REVIEW, folder / RESULTS
+    return [
+        f"Open it in a browser: {found.report.resolve().as_uri()}",
+        f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
+        "With your own file, begin with: keyhole risk FILE --keys A,B",
+    ]

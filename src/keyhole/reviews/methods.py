@@ -1,0 +1,167 @@
+"""How the figures of a report are made, each with who wrote the method down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.reviews.settings import Review
+from keyhole.selection.result import ASSUMPTION
+
+__all__ = ["Method", "assumptions", "methods_used"]
+
+_LIN_GARIN = (
+    "Lin, C. C. & Garin, T. Methods of Selecting Variables in Data Disclosure. "
+    "Department of Veterans Affairs, Washington."
+)
+_EL_EMAM = (
+    "El Emam, K. (2011). Methods for the de-identification of electronic health records for "
+    "genomic research. Genome Medicine 3, 25."
+)
+_BENEDETTI = (
+    "Benedetti, R. & Franconi, L. (1998). Statistical and technological solutions for "
+    "controlled data dissemination. New Techniques and Technologies for Statistics."
+)
+_POLETTINI = (
+    "Franconi, L. & Polettini, S. (2004). Individual risk estimation in μ-Argus: a review. "
+    "Privacy in Statistical Databases."
+)
+_SKINNER = (
+    "Skinner, C. J. & Elliot, M. J. (2002). A measure of disclosure risk for microdata. "
+    "Journal of the Royal Statistical Society B 64, 855-867."
+)
+_TEMPL = (
+    "Templ, M., Kowarik, A. & Meindl, B. (2015). Statistical disclosure control for micro-data "
+    "using the R package sdcMicro. Journal of Statistical Software 67(4)."
+)
+_MANNING = (
+    "Elliot, M. J., Manning, A. M. & Ford, R. W. (2002). A computational algorithm for handling "
+    "the special uniques problem. International Journal of Uncertainty, Fuzziness and "
+    "Knowledge-Based Systems 10, 493-509."
+)
+_HAWALA = "Hawala, S. & Funk, J. Model Based Disclosure Avoidance for Data on Veterans."
+_MAXIMAL = (
+    "Burdick, D., Calimlim, M. & Gehrke, J. (2001). MAFIA: a maximal frequent itemset algorithm "
+    "for transactional databases. ICDE. Gouda, K. & Zaki, M. J. (2005). GenMax: an efficient "
+    "algorithm for mining maximal frequent itemsets. Data Mining and Knowledge Discovery 11."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method in a sentence or two, and where it is from."""
+
+    name: str
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+_METHODS: Mapping[str, Method] = {
+    "exposure": Method(
+        "Risk proportion and cell ratio",
+        "A cell is a distinct pattern of the key and f the number of its records. RP(c) is the "
+        "share of records with f < c; CR is the number of cells over the number of records, the "
+        "mean of 1/f.",
+        (_LIN_GARIN, _EL_EMAM),
+    ),
+    "population": Method(
+        "Risk in the population",
+        "F, the size of a record’s cell in the population, is estimated by the sum of the "
+        "weights in the cell (or f over the sampling fraction). The individual risk is the mean "
+        "of 1/F given f under a negative binomial distribution; the global risk is its mean over "
+        "the records. The probability that a unique match is right comes from data intrusion "
+        "simulation: n₁π / (n₁π + 2n₂(1 − π)), n₁ and n₂ the cells of size one and two.",
+        (_BENEDETTI, _POLETTINI, _SKINNER),
+    ),
+    "household": Method(
+        "Household risk",
+        "The risk that any member of a household is re-identified is 1 − Π(1 − r) over the "
+        "members’ individual risks r, taken as independent.",
+        (_TEMPL,),
+    ),
+    "uniques": Method(
+        "Minimal uniques",
+        "A minimal unique is a set of key variables on which a record is alone while on no "
+        "smaller part of the set it is. The fewer variables it takes, and the more such sets a "
+        "record has, the higher its score (SUDA). A missing value matches nothing. The level "
+        "follows from the smallest set of variables that singles a record out: up to two high, "
+        "three medium, more low, each variable counting 1 over its declared weight.",
+        (_MANNING, _HAWALA),
+    ),
+    "fix": Method(
+        "Cheapest fix",
+        "Each key variable in turn is left out, banded, top- or bottom-coded, or has its rare "
+        "categories pooled. Of the changes that meet the limit the one that costs least CR is "
+        "named; if none meets it, the one that comes nearest.",
+    ),
+    "selection": Method(
+        "Selection of variables",
+        "Forward adds the variable with the smallest RP/CR while RP stays within the limit; "
+        "backward removes the variable that leaves the smallest RP/CR until RP would fall below "
+        "it; stepwise adds, and removes from the drop limit on. α compares RP/CR after a step "
+        "with that before it. Where the published rule stops above the limit, the same rule goes "
+        "on until RP is within it.",
+        (_LIN_GARIN,),
+    ),
+    "frontier": Method(
+        "Frontier",
+        "RP only grows as variables are added. So all sets within the limit to which no variable "
+        "can be added are found exactly, by a search that leaves out what lies above a set beyond "
+        "the limit or inside a set already found.",
+        (_MAXIMAL,),
+    ),
+}
+
+
+def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
+    """Return the methods behind the results of a review, in the order of the work."""
+    population = results["exposure"].get("population") or {}
+    used = {
+        "exposure": True,
+        "population": bool(population),
+        "household": "household_global_risk" in population,
+        "uniques": "uniques" in results,
+        "fix": "fix" in results,
+        "selection": any(name.startswith("selection") for name in results),
+        "frontier": "frontier" in results,
+    }
+    return [method for name, method in _METHODS.items() if used[name]]
+
+
+def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return what must hold for the figures to mean what they seem to."""
+    missing = {
+        "own": "A missing key is a category of its own: an intruder can see that it is missing.",
+        "wildcard": "A missing key matches every value, both ways. This is the less cautious "
+        "reading: cells only grow.",
+        "drop": "Records with a missing key are left out of the count; RP and CR are still taken "
+        "over all records.",
+    }
+    found = [
+        ASSUMPTION,
+        f"An intruder knows the {len(review.keys)} keys exactly as they stand in the file, and "
+        f"nothing else of it. Error, age and other codings in the intruder’s data make matching "
+        f"harder; knowledge of further variables makes it easier.",
+        missing[review.exposure.missing],
+    ]
+    if results["exposure"].get("population"):
+        found.append(_population(review))
+    if review.selection is not None:
+        found.append(
+            "Selection and frontier count a missing value as a category of its own, and bound the "
+            "risk of the file as a whole: single records may be far more exposed than RP says."
+        )
+    found.append(
+        "The review describes this file at one point in time. It is not a proof of safety: other "
+        "releases, and an intruder who knows a person well, are outside of it."
+    )
+    return found
+
+
+def _population(review: Review) -> str:
+    if review.exposure.weight is not None:
+        return "The weights say how many people of the population each record stands for."
+    if review.exposure.fraction is not None:
+        return "Everybody had the same chance to be in the file, the sampling fraction."
+    return "The file is taken as the whole population: neither weights nor a fraction are given."

@@ -1,0 +1,144 @@
+"""Where each method ends, beside the best that the frontier has: one table, one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data import Microdata
+from keyhole.engines import MemoryEngine
+from keyhole.results import Result, Table, share
+from keyhole.selection.frontier import Frontier, FrontierSet
+from keyhole.selection.result import Row, Selection, Step, StepTable, Stopped
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["End", "Paths", "gather_paths"]
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A set within the limit, and who found it; without figures where there is none."""
+
+    found_by: str
+    variables: tuple[str, ...] | None
+    rp: float | None
+    cr: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Paths(Result):
+    """The sets within the limit that the methods end at, and the frontier's best."""
+
+    ends: tuple[End, ...]
+    selections: tuple[Selection, ...]
+    frontier: Frontier | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {"ends": [asdict(end) for end in self.ends]}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a set."""
+        import polars as pl
+
+        return pl.DataFrame([asdict(end) for end in self.ends], infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a set."""
+        rows = [
+            [e.found_by, str(len(e.variables or ())), share(e.rp), share(e.cr),
+             " ".join(e.variables or ("nothing",))]
+            for e in self.ends
+        ]  # fmt: skip
+        columns = ["found by", "variables", "RP", "CR", "within the limit"]
+        return [Table("Sets within the limit", columns, rows)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the paths in the plane of CR and RP, the frontier behind them."""
+        from keyhole.selection.charts import path_chart
+
+        return path_chart(list(self.selections), frontier=self.frontier)
+
+
+def gather_paths(data: Microdata, earlier: Mapping[str, Figures]) -> Paths:
+    """Set the ends of the selections, and the frontier's best, side by side.
+
+    Parameters
+    ----------
+    data
+        The data, to measure the sets.
+    earlier
+        The results of the selections and of the frontier, as their dictionaries.
+    """
+    selections = tuple(_selection(f) for name, f in earlier.items() if name != "frontier")
+    found = _frontier(earlier["frontier"]) if "frontier" in earlier else None
+    ends = [_end(data, selection) for selection in selections]
+    if found is not None:
+        named = {"cr": "frontier, largest CR", "size": "frontier, most variables"}
+        ends += [_best(name, found.best[which]) for which, name in named.items()]
+    return Paths(tuple(ends), selections, found)
+
+
+def _end(data: Microdata, selection: Selection) -> End:
+    names = selection.within_limit
+    if not names:
+        return End(selection.method, names, None, None)
+    engine = MemoryEngine({name: data.codes(name) for name in names})
+    tally = engine.tally(names, cutoff=selection.cutoff or 3)
+    return End(selection.method, names, tally.rp, tally.cr)
+
+
+def _best(name: str, best: FrontierSet | None) -> End:
+    if best is None:
+        return End(name, None, None, None)
+    return End(name, best.variables, best.rp, best.cr)
+
+
+def _selection(figures: Figures) -> Selection:
+    """Make a selection again from its dictionary; a stored one is drawn like a fresh one."""
+    within = figures["within_limit"]
+    return Selection(
+        method=figures["method"],
+        criterion=figures["criterion"],
+        keep=tuple(figures["keep"]),
+        candidates=tuple(tuple(c.split("|")) for c in figures["candidates"]),
+        limit=figures["limit"],
+        drop_limit=figures["drop_limit"],
+        selected=tuple(figures["selected"]),
+        within_limit=None if within is None else tuple(within),
+        steps=tuple(Step(**{**s, "variables": tuple(s["variables"])}) for s in figures["steps"]),
+        stopped=Stopped(**figures["stopped"]),
+        step_tables=tuple(
+            StepTable(t["step"], tuple(Row(**row) for row in t["rows"])) for t in figures["tables"]
+        ),
+        warnings=tuple(figures["warnings"]),
+        cutoff=figures["cutoff"],
+        records=figures["records"],
+        engine=figures["engine"],
+    )
+
+
+def _frontier(figures: Figures) -> Frontier:
+    return Frontier(
+        keep=tuple(figures["keep"]),
+        candidates=tuple(tuple(c.split("|")) for c in figures["candidates"]),
+        limit=figures["limit"],
+        cutoff=figures["cutoff"],
+        records=figures["records"],
+        complete=figures["complete"],
+        evaluated=0,
+        sets=tuple(_set(s) for s in figures["sets"]),
+        greedy={name: None if s is None else _set(s) for name, s in figures["greedy"].items()},
+        notes=tuple(figures["notes"]),
+        engine=figures["engine"],
+    )
+
+
+def _set(figures: Figures) -> FrontierSet:
+    return FrontierSet(tuple(figures["variables"]), figures["rp"], figures["cr"], figures["value"])

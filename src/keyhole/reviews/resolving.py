@@ -1,0 +1,84 @@
+"""From the fit values of a review file to the review: defaults, roles, one form for lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyhole.data import Microdata
+from keyhole.reviews.settings import (
+    DataSettings,
+    ExposureSettings,
+    FrontierSettings,
+    Review,
+    SelectionSettings,
+    UniquesSettings,
+)
+from keyhole.reviews.source import Source
+
+__all__ = ["resolve"]
+
+Values = dict[str, Any]
+
+
+def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> Review:
+    """Build the review from the fit values of its sections.
+
+    Where a setting is left out, a column's role answers: the keys are the columns with the role
+    `key`, weight and household the one column with that role.
+    """
+    top = sections[""]
+    keys = top.get("keys") or sections.get("keys", {}).get("columns") or data.role("key")
+    selection = _selection(sections, tuple(keys))
+    return Review(
+        title=top.get("title", f"Review of {data.name}"),
+        path=source.path,
+        sha256=source.sha256,
+        data=DataSettings(**sections["data"]),
+        keys=tuple(keys),
+        exposure=_exposure(sections.get("exposure", {}), data),
+        uniques=UniquesSettings(**sections["uniques"]) if "uniques" in sections else None,
+        selection=selection,
+        frontier=_frontier(sections, selection),
+    )
+
+
+def _exposure(given: Values, data: Microdata) -> ExposureSettings:
+    found = dict(given)
+    for name in ("weight", "household"):
+        with_role = data.role(name)
+        told = name == "weight" and "fraction" in given
+        if len(with_role) == 1 and not told:
+            found.setdefault(name, with_role[0])
+    return ExposureSettings(**found)
+
+
+def _selection(sections: Mapping[str, Values], keys: tuple[str, ...]) -> SelectionSettings | None:
+    if "selection" not in sections:
+        return None
+    # Without a limit the review is refused; the rest of the section is checked all the same.
+    found = {"limit": 0.0, **sections["selection"]}
+    method = found.pop("method", "forward")
+    found["methods"] = tuple(found.get("methods", (method,)))
+    keep = found["keep"] = tuple(found.get("keep", ()))
+    given = found.get("candidates", [name for name in keys if name not in keep])
+    # A default is a column's own name, even where that holds a bar.
+    found["candidates"] = tuple(
+        (c,) if "candidates" not in sections["selection"] else _alternatives(c) for c in given
+    )
+    for name in ("limits", "cutoffs"):
+        found[name] = tuple(found.get(name, ()))
+    return SelectionSettings(**found)
+
+
+def _alternatives(candidate: str | list[str]) -> tuple[str, ...]:
+    parts = candidate.split("|") if isinstance(candidate, str) else candidate
+    return tuple(part.strip() for part in parts)
+
+
+def _frontier(
+    sections: Mapping[str, Values], selection: SelectionSettings | None
+) -> FrontierSettings | None:
+    if "frontier" not in sections or selection is None:
+        return None
+    return FrontierSettings(**{"limit": selection.limit, **sections["frontier"]})

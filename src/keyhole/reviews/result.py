@@ -1,0 +1,103 @@
+"""What a review found, and where its report is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from keyhole.results import Result, Table, share
+from keyhole.reviews.limits import Limit
+from keyhole.reviews.settings import Review
+from keyhole.reviews.store import REPORT, RESULTS, plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ReviewResult"]
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReviewResult(Result):
+    """The results of a review's stages, its limits, and the folder that holds the report.
+
+    `reused` names the stages whose stored results still answered; the others were computed.
+    `advice` is what to do next, shown below the summary.
+    """
+
+    review: Review
+    folder: Path
+    records: Mapping[str, Record]
+    limits: tuple[Limit, ...]
+    reused: tuple[str, ...]
+    versions: Mapping[str, str]
+    data_sha256: str
+    advice: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> Path:
+        """The report, one page that needs nothing else."""
+        return self.folder / REPORT
+
+    @property
+    def met(self) -> bool:
+        """Whether every limit is met."""
+        return all(limit.met for limit in self.limits)
+
+    def results(self) -> dict[str, Any]:
+        """Return each stage's figures by its name."""
+        return {name: record["result"] for name, record in self.records.items()}
+
+    def content(self) -> dict[str, Any]:
+        """Return what results.json holds: the same wherever and whenever the review runs."""
+        review = self.review
+        found = {
+            "title": review.title,
+            "review": {"file": review.path.name, "sha256": review.sha256},
+            "data": {"file": review.data.file, "sha256": self.data_sha256},
+            "settings": review.to_dict(),
+            "limits": [limit.to_dict() for limit in self.limits],
+            "stages": self.results(),
+            "versions": dict(self.versions),
+        }
+        return cast("dict[str, Any]", plain(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of results.json, and where the files are."""
+        paths = {"folder": self.folder, "report": self.report, "results": self.folder / RESULTS}
+        return {**self.content(), **{name: str(path) for name, path in paths.items()}}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a stage."""
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                "stage": list(self.records),
+                "title": [record["title"] for record in self.records.values()],
+                "reused": [name in self.reused for name in self.records],
+            }
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the limits, and the main figures by stage."""
+        tables = []
+        if self.limits:
+            tables.append(self._limit_table())
+        rows = [
+            [str(r["title"]), "reused" if name in self.reused else "computed"]
+            for name, r in self.records.items()
+        ]
+        notes = [f"The report is at {self.report}", *self.advice]
+        return [*tables, Table(self.review.title, ["stage", "result"], rows, notes)]
+
+    def _limit_table(self) -> Table:
+        rows = [
+            [limit.what, share(limit.limit), share(limit.found), "yes" if limit.met else "no"]
+            for limit in self.limits
+        ]
+        remedies = [limit.remedy for limit in self.limits if limit.remedy]
+        return Table("Limits", ["figure", "limit", "found", "met"], rows, remedies)

@@ -1,0 +1,183 @@
+"""Run a review: check its file as a whole, then its stages, each only if something changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keyhole.data import Microdata
+from keyhole.results import Result
+from keyhole.reviews.checks import read_review
+from keyhole.reviews.limits import find_limits
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import STAGES, Asked, Stage
+from keyhole.reviews.store import REPORT, RESULTS, Store, digest, hash_file, open_store, to_json
+from keyhole.reviews.versions import versions
+
+__all__ = ["review"]
+
+Progress = Callable[[str], None]
+
+
+def review(
+    path: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    force: bool = False,
+    progress: Progress | None = None,
+) -> ReviewResult:
+    r"""Run the review that a review file describes, and write its report.
+
+    Everything in the review file is checked before anything runs. A stage whose question,
+    inputs and data are those of a stored result is not computed again: a run that was stopped
+    goes on where it was, and after an edit only what changed is computed.
+
+    Parameters
+    ----------
+    path
+        The review file (TOML); paths in it are seen from its folder.
+    out
+        The folder for the results: new, empty, or that of an earlier run of the same file.
+    force
+        Write into `out` whatever it holds.
+    progress
+        Called with a few words as the work goes on.
+
+    Returns
+    -------
+    ReviewResult
+        The figures, the limits and where the report is. The folder holds ``report.html``,
+        ``results.json``, one file a stage in ``stages/`` and the pictures in ``charts/``.
+
+    Raises
+    ------
+    InputError
+        With all the problems of the review file at once, each with its line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "people.csv").write_text("sex,age\nf,30\nf,30\nf,30\nm,41\n")
+    >>> _ = (folder / "review.toml").write_text('''
+    ... keys = ["sex", "age"]
+    ... [data]
+    ... file = "people.csv"
+    ... ''')
+    >>> found = review(folder / "review.toml", out=folder / "out")
+    >>> found.results()["exposure"]["rp"], sorted(p.name for p in found.folder.iterdir())
+    (0.25, ['charts', 'keyhole-review.json', 'report.html', 'results.json', 'stages'])
+    """
+    tell = progress or (lambda _: None)
+    tell("checking the review file")
+    settings, data = read_review(path)
+    store = open_store(out, settings.path, force=force)
+    run = _Run(settings, data, store, tell, hash_file(settings.data_path), versions())
+    for stage in STAGES:
+        run.stage(stage)
+    return run.finish()
+
+
+@dataclass(slots=True)
+class _Run:
+    """A review under way: the records of the stages so far."""
+
+    review: Review
+    data: Microdata
+    store: Store
+    tell: Progress
+    data_sha256: str
+    versions: Mapping[str, str]
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reused: list[str] = field(default_factory=list)
+
+    def stage(self, stage: Stage) -> None:
+        """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
+        inputs = {n: self.records[n]["result"] for n in stage.inputs if n in self.records}
+        asked = stage.ask(self.review, inputs)
+        if asked is None:
+            self.store.drop([stage.name])
+            return
+        key = self._key(stage, asked)
+        record = self.store.find(stage.name, key)
+        if record is None:
+            self.store.drop_report()
+            record = self._computed(stage, key, asked, inputs)
+        else:
+            self.reused.append(stage.name)
+        self.records[stage.name] = record
+
+    def _key(self, stage: Stage, asked: Asked) -> str:
+        """Name the question: what is asked, of which data, by which version."""
+        declared = self.review.data.declared()
+        read = {name: value for name, value in declared.items() if name != "labels"}
+        return digest(
+            {
+                "stage": stage.name,
+                "asked": asked,
+                "data": [self.data_sha256, read],
+                "keyhole": self.versions["keyhole"],
+            }
+        )
+
+    def _computed(
+        self, stage: Stage, key: str, asked: Asked, inputs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        words = stage.title.lower()
+        self.tell(words)
+        result = stage.run(self.data, asked, inputs, lambda step: self.tell(f"{words}: {step}"))
+        record = {
+            "stage": stage.name,
+            "title": stage.title,
+            "key": key,
+            "keyhole": self.versions["keyhole"],
+            "asked": asked,
+            "result": stage.settle(result.to_dict()),
+            "tables": [_table(table) for table in result.tables()],
+        }
+        return self.store.keep(record, partial(_draw, result) if stage.draws else None)
+
+    def finish(self) -> ReviewResult:
+        """Write the report, and the results last: they are there when all is done."""
+        from keyhole.reviews.report import write_report
+
+        self.tell("writing the report")
+        results = {name: record["result"] for name, record in self.records.items()}
+        found = ReviewResult(
+            review=self.review,
+            folder=self.store.folder,
+            records=self.records,
+            limits=find_limits(self.review, results),
+            reused=tuple(self.reused),
+            versions=self.versions,
+            data_sha256=self.data_sha256,
+        )
+        charts = {
+            name: self.store.chart(name).read_text(encoding="utf-8")
+            for name, record in self.records.items()
+            if record["chart"] is not None
+        }
+        self.store.write(REPORT, write_report(found, charts))
+        self.store.write(RESULTS, to_json(found.content()))
+        return found
+
+
+def _table(table: Any) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [list(row) for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def _draw(result: Result, path: Path) -> None:
+    from keyhole.charts import save_chart
+
+    save_chart(result.plot(), path, force=True)

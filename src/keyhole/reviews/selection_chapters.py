@@ -1,0 +1,145 @@
+"""The chapters of the report on selection: the paths as the paper prints them, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.charts import percentage
+from keyhole.results import share
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import protect_counts
+from keyhole.reviews.stages import selection_stage
+
+__all__ = ["Path", "Step", "before_after", "ends_sheet", "frontier_sheet", "selection_paths"]
+
+Figures = Mapping[str, Any]
+SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A row of a path: the variables with the one that changed, and the figures as text."""
+
+    step: str
+    variables: Sequence[str]
+    entered: str | None
+    removed: str | None
+    figures: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A method's way: its steps, where it stopped, and all candidates of each step."""
+
+    method: str
+    heads: Sequence[str]
+    steps: Sequence[Step]
+    stopped: str
+    within: Sequence[str] | None
+    warnings: Sequence[str]
+    candidates: Sequence[Sheet]
+    groups: Sheet | None
+
+
+def selection_paths(review: Review, records: Mapping[str, Figures]) -> list[Path]:
+    """Return the path of each method, in the order the review names them."""
+    if review.selection is None:
+        return []
+    return [_path(records[selection_stage(method)]) for method in review.selection.methods]
+
+
+def _path(record: Figures) -> Path:
+    result, printed = record["result"], record["tables"][0]
+    heads = ["α" if head == "alpha" else head.upper() for head in printed["columns"][2:]]
+    heads = ["RP/CR" if head == "RATIO" else head for head in heads]
+    steps = [_step(step, row) for step, row in zip(result["steps"], printed["rows"], strict=True)]
+    return Path(
+        method=result["method"],
+        heads=heads,
+        steps=steps,
+        stopped=printed["notes"][0],
+        within=result["within_limit"],
+        warnings=result["warnings"],
+        candidates=[_candidates(table, heads) for table in result["tables"]],
+        groups=_groups(result) if result.get("groups") else None,
+    )
+
+
+def _step(step: Figures, row: Sequence[str]) -> Step:
+    name = step["variable"]
+    if step["step"].startswith("F"):
+        return Step(step["step"], step["variables"], name, None, row[2:])
+    # A removal may put a coarser alternative in the place of a variable: "age → age10".
+    old, _, new = name.partition(" → ")
+    return Step(step["step"], step["variables"], new or None, old, row[2:])
+
+
+def _candidates(table: Figures, heads: Sequence[str]) -> Sheet:
+    forward = table["step"].startswith("F")
+    names = ("alpha", "rp", "cr", "ratio")
+    rows = [
+        [row["variable"], *("" if row[name] is None else f"{row[name]:.3f}" for name in names)]
+        for row in table["rows"]
+    ]
+    what = "added" if forward else "removed"
+    return Sheet.laid_out(f"Step {table['step']}", [what, *heads], rows)
+
+
+def _groups(result: Figures) -> Sheet:
+    sizes = protect_counts([g["records"] for g in result["groups"]])
+    rows = [
+        [g["group"], size, " ".join(g["within_limit"] or ["nothing"])]
+        for g, size in zip(result["groups"], sizes, strict=True)
+    ]
+    return Sheet.laid_out(f"By {result['by']}", ["group", "records", "within the limit"], rows)
+
+
+def ends_sheet(record: Figures) -> Sheet:
+    """Return the sets within the limit side by side."""
+    ends = record["result"]["ends"]
+    rows = [
+        [e["found_by"], str(len(e["variables"] or [])), share(e["rp"]), share(e["cr"]),
+         " ".join(e["variables"] or ["nothing"])]
+        for e in ends
+    ]  # fmt: skip
+    columns = ["found by", "variables", "RP", "CR", "which"]
+    return Sheet.laid_out("Sets within the limit, side by side", columns, rows)
+
+
+def frontier_sheet(result: Figures) -> Sheet:
+    """Return the maximal sets with the largest CR."""
+    sets = result["sets"]
+    rows = [
+        [str(place), share(s["rp"]), share(s["cr"]), str(s["size"]), " ".join(s["variables"])]
+        for place, s in enumerate(sets[:SHOWN], 1)
+    ]
+    notes = [f"And {len(sets) - SHOWN:,} more, in results.json."] if len(sets) > SHOWN else []
+    title = f"Maximal sets with RP({result['cutoff']}) within {percentage(result['limit'])}"
+    columns = ["", "RP", "CR", "variables", "which"]
+    return Sheet.laid_out(f"{title}, the largest CR first", columns, rows, notes)
+
+
+def before_after(results: Mapping[str, Figures]) -> Sheet | None:
+    """Set exposure on the keys beside exposure on the variables proposed."""
+    if "proposal" not in results:
+        return None
+    before, after = results["exposure"], results["proposal"]
+    rows = [
+        ["variables", str(len(before["keys"])), str(len(after["keys"]))],
+        ["cells", f"{before['cells']:,}", f"{after['cells']:,}"],
+        ["uniques", f"{before['uniques']:,}", f"{after['uniques']:,}"],
+        [f"RP({before['cutoff']})", share(before["rp"]), share(after["rp"])],
+        ["CR", share(before["cr"]), share(after["cr"])],
+    ]
+    if before.get("population"):
+        rows.append(
+            ["global risk", *(share(r["population"]["global_risk"]) for r in (before, after))]
+        )
+    notes = []
+    if before["missing"] != "own":
+        notes.append("The proposal counts a missing value as a category of its own.")
+    columns = ["", "on the keys", "on the variables proposed"]
+    return Sheet.laid_out("Exposure, side by side", columns, rows, notes)

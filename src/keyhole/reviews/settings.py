@@ -1,0 +1,117 @@
+"""A review as it will run: every setting resolved once, nothing left to be guessed later."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "DataSettings",
+    "ExposureSettings",
+    "FrontierSettings",
+    "Review",
+    "SelectionSettings",
+    "UniquesSettings",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    """The file under review and how it is read."""
+
+    file: str
+    name: str | None = None
+    missing_codes: Any = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def declared(self) -> dict[str, Any]:
+        """Return what `keyhole.load` is told besides the file."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if k != "file"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureSettings:
+    """How exposure is measured, and the highest RP that is acceptable."""
+
+    cutoff: int = 3
+    missing: str = "own"
+    weight: str | None = None
+    fraction: float | None = None
+    household: str | None = None
+    by: str | None = None
+    limit: float | None = None
+    approximation: str = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class UniquesSettings:
+    """How minimal uniques are searched and scored."""
+
+    max_size: int | None = None
+    convention: str = "guide"
+    fraction: float | None = None
+    availability: Mapping[str, float] = field(default_factory=dict)
+    identifiability: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """Which variables may go out, and how they are chosen; the first method proposes."""
+
+    limit: float
+    methods: tuple[str, ...] = ("forward",)
+    keep: tuple[str, ...] = ()
+    candidates: tuple[tuple[str, ...], ...] = ()
+    drop_limit: float | None = None
+    criterion: str = "ratio"
+    cr_weight: float = 0.5
+    skip_dependent: bool = False
+    by: str | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    limits: tuple[float, ...] = ()
+    cutoffs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierSettings:
+    """The exact search for all the sets within a limit."""
+
+    limit: float
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review file, checked and resolved.
+
+    `path` is where the review file is; it is no part of what the review says, so that the same
+    review gives the same results wherever it lies.
+    """
+
+    title: str
+    path: Path
+    sha256: str
+    data: DataSettings
+    keys: tuple[str, ...]
+    exposure: ExposureSettings
+    uniques: UniquesSettings | None = None
+    selection: SelectionSettings | None = None
+    frontier: FrontierSettings | None = None
+
+    @property
+    def data_path(self) -> Path:
+        """Where the file under review is."""
+        return self.path.parent / self.data.file
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values; sections that were not asked for are null."""
+        found = dataclasses.asdict(self)
+        return {k: v for k, v in found.items() if k not in ("path", "sha256")}

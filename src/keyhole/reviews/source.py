@@ -1,0 +1,90 @@
+"""A review file as it stands on disk: its values, and the line of each for messages."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keyhole.errors import FileError
+from keyhole.reviews.lines import Path as ValuePath
+from keyhole.reviews.lines import line_numbers
+
+__all__ = ["Problem", "Source", "read_source"]
+
+Problem = tuple[int, str]
+"""The line of a problem, and what to say of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A review file: where it is, what it holds, and on which lines."""
+
+    path: Path
+    values: Mapping[str, Any]
+    lines: Mapping[ValuePath, int]
+    sha256: str
+
+    def problem(self, where: ValuePath, text: str) -> Problem:
+        """Put the file and the line before what is wrong; the nearest line that is known."""
+        found = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
+        line = self.lines.get(found, 1)
+        return line, f"{self.path.name}, line {line}: {text}"
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    r"""Read a review file, or say where its TOML is broken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "review.toml"
+    >>> _ = file.write_text('keys = ["age"]\nlimit = = 3')
+    >>> read_source(file)
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.FileError: review.toml, line 2, column 9: this is not TOML (invalid value).
+    Correct it there: text stands in quotes, lists in [ ], each setting on its own line.
+    """
+    file = Path(path)
+    content = _bytes(file)
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FileError(
+            f"{file.name}, line {line}: this is not UTF-8 text. Save the review file as UTF-8."
+        ) from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(_syntax(file.name, text, str(error))) from None
+    digest = hashlib.sha256(content).hexdigest()
+    return Source(file.resolve(), values, line_numbers(text), digest)
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except IsADirectoryError:
+        reason = "it is a folder. Give the review file in it"
+    except FileNotFoundError:
+        reason = "there is no such file. Check the path, or see docs/review-file for an example"
+    except OSError as error:
+        reason = f"{(error.strerror or 'unknown reason').lower()}"
+    raise FileError(f"review file {str(file)!r} cannot be read: {reason}.")
+
+
+def _syntax(name: str, text: str, message: str) -> str:
+    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    line, column = found.groups() if found else (str(text.count("\n") + 1), "1")
+    what = message.split(" (at ")[0]
+    return (
+        f"{name}, line {line}, column {column}: this is not TOML ({what[:1].lower()}{what[1:]}). "
+        f"Correct it there: text stands in quotes, lists in [ ], each setting on its own line."
+    )

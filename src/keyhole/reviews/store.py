@@ -1,0 +1,193 @@
+"""The folder of a review: what was computed is kept there and found again by what it answers.
+
+A stage's file holds what was asked, the key under which its result answers, and the result with
+its hash. Every file is written whole or not at all, so that a killed run leaves only whole ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keyhole.data.whole import write_whole
+from keyhole.errors import FileError, OptionError
+
+__all__ = ["MARK", "REPORT", "RESULTS", "Store", "digest", "hash_file", "open_store", "plain"]
+
+MARK = "keyhole-review.json"
+REPORT, RESULTS = "report.html", "results.json"
+# As `write_whole` names what it is writing.
+_UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
+
+Draw = Callable[[Path], object]
+"""Draws a picture into a file, whole or not at all."""
+
+
+def plain(value: Any) -> Any:
+    """Return values as JSON has them; what is not a finite number is null.
+
+    Examples
+    --------
+    >>> plain({"rp": float("nan"), "cells": (1, 2), 3: "a"})
+    {'rp': None, 'cells': [1, 2], '3': 'a'}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def to_json(value: Any) -> str:
+    """Write plain values for a file: the same text for the same values."""
+    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def digest(value: Any) -> str:
+    """Return the hash of plain values, whatever the order of their names.
+
+    Examples
+    --------
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(plain(value), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_file(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The folder of one review."""
+
+    folder: Path
+
+    def write(self, name: str, content: str) -> Path:
+        """Write a file of the folder, whole or not at all, in place of an older one."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_whole(path, force=True) as temporary:
+            temporary.write_text(content, encoding="utf-8", newline="\n")
+        return path
+
+    def chart(self, stage: str) -> Path:
+        """Return where a stage's picture is."""
+        return self.folder / "charts" / f"{stage}.svg"
+
+    def find(self, stage: str, key: str) -> dict[str, Any] | None:
+        """Return a stage's record if it answers the key and is as it was written."""
+        record = _read_json(self.folder / "stages" / f"{stage}.json")
+        if not isinstance(record, dict) or record.get("key") != key:
+            return None
+        if record.get("sha256") != digest([record.get("result"), record.get("tables")]):
+            return None
+        chart = self.chart(stage)
+        drawn = hash_file(chart) if chart.is_file() else None
+        return record if drawn == record.get("chart") else None
+
+    def keep(self, record: dict[str, Any], draw: Draw | None) -> dict[str, Any]:
+        """Keep a stage's record and its picture, the picture first."""
+        stage = record["stage"]
+        drawn = None
+        if draw is not None:
+            self.chart(stage).parent.mkdir(exist_ok=True)
+            draw(self.chart(stage))
+            drawn = hash_file(self.chart(stage))
+        record = plain(record)
+        record |= {"chart": drawn, "sha256": digest([record["result"], record["tables"]])}
+        self.write(f"stages/{stage}.json", to_json(record))
+        return record
+
+    def drop(self, stages: Iterable[str]) -> None:
+        """Remove what is left of stages that are no longer asked for."""
+        for stage in stages:
+            for path in (self.folder / "stages" / f"{stage}.json", self.chart(stage)):
+                path.unlink(missing_ok=True)
+
+    def drop_report(self) -> None:
+        """Remove report and results: they no longer tell what the review says."""
+        for name in (REPORT, RESULTS):
+            (self.folder / name).unlink(missing_ok=True)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Store:
+    """Open the folder of a review, or make it; another's folder is not taken without force.
+
+    Parameters
+    ----------
+    out
+        The folder. It may be new, empty, or of an earlier run of the same review file.
+    review
+        The review file.
+    force
+        Write into any folder; files of other names stay.
+    """
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
+    mark = {"keyhole": "review", "file": _seen_from(folder, review)}
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        found = _read_json(folder / MARK)
+        if found is None:
+            what = "has other files in it"
+        else:
+            what = "" if found == mark else "holds the results of another review file"
+        if what:
+            raise OptionError(
+                f"{str(folder)!r} {what}. Give another folder, or ask for it to be written "
+                f"into all the same (--force)."
+            )
+    return _made(folder, mark)
+
+
+def _seen_from(folder: Path, review: Path) -> str:
+    """Write the review file's path from the folder, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(review, folder.resolve())).as_posix()
+    except ValueError:  # another drive
+        return review.as_posix()
+
+
+def _made(folder: Path, mark: dict[str, str]) -> Store:
+    store = Store(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("", "stages", "charts"):
+            _sweep(folder / name)
+        store.write(MARK, to_json(mark))
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        reason = (error.strerror or "unknown reason").lower()
+        raise FileError(f"the folder {str(folder)!r} cannot be made: {reason}.") from None
+    return store
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the unfinished files that a killed run left behind."""
+    for path in folder.glob(".*"):
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
