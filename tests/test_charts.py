@@ -23,12 +23,12 @@ from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
 from keyhole.exposure.charts import contributions_chart, exposure_chart, levels_chart
 from keyhole.exposure.levels import LevelSummary
+from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator
 from keyhole.selection import backward, forward, stepwise
 from keyhole.selection.captions import within_figures
 from keyhole.selection.charts import path_chart
 from keyhole.selection.labels import Box, merge_near, place_labels
 from keyhole.selection.plane import HEIGHT, WIDTH, Plane, round_ticks
-from keyhole.selftest.published import LIN_GARIN_VARIABLES, PublishedEvaluator
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -275,7 +275,7 @@ def test_selftest_exits_by_its_outcome(keyhole, monkeypatch, passed, expected):
         return _Found(given="the published examples", passed=passed)
 
     module = SimpleNamespace(selftest=selftest)
-    monkeypatch.setitem(sys.modules, "keyhole.selftest.certificate", module)
+    monkeypatch.setitem(sys.modules, "keyhole.published.certificate", module)
     code, out, err = keyhole("selftest", "--json")
     assert (code, json.loads(out), err) == (expected, {"given": "the published examples"}, "")
 

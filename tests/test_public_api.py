@@ -56,14 +56,6 @@ def test_import_keyhole_imports_nothing_heavy():
     assert _python(f"import sys, keyhole; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
-def test_the_verb_selftest_is_not_hidden_by_the_room_of_that_name():
-    code = (
-        "import keyhole.selftest.published, keyhole; print(callable(keyhole.selftest));"
-        "from keyhole.selftest import published; print(published.__name__)"
-    )
-    assert _python(code).splitlines() == ["True", "keyhole.selftest.published"]
-
-
 def test_other_attributes_of_the_package_can_be_set(monkeypatch):
     monkeypatch.setattr(keyhole, "risk", 1)
     assert keyhole.risk == 1

@@ -2,13 +2,13 @@
 
 import pytest
 
-from keyhole.selection import backward, forward, stepwise
-from keyhole.selftest.published import (
+from keyhole.published.figures import (
     LIN_GARIN_VARIABLES,
     PublishedEvaluator,
     figures,
     summary_rows,
 )
+from keyhole.selection import backward, forward, stepwise
 
 KEEP, CANDIDATES = LIN_GARIN_VARIABLES[:2], LIN_GARIN_VARIABLES[2:]
 RUNS = {

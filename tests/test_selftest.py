@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from keyhole.selftest import certificate, examples
-from keyhole.selftest.certificate import Certificate, Comparison, selftest
-from keyhole.selftest.published import summary_rows
+from keyhole.published import certificate, examples
+from keyhole.published.certificate import Certificate, Comparison, selftest
+from keyhole.published.figures import summary_rows
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
 from keyhole.exposure.uniques import uniques
-from keyhole.selftest.published import figures
+from keyhole.published.figures import figures
 
 NAMES = "abcdef"
 

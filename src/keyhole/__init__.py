@@ -13,9 +13,7 @@ Examples
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from keyhole import errors
@@ -25,11 +23,11 @@ if TYPE_CHECKING:
     from keyhole.exposure.cells import risk
     from keyhole.exposure.fix import cheapest_fix
     from keyhole.exposure.uniques import uniques
+    from keyhole.published.certificate import selftest
     from keyhole.reviews.runner import review
     from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
     from keyhole.selection.select import select
-    from keyhole.selftest.certificate import selftest
 
     __version__: str
 
@@ -58,7 +56,7 @@ _HOMES = {
     "frontier": "keyhole.selection.frontier",
     "compare": "keyhole.selection.compare",
     "review": "keyhole.reviews.runner",
-    "selftest": "keyhole.selftest.certificate",
+    "selftest": "keyhole.published.certificate",
 }
 
 
@@ -77,14 +75,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """The package, in which a verb is not hidden by the room of the same name (`selftest`)."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -43,7 +43,8 @@ class Table:
 
         Examples
         --------
-        >>> print(Table("Risk", ["step", "rp"], [["F1", "0.011"], ["F2", ""]], ["a note"]).to_text())
+        >>> rows = [["F1", "0.011"], ["F2", ""]]
+        >>> print(Table("Risk", ["step", "rp"], rows, ["a note"]).to_text())
         Risk
           step     rp
           F1    0.011

@@ -16,7 +16,7 @@ EXAMPLE = "keyhole selftest"
 def selftest(json: Json = False) -> None:
     """Rerun the published examples here, for a certificate."""
     with working("Checking"):
-        from keyhole.selftest.certificate import selftest as check
+        from keyhole.published.certificate import selftest as check
 
         found = check()
     Outputs(json).give(found)

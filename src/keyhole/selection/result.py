@@ -182,7 +182,7 @@ class Selection(Result):
     def _ending(self) -> list[str]:
         within = "nothing: the variables kept exceed the limit by themselves"
         if self.within_limit is not None:
-            within = " ".join(self.within_limit)
+            within = " ".join(self.within_limit) or "no variable at all"
         return [
             _why(self.stopped, self.method, self.limit),
             f"Within the limit: {within}",

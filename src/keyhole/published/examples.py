@@ -12,14 +12,14 @@ import polars as pl
 
 from keyhole.exposure.cells import risk
 from keyhole.exposure.uniques import uniques
-from keyhole.selection import backward, forward, stepwise
-from keyhole.selection.result import Selection, Step
-from keyhole.selftest.published import (
+from keyhole.published.figures import (
     LIN_GARIN_VARIABLES,
     PublishedEvaluator,
     figures,
     summary_rows,
 )
+from keyhole.selection import backward, forward, stepwise
+from keyhole.selection.result import Selection, Step
 
 __all__ = ["EXAMPLES"]
 

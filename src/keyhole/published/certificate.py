@@ -121,7 +121,7 @@ def selftest() -> Certificate:
     >>> selftest().passed
     True
     """
-    from keyhole.selftest.examples import EXAMPLES
+    from keyhole.published.examples import EXAMPLES
 
     rows = [row for name, run in EXAMPLES.items() for row in _compared(name, run)]
     machine = f"{platform.system()} {platform.machine()}"

@@ -11,8 +11,9 @@ from typing import Any
 __all__ = ["LIN_GARIN_VARIABLES", "PublishedEvaluator", "figures", "summary_rows"]
 
 # The paper's order of declaration, sex and ag8r decided beforehand.
-LIN_GARIN_VARIABLES = tuple(
-    "sex ag8r source pow ms psx aor homstate means nsurg nbs cp lsr ethnic race1 psrcd".split()
+LIN_GARIN_VARIABLES = (
+    *("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate"),
+    *("means", "nsurg", "nbs", "cp", "lsr", "ethnic", "race1", "psrcd"),
 )
 
 
@@ -32,9 +33,8 @@ def figures(name: str) -> list[dict[str, str]]:
     >>> figures("lin_garin_summaries")[0]["variables"]
     'sex ag8r pow'
     """
-    path = resources.files("keyhole.selftest") / "figures" / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    path = resources.files("keyhole.published") / "tables" / f"{name}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def summary_rows(run: str) -> list[dict[str, str]]:

@@ -1,0 +1,1 @@
+"""Re-identification studies (Singer & Dajani): does an actual attack succeed?"""
