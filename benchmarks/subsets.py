@@ -1,0 +1,180 @@
+"""The exact frontier and minimal uniques, against loops over the sets of variables.
+
+The rivals' loops get the pruning that a careful user would think of: level by level, and only
+sets all of whose parts are within the limit. Both sides answer the same question in full, and
+the answers are compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from benchmarks.clock import best_of, say, timed
+from benchmarks.files import keys_of, sample
+from benchmarks.rivals import CORES, Key, PackedNumpy, Polars, Rival
+from keyhole.data import Microdata
+from keyhole.exposure.uniques import uniques
+from keyhole.selection.frontier import frontier
+
+__all__ = ["measure_frontier", "measure_uniques"]
+
+LIMIT = 0.05
+BATCH = 64
+
+
+def measure_frontier(records: int, free: int, rounds: int) -> dict[str, Any]:
+    """Measure all maximal sets within 5% over so many free variables; two are kept."""
+    say(f"frontier: {records:,} records, {free} free variables")
+    data, keep = sample(records), keys_of(2)
+    candidates = keys_of(2 + free)[2:]
+    _encode(data, (*keep, *candidates))
+    frontier(sample(2_000), keep=keep, candidates=candidates[:4], limit=LIMIT)
+    seconds, found = best_of(
+        rounds, lambda: frontier(data, keep=keep, candidates=candidates, limit=LIMIT)
+    )
+    mine = {frozenset(s.variables) for s in found.sets}
+    rivals = []
+    for make in (Polars, PackedNumpy):
+        say(f"frontier: {make.name}, level by level")
+        rival = make({name: data.codes(name) for name in (*keep, *candidates)})
+        theirs, (sets, counted) = timed(partial(_maximal, rival, data.records, keep, candidates))
+        if sets != mine:
+            raise AssertionError(f"{make.name} finds another frontier than keyhole")
+        rivals.append(_rival(make.name, theirs, seconds, counted))
+    return {
+        "records": records,
+        "free": free,
+        "limit": LIMIT,
+        "seconds": seconds,
+        "complete": found.complete,
+        "sets": len(found.sets),
+        "counted": found.evaluated,
+        "rivals": rivals,
+    }
+
+
+def _rival(name: str, seconds: float, ours: float, counted: int) -> dict[str, Any]:
+    return {"name": name, "seconds": seconds, "ratio": seconds / ours, "counted": counted}
+
+
+def _encode(data: Microdata, names: Sequence[str]) -> None:
+    for name in names:
+        data.codes(name)
+
+
+def _maximal(
+    rival: Rival, records: int, keep: Key, candidates: Key
+) -> tuple[set[frozenset[str]], int]:
+    """Return the maximal sets within the limit, and how many sets were counted."""
+    level = [keep] if _within(rival, records, keep, [keep]) else []
+    fitting: set[frozenset[str]] = set()
+    counted = 1
+    while level:
+        fitting |= {frozenset(key) for key in level}
+        wider = [key for key in _extended(level, candidates) if _parts_fit(key, keep, fitting)]
+        counted += len(wider)
+        level = _within(rival, records, keep, wider)
+    extended = {key - {name} for key in fitting for name in key if name not in keep}
+    return fitting - extended, counted
+
+
+def _extended(level: Sequence[Key], candidates: Key) -> Iterator[Key]:
+    """Append to each set the candidates that come after its last, so that none comes twice."""
+    for key in level:
+        last = max((candidates.index(n) for n in key if n in candidates), default=-1)
+        yield from ((*key, name) for name in candidates[last + 1 :])
+
+
+def _parts_fit(key: Key, keep: Key, fitting: set[frozenset[str]]) -> bool:
+    whole = frozenset(key)
+    return all(whole - {name} in fitting for name in key if name not in keep)
+
+
+def _within(rival: Rival, records: int, keep: Key, keys: Sequence[Key]) -> list[Key]:
+    counts = []
+    for start in range(0, len(keys), BATCH):
+        counts += rival.count(keep, keys[start : start + BATCH])
+    return [k for k, (_, at_risk) in zip(keys, counts, strict=True) if at_risk / records <= LIMIT]
+
+
+def measure_uniques(records: int, keys: int, max_size: int, rounds: int) -> dict[str, Any]:
+    """Measure the minimal uniques up to a size."""
+    say(f"minimal uniques: {records:,} records x {keys} keys, up to size {max_size}")
+    data, names = sample(records), keys_of(keys)
+    _encode(data, names)
+    uniques(sample(2_000), keys=names[:5], max_size=3)
+    seconds, found = best_of(rounds, lambda: uniques(data, keys=names, max_size=max_size))
+    rivals = []
+    for name, finder in (("Polars", _polars_finder), ("packed NumPy", _numpy_finder)):
+        say(f"minimal uniques: {name}, level by level")
+        theirs, by_size = timed(partial(_minimal, finder, data, names, max_size))
+        if by_size != found.by_size:
+            raise AssertionError(f"{name} finds other minimal uniques than keyhole")
+        sets = sum(1 for _ in _subsets(names, max_size))
+        rivals.append(_rival(name, theirs, seconds, sets))
+    return {
+        "records": records,
+        "keys": keys,
+        "max_size": max_size,
+        "seconds": seconds,
+        "minimal_uniques": sum(found.by_size.values()),
+        "rivals": rivals,
+    }
+
+
+def _subsets(names: Key, max_size: int) -> Iterator[Key]:
+    for size in range(1, max_size + 1):
+        yield from itertools.combinations(names, size)
+
+
+Rows = npt.NDArray[np.integer[Any]]
+Finder = Callable[[Key], Rows]
+"""Answers a set of variables with the records that are unique on it."""
+
+
+def _minimal(
+    finder: Callable[[Microdata, Key], Finder], data: Microdata, names: Key, max_size: int
+) -> dict[int, int]:
+    """Count the minimal uniques by size: records unique on a set, and on none of its parts."""
+    find = finder(data, names)
+    unique: dict[Key, npt.NDArray[np.bool_]] = {(): np.zeros(data.records, np.bool_)}
+    by_size = dict.fromkeys(range(1, max_size + 1), 0)
+    for size in by_size:
+        keys = list(itertools.combinations(names, size))
+        before, unique = unique, {}
+        with ThreadPoolExecutor(CORES) as pool:
+            for key, rows in zip(keys, pool.map(find, keys), strict=True):
+                unique[key] = np.zeros(data.records, np.bool_)
+                unique[key][rows] = True
+                parts = [before[part] for part in itertools.combinations(key, size - 1)]
+                by_size[size] += int((unique[key] & ~np.logical_or.reduce(parts)).sum())
+    return by_size
+
+
+def _polars_finder(data: Microdata, names: Key) -> Finder:
+    frame = pl.DataFrame({name: data.codes(name).values for name in names}).with_row_index()
+
+    def find(key: Key) -> Rows:
+        cells = frame.group_by(key).agg(pl.len(), pl.first("index"))
+        return cells.filter(pl.col("len") == 1)["index"].to_numpy()
+
+    return find
+
+
+def _numpy_finder(data: Microdata, names: Key) -> Finder:
+    packer = PackedNumpy({name: data.codes(name) for name in names})
+
+    def find(key: Key) -> Rows:
+        _, first, sizes = np.unique(packer.pack(key), return_index=True, return_counts=True)
+        rows: Rows = first[sizes == 1]
+        return rows
+
+    return find

@@ -1,0 +1,91 @@
+"""What the measurements must show, and whether they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LEAST_RATIO", "Target", "best", "targets"]
+
+LEAST_RATIO = {"forward": 6.0, "backward": 4.0}
+"""At a million records x 16 keys, against the best plain loop in a frame engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A figure that must stay on one side of a bound."""
+
+    what: str
+    measured: float
+    bound: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is on the right side of the bound."""
+        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
+
+    def row(self) -> list[str]:
+        """Return what, measured, wanted, met."""
+        sign = "≥" if self.at_least else "≤"
+        return [
+            self.what,
+            f"{self.measured:.2f} {self.unit}".strip(),
+            f"{sign} {self.bound:g} {self.unit}".strip(),
+            "yes" if self.met else "**no**",
+        ]
+
+
+def best(case: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    """Return the rival of a kind against which we do worst."""
+    of_kind = [rival for rival in case["rivals"] if rival["kind"] == kind]
+    return min(of_kind, key=lambda rival: rival["ratio"], default=None)
+
+
+def targets(found: Mapping[str, Any]) -> list[Target]:
+    """Return the targets that this run has measured."""
+    return [
+        *_ratios(found.get("selection", [])),
+        *_growth(found.get("growth", [])),
+        *_memory(found.get("memory", [])),
+        *_seconds(found),
+    ]
+
+
+def _ratios(cases: Sequence[Mapping[str, Any]]) -> Iterator[Target]:
+    for case in cases:
+        rival = best(case, "loop")
+        if (case["records"], case["keys"]) == (10**6, 16) and rival is not None:
+            what = f"{case['method']}, 10⁶ x 16, against {rival['name']}"
+            yield Target(what, rival["ratio"], LEAST_RATIO[case["method"]], "times", True)
+
+
+def _growth(fits: Sequence[Mapping[str, Any]]) -> Iterator[Target]:
+    for fit in fits:
+        if fit["records_exponent"] is not None and 10**6 in fit["records"]:
+            what = f"{fit['method']}, exponent of records"
+            yield Target(what, fit["records_exponent"], 1.1, "")
+
+
+def _memory(cases: Sequence[Mapping[str, Any]]) -> Iterator[Target]:
+    for case in (case for case in cases if case["records"] == 10**6):
+        what = f"{case['method']}, 10⁶ x {case['keys']}, memory beyond the input"
+        measured = case["times_encoded_beyond_input"]
+        yield Target(what, measured, case["allowed"], "times the encoded table")
+
+
+def _seconds(found: Mapping[str, Any]) -> Iterator[Target]:
+    frontier, uniques = found.get("frontier"), found.get("uniques")
+    world, command = found.get("world"), found.get("command")
+    if frontier and (frontier["records"], frontier["free"]) == (10**5, 14):
+        yield Target("exact frontier, 10⁵ records, 14 free", frontier["seconds"], 30, "s")
+    if uniques and (uniques["records"], uniques["keys"], uniques["max_size"]) == (10**5, 16, 4):
+        yield Target("minimal uniques, 10⁵ x 16, to size 4", uniques["seconds"], 30, "s")
+    if world and world["people"] == 10**6:
+        yield Target("example world of 10⁶ people", world["seconds"], 10, "s")
+    if command:
+        yield Target("`keyhole --help`, warm", command["help_seconds"], 0.4, "s")
+    if command and command["records"] == 10**5:
+        yield Target("`keyhole risk`, CSV of 10⁵ records", command["risk_seconds"], 2, "s")
