@@ -120,6 +120,8 @@ def test_wide_fields_and_several_words_at_sizes_where_radix_passes_run(records, 
         assert found(engine.tally_added(held, rest, cutoff=3)) == [
             counted([*held, n]) for n in rest
         ]
+    joint = engine.partition(names[:1], cutoff=3).tally_joint(engine.numbers(names[1:]), records)
+    assert (joint.cells, joint.at_risk) == counted(names)
     held = list(names)
     while len(held) > 1:
         without = [counted([n for n in held if n != name]) for name in held]
@@ -142,6 +144,19 @@ def test_wildcards_by_joins_and_by_pairs_agree(rows):
     finally:
         wildcards.JOIN_SET_UP, wildcards.JOIN_PER_PATTERN = before
     assert by_joins.tolist() == by_choice.tolist()
+
+
+@given(tables(max_columns=6), st.integers(1, 5), st.data())
+def test_splitting_by_several_variables_together(rows, cutoff, data):
+    engine = engine_of(rows)
+    count = len(rows[0])
+    held = data.draw(st.integers(0, count - 1))
+    cells = engine.partition([NAMES[p] for p in range(held)], cutoff=cutoff)
+    more = engine.numbers([NAMES[p] for p in range(held, count)])
+    tally = cells.tally_joint(more, len(rows))
+    assert (tally.cells, tally.at_risk) == slow_tally(rows, range(count), cutoff)
+    refined = cells.refined(more).tally(len(rows))
+    assert refined == tally
 
 
 def test_adding_a_variable_never_lowers_rp_or_cr():

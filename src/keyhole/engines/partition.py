@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.sorting import WORKERS, in_threads, sort, spans
+from keyhole.engines.sorting import WORKERS, in_threads, sort, sort_as_words, spans
 from keyhole.kernels import cells, leave_one_out
-from keyhole.kernels.packing import Layout
+from keyhole.kernels.packing import Layout, join
 
 __all__ = ["Partition", "Patterns"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int32]
+
+# Variables left out against one sort of all the others; more would leave cells too large.
+PART_SIZE = 4
 
 
 class Partition:
@@ -81,6 +85,17 @@ class Partition:
         at_risk = int(sizes[sizes < self._cutoff].sum())
         return Tally(records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk)
 
+    def tally_joint(self, variables: Sequence[int], records: int) -> Tally:
+        """Tally what splitting by all these variables together would give."""
+        plan, tag_bits = self._plan, int(self._weights.max(initial=0)).bit_length()
+        if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+            return self.refined(variables).tally(records)
+        masks = plan.mask(self.variables.union(variables))
+        joined = join(self._rows, self._weights, masks, np.zeros(1, dtype=np.int64), tag_bits)
+        joined.sort()
+        found, at_risk = cells.tally_runs(joined, tag_bits, self._cutoff)
+        return Tally(records, self._settled_cells + found, self._settled_at_risk + at_risk)
+
     def tally_splits(self, candidates: Sequence[int], sizes: Ints, records: int) -> list[Tally]:
         """Tally what each candidate alone would split the partition into."""
         plan, candidate = self._plan, np.asarray(candidates, dtype=np.int64)
@@ -122,9 +137,10 @@ class Patterns:
         """Tally the patterns with each removable variable left out in turn."""
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
-        dealt = dealt[::2] + dealt[1::2]  # two halves that split about as well as each other
-        halves = _halves(len(dealt))
-        found = in_threads(lambda half: self._without(dealt, half, cutoff), halves)
+        parts = _parts(len(dealt))
+        # Dealt like cards, so that what each part leaves splits about as well.
+        dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
+        found = in_threads(lambda part: self._without(dealt, part, cutoff), parts)
         lost, safe = np.sum(found, axis=0)
         by_variable = {
             v: Tally(records, whole.cells - int(lost[i]), whole.at_risk - int(safe[i]))
@@ -132,25 +148,30 @@ class Patterns:
         }
         return [by_variable[v] for v in removable]
 
-    def _without(self, dealt: Sequence[int], half: tuple[int, int], cutoff: int) -> Ints:
+    def _without(self, dealt: Sequence[int], part: tuple[int, int], cutoff: int) -> Ints:
         plan = self.plan
-        kept = self.variables - frozenset(dealt[half[0] : half[1]])
+        kept = self.variables - frozenset(dealt[part[0] : part[1]])
         digits = [plan.digits([v]) for v in dealt]
+        rows, weights = self.rows.copy(), self.weights.copy()
+        is_sorted = sort_as_words(rows, weights, plan, kept)
         lost, safe = leave_one_out.tally_without(
-            self.rows.copy(),
-            self.weights.copy(),
+            rows,
+            weights,
+            is_sorted,
             plan.mask(kept),
             plan.digits(kept),
             np.array([plan.mask([v]) for v in dealt]),
             np.concatenate(digits),
             np.cumsum([0] + [len(d) for d in digits]),
-            half[0],
-            half[1],
+            part[0],
+            part[1],
             cutoff,
         )
         return np.array([lost, safe])
 
 
-def _halves(count: int) -> list[tuple[int, int]]:
-    middle = (count + 1) // 2
-    return [(0, middle), (middle, count)] if count > 1 else [(0, count)]
+def _parts(count: int) -> list[tuple[int, int]]:
+    """Cut the variables into parts of about PART_SIZE, two at least for the threads."""
+    parts = max(2, -(-count // PART_SIZE)) if count > 1 else 1
+    cuts = np.linspace(0, count, parts + 1).round().astype(int).tolist()
+    return list(itertools.pairwise(cuts))

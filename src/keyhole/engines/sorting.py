@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.kernels import cells, wildcards
-from keyhole.kernels.packing import Layout, layout, pack
+from keyhole.kernels.packing import Layout, join, layout, pack, part
 
-__all__ = ["WORKERS", "SortedCells", "in_threads", "sort", "spans"]
+__all__ = ["WORKERS", "SortedCells", "in_threads", "sort", "sort_as_words", "spans"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -53,10 +53,13 @@ def sort(
     spare: tuple[Words, Tags] | None = None,
     workers: int = WORKERS,
 ) -> None:
-    """Sort the rows inside each cell by more variables, in place, on threads.
+    """Sort the rows inside each cell by more variables, in place.
 
-    A single large cell is first cut by one digit, which gives the threads cells to share.
+    A single cell whose rows and tags fit one word is sorted by NumPy, which compares many words
+    at once. Otherwise threads share the cells; a single large one is first cut by one digit.
     """
+    if len(starts) == 2 and sort_as_words(rows, tags, plan, variables):
+        return
     digits = plan.digits(variables)
     spare = (np.empty_like(rows), np.empty_like(tags)) if spare is None else spare
     if len(starts) == 2 and workers > 1 and len(digits):
@@ -68,6 +71,23 @@ def sort(
         lambda span: cells.sort_cells(rows, tags, starts, span, mask, digits, *spare),
         spans(starts, workers),
     )
+
+
+def sort_as_words(rows: Words, tags: Tags, plan: Layout, variables: Iterable[int]) -> bool:
+    """Sort all rows by some variables as single words, if rows and tags fit; tell whether."""
+    tag_bits = int(tags.max(initial=0)).bit_length()
+    if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+        return False
+    masks, shifts = plan.moves(variables)
+    joined = join(rows, tags, masks, shifts, tag_bits)
+    joined.sort()
+    back = np.array([_shifted(m, s) for m, s in zip(masks, shifts, strict=True)], dtype=np.uint64)
+    part(joined, back, -shifts, tag_bits, rows, tags)
+    return True
+
+
+def _shifted(mask: np.uint64, shift: np.int64) -> int:
+    return int(mask) << int(shift) if shift >= 0 else int(mask) >> -int(shift)
 
 
 class SortedCells:

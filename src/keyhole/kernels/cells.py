@@ -19,6 +19,7 @@ __all__ = [
     "sort_cells",
     "sort_range",
     "stack_depth",
+    "tally_runs",
     "tally_splits",
 ]
 
@@ -28,6 +29,8 @@ Weights = npt.NDArray[np.int32]
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
+# So many cells are tallied for all candidates before the next ones.
+CELLS_AT_ONCE = 512
 
 
 @njit(nogil=True, cache=True)
@@ -186,7 +189,8 @@ def merge(rows: Words, weights: Weights, mask: Words) -> int:
             weights[last] += weights[i]
         else:
             last += 1
-            rows[last] = rows[i]
+            for w in range(rows.shape[1]):
+                rows[last, w] = rows[i, w]
             weights[last] = weights[i]
     return last + 1
 
@@ -209,11 +213,79 @@ def settle(rows: Words, weights: Weights, starts: Ints, cutoff: int) -> tuple[in
         starts[kept_cells] = kept_rows
         kept_cells += 1
         for i in range(a, b):
-            rows[kept_rows] = rows[i]
+            for w in range(rows.shape[1]):
+                rows[kept_rows, w] = rows[i, w]
             weights[kept_rows] = weights[i]
             kept_rows += 1
     starts[kept_cells] = kept_rows
     return kept_rows, kept_cells, dropped, at_risk
+
+
+@njit(nogil=True, cache=True)
+def tally_runs(joined: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
+    """Tally sorted words whose low bits are weights: cells, and records in small ones."""
+    low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
+    found = at_risk = size = 0
+    for i in range(len(joined)):
+        if i and (joined[i] ^ joined[i - 1]) >> np.uint64(tag_bits):
+            found += 1
+            at_risk += size if size < cutoff else 0
+            size = 0
+        size += np.int64(joined[i] & low)
+    if len(joined):
+        found += 1
+        at_risk += size if size < cutoff else 0
+    return found, at_risk
+
+
+@njit(nogil=True, cache=True)
+def _tally_large(
+    rows: Words,
+    weights: Weights,
+    lo: int,
+    hi: int,
+    field: Ints,
+    size: int,
+    cutoff: int,
+    count: Ints,
+) -> tuple[int, int]:
+    """Tally one field of a cell with more rows than the field has codes: count, then look."""
+    word, shift = field[0], np.uint64(field[1])
+    top = np.uint64((1 << field[2]) - 1)
+    count[:size] = 0
+    for i in range(lo, hi):
+        count[(rows[i, word] >> shift) & top] += weights[i]
+    found = at_risk = 0
+    for code in range(size):
+        found += count[code] > 0
+        at_risk += count[code] if count[code] < cutoff else 0
+    count[:size] = 0
+    return found, at_risk
+
+
+@njit(nogil=True, cache=True)
+def _tally_small(
+    rows: Words,
+    weights: Weights,
+    lo: int,
+    hi: int,
+    field: Ints,
+    base: int,
+    cutoff: int,
+    count: Ints,
+) -> tuple[int, int]:
+    """Tally one field of a small cell as its rows come; a count below `base` stands for zero."""
+    word, shift = field[0], np.uint64(field[1])
+    top = np.uint64((1 << field[2]) - 1)
+    found = at_risk = 0
+    for i in range(lo, hi):
+        code = (rows[i, word] >> shift) & top
+        before = max(count[code] - base, 0)
+        after = before + weights[i]
+        count[code] = base + after
+        found += before == 0
+        at_risk += (after if after < cutoff else 0) - (before if before < cutoff else 0)
+    return found, at_risk
 
 
 @njit(nogil=True, cache=True)
@@ -241,25 +313,26 @@ def tally_splits(
 
     Notes
     -----
-    A counter below `base` belongs to an earlier cell and stands for zero, so nothing is cleared.
+    A few cells at a time are tallied for all candidates, so that their rows stay near. Counts
+    of small cells are never cleared: each cell counts from a base above all earlier ones.
     """
     out = np.zeros((len(fields), 2), dtype=np.int64)
-    for v in range(len(fields)):
-        word, shift = fields[v, 0], np.uint64(fields[v, 1])
-        top = np.uint64((1 << fields[v, 2]) - 1)
-        counter = np.zeros(sizes[v], dtype=np.int64)
-        base = found = at_risk = 0
-        for c in range(cells[0], cells[1]):
-            highest = base
-            for i in range(starts[c], starts[c + 1]):
-                code = (rows[i, word] >> shift) & top
-                before = max(counter[code] - base, 0)
-                after = before + weights[i]
-                counter[code] = base + after
-                found += before == 0
-                if before < cutoff:
-                    at_risk += (after if after < cutoff else 0) - before
-                highest += weights[i]
-            base = highest
-        out[v, 0], out[v, 1] = found, at_risk
+    ends = np.cumsum(sizes)
+    counts = np.zeros(ends[-1] if len(ends) else 0, dtype=np.int64)
+    for first in range(cells[0], cells[1], CELLS_AT_ONCE):
+        last = min(first + CELLS_AT_ONCE, cells[1])
+        for v in range(len(fields)):
+            count = counts[ends[v] - sizes[v] : ends[v]]
+            found = at_risk = 0
+            for c in range(first, last):
+                a, b = starts[c], starts[c + 1]
+                if b - a > sizes[v]:
+                    more = _tally_large(rows, weights, a, b, fields[v], sizes[v], cutoff, count)
+                else:
+                    base = np.int64(c + 1) << 32
+                    more = _tally_small(rows, weights, a, b, fields[v], base, cutoff, count)
+                found += more[0]
+                at_risk += more[1]
+            out[v, 0] += found
+            out[v, 1] += at_risk
     return out

@@ -96,6 +96,7 @@ def _whole(weights: Weights, lo: int, hi: int, v: int, cutoff: int, lost: Ints, 
 def tally_without(
     rows: Words,
     weights: Weights,
+    is_sorted: bool,
     keep: Words,
     keep_digits: Ints,
     masks: Words,
@@ -111,6 +112,8 @@ def tally_without(
     ----------
     rows, weights
         Distinct patterns and how many records each has; sorted about in place.
+    is_sorted
+        Whether the rows are sorted by `keep` already.
     keep, keep_digits
         Mask and digits of the variables that are never left out by this call.
     masks, digits, digit_starts
@@ -152,7 +155,8 @@ def tally_without(
             for v in range(p, q):
                 by |= masks[v]
             by_digits = digits[digit_starts[p] : digit_starts[q]]
-        sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_tags, stack, at)
+        if phase >= 0 or not is_sorted:
+            sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_tags, stack, at)
         start = lo
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["DIGIT_BITS", "Layout", "layout", "pack"]
+__all__ = ["DIGIT_BITS", "Layout", "join", "layout", "pack", "part"]
 
 # A digit is what one pass of the radix sort looks at: 256 counters stay in the first-level cache.
 DIGIT_BITS = 8
@@ -37,6 +37,22 @@ class Layout:
         for v in variables:
             out[self.word[v]] |= ((1 << int(self.bits[v])) - 1) << int(self.shift[v])
         return np.array(out, dtype=np.uint64)
+
+    def moves(self, first: Iterable[int]) -> tuple[Words, Ints]:
+        """Return how to move the fields of a one-word row so that some variables lead it.
+
+        Returns masks and shifts (to the left; negative to the right): the moved row is the sum
+        of the masked and shifted ones.
+        """
+        ahead = set(first)
+        order = [v for v in range(len(self.bits)) if v not in ahead] + sorted(ahead)
+        by_shift: dict[int, list[int]] = {}
+        at = 0
+        for v in order:
+            by_shift.setdefault(at - int(self.shift[v]), []).append(v)
+            at += int(self.bits[v])
+        masks = [self.mask(fields)[0] for fields in by_shift.values()]
+        return np.array(masks, dtype=np.uint64), np.array(list(by_shift), dtype=np.int64)
 
     def digit_mask(self, digit: Ints) -> Words:
         """Return the words whose set bits are one digit."""
@@ -88,6 +104,45 @@ def pack(columns: Sequence[npt.NDArray[np.unsignedinteger]], plan: Layout) -> Wo
         if plan.bits[v]:
             _put(rows, column, plan.word[v], np.uint64(plan.shift[v]))
     return rows
+
+
+@njit(nogil=True, cache=True)
+def _moved(word: int, masks: Words, shifts: Ints) -> int:
+    out = np.uint64(0)
+    for k in range(len(masks)):
+        if shifts[k] >= 0:
+            out |= (word & masks[k]) << np.uint64(shifts[k])
+        else:
+            out |= (word & masks[k]) >> np.uint64(-shifts[k])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def join(
+    rows: Words, tags: npt.NDArray[np.int32], masks: Words, shifts: Ints, tag_bits: int
+) -> Words:
+    """Return one word a row: its fields moved, and its tag below them."""
+    out = np.empty(len(rows), dtype=np.uint64)
+    for i in range(len(rows)):
+        fields = _moved(rows[i, 0], masks, shifts)
+        out[i] = (fields << np.uint64(tag_bits)) | np.uint64(tags[i])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def part(
+    joined: Words,
+    masks: Words,
+    shifts: Ints,
+    tag_bits: int,
+    rows: Words,
+    tags: npt.NDArray[np.int32],
+) -> None:
+    """Undo `join` into rows and tags."""
+    low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
+    for i in range(len(rows)):
+        tags[i] = joined[i] & low
+        rows[i, 0] = _moved(joined[i] >> np.uint64(tag_bits), masks, shifts)
 
 
 @njit(nogil=True, cache=True)

@@ -1,1 +1,1 @@
-"""Re-identification studies (Singer & Dajani): does an actual attack succeed?"""
+"""Re-identification studies (Singer & Dajani): does an attack succeed."""

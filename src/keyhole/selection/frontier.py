@@ -336,7 +336,7 @@ class _Hunt:
         if len(tail) == 1:
             self._report(whole, fits[tail[0]])
             return True
-        tally = cells.refined(tail).tally(self.engine.records)
+        tally = cells.tally_joint(tail, self.engine.records)
         with self._lock:
             self.evaluated += 1
         if tally.rp <= self.limit:
