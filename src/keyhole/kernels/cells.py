@@ -231,7 +231,7 @@ def tally_runs(joined: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
             found += 1
             at_risk += size if size < cutoff else 0
             size = 0
-        size += np.int64(joined[i] & low)
+        size += int(joined[i] & low)
     if len(joined):
         found += 1
         at_risk += size if size < cutoff else 0

@@ -107,7 +107,7 @@ def pack(columns: Sequence[npt.NDArray[np.unsignedinteger]], plan: Layout) -> Wo
 
 
 @njit(nogil=True, cache=True)
-def _moved(word: int, masks: Words, shifts: Ints) -> int:
+def _moved(word: np.uint64, masks: Words, shifts: Ints) -> np.uint64:
     out = np.uint64(0)
     for k in range(len(masks)):
         if shifts[k] >= 0:
