@@ -174,7 +174,7 @@ def test_members_without_a_risk_add_nothing_to_their_household() -> None:
 
 @pytest.mark.parametrize(
     ("uniques", "pairs", "fraction", "expected"),
-    [(6, 1, 0.25, 0.5), (4, 0, 0.01, 1.0), (0, 3, 0.01, 0.0), (5, 7, 1.0, 1.0)],
+    [(6, 1, 0.25, 0.5), (4, 0, 1.0, 1.0), (0, 3, 0.01, 0.0), (5, 7, 1.0, 1.0)],
 )
 def test_intrusion_probability_by_hand(
     uniques: int, pairs: int, fraction: float, expected: float
@@ -184,7 +184,12 @@ def test_intrusion_probability_by_hand(
 
 @pytest.mark.parametrize(
     ("uniques", "pairs", "fraction", "reason"),
-    [(0, 0, 0.5, "no cell"), (3, 2, 1.5, "fewer people"), (0, 2, 1.0, "whole population")],
+    [
+        (0, 0, 0.5, "no cell"),
+        (4, 0, 0.01, "exactly two"),
+        (3, 2, 1.5, "fewer people"),
+        (0, 2, 1.0, "whole population"),
+    ],
 )
 def test_intrusion_probability_says_why_it_cannot_be_estimated(
     uniques: int, pairs: int, fraction: float, reason: str

@@ -55,7 +55,7 @@ class Table:
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = [_numeric([row[i] for row in cells[1:]]) for i in range(len(self.columns))]
         lines = [self.title] if self.title else []
-        for row in cells:
+        for row in cells if self.columns else []:
             padded = [
                 c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)
             ]

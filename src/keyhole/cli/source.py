@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,7 @@ class Source:
             raise type(error)([*found, *error.problems]) from None
         if found:
             raise OptionError(found)
+        _tell_of_compiling()
         return data
 
     def _load(self, columns: list[str]) -> Microdata:
@@ -66,3 +69,10 @@ class Source:
             f"engine must be one that this version has: memory. Got {self.engine!r} instead: "
             f"leave --engine out, or give --engine memory."
         ]
+
+
+def _tell_of_compiling() -> None:
+    """Say why the very first run takes longer: nothing has been compiled yet."""
+    kernels = Path(__file__).parent.parent / "kernels" / "__pycache__"
+    if "NUMBA_CACHE_DIR" not in os.environ and not any(kernels.glob("*.nbi")):
+        print("Compiling keyhole's kernels, once: this takes about half a minute.", file=sys.stderr)

@@ -97,7 +97,9 @@ class Fixes(Result):
         ]  # fmt: skip
         state = "above" if self.needed else "within"
         notes = [f"RP({self.cutoff}) is {share(self.rp)}, {state} the limit of {self.limit:g}."]
-        if self.needed and not any(f.meets for f in self.fixes):
+        if not self.needed:
+            return [Table("Cheapest fix", [], [], [*notes, "Nothing needs fixing."])]
+        if not any(f.meets for f in self.fixes):
             notes.append("No single change meets the limit: the first comes nearest.")
         columns = ["variable", "change", "how", "RP", "CR", "price in CR", "meets the limit"]
         return [Table("Cheapest fix", columns, rows, notes)]
@@ -226,24 +228,31 @@ def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
 def _tails(
     levels: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], codes: Codes
 ) -> Iterator[_Change]:
-    """Put the highest, or the lowest, numbers into one category of about each share."""
-    numbers, known = np.arange(len(levels)), counts.sum()
+    """Put the highest, or the lowest, numbers into one category of about each share.
+
+    Cuts are round numbers: a number that somebody in the file has would tell of that person.
+    """
+    step, known = _round_step(levels), counts.sum()
+    above, below = np.cumsum(counts[::-1])[::-1] / known, np.cumsum(counts) / known
     seen = set()
     for tail in TAILS:
-        # The cut leaves at most this share, and at least two levels, in the category.
-        top = min(
-            int(np.searchsorted(-np.cumsum(counts[::-1])[::-1], -tail * known)), len(levels) - 2
-        )
-        low = max(int(np.searchsorted(np.cumsum(counts), tail * known, side="right")) - 1, 1)
-        for action, cut, new in (
-            ("top-code", top, np.minimum(numbers, top)),
-            ("bottom-code", low, np.maximum(numbers, low)),
-        ):
-            if 0 < cut < len(levels) - 1 and (action, cut) not in seen:
+        top = np.ceil(levels[np.argmax(above <= tail)] / step) * step
+        low = np.floor(levels[::-1][np.argmax(below[::-1] <= tail)] / step) * step
+        high, deep = levels >= top, levels <= low
+        for action, cut, inside in (("top-code", top, high), ("bottom-code", low, deep)):
+            if 2 <= inside.sum() < len(levels) and (action, cut) not in seen:
                 seen.add((action, cut))
-                word = "and above" if action == "top-code" else "and below"
-                detail = f"{levels[cut]:g} {word}"
+                new = np.where(inside, len(levels), np.arange(len(levels)))
+                word = "above" if action == "top-code" else "below"
+                detail = f"{cut:,g} and {word}"
                 yield _Change(action, detail, _with_missing(new, codes))  # type: ignore[arg-type]
+
+
+def _round_step(levels: npt.NDArray[np.float64]) -> float:
+    """Return the round number (1, 2 or 5 of some power of ten) next above a 25th of the span."""
+    least = float(levels[-1] - levels[0]) / 25
+    power = 10.0 ** np.floor(np.log10(least))
+    return float(next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least))
 
 
 def _pools(counts: npt.NDArray[np.int64], codes: Codes) -> list[_Change]:

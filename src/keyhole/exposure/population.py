@@ -39,7 +39,10 @@ Estimate = tuple[float | None, str]
 # Past this cell size the series needs at most sixty terms even at π = 0, since its k-th
 # coefficient is 1 / C(f + k, k); below it the recurrence is short.
 RECURRENCE_LIMIT = 20
-_WORDS = {"dis_probability": "probability that a unique match is right"}
+_WORDS = {
+    "dis_probability": "probability that a unique match is right",
+    "sampling_bound": "chance that a given person was sampled at all",
+}
 
 
 def population_sizes(cells: npt.ArrayLike, weights: npt.ArrayLike) -> Floats:
@@ -204,6 +207,8 @@ def intrusion_probability(uniques: float, pairs: float, fraction: float) -> Esti
         return None, "the weights add to fewer people than there are records"
     if uniques == pairs == 0:
         return None, "no cell holds one or two records"
+    if pairs == 0 and fraction < 1:
+        return None, "no cell holds exactly two records, by which wrong matches are judged"
     right, wrong = uniques * fraction, 2 * pairs * (1 - fraction)
     if right + wrong == 0:
         return None, "the file is the whole population and nobody in it is unique"

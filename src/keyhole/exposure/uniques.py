@@ -214,8 +214,17 @@ def uniques(
         level_summary=summary,
         contributions=_contributions(sets, codes, convention, score),
         worst_category=_category(data, summary),
-        notes=tuple(notes),
+        notes=(*notes, *_level_notes(size, len(names))),
     )
+
+
+def _level_notes(max_size: int, variables: int) -> list[str]:
+    if max_size >= min(3, variables):
+        return []
+    return [
+        f"sets of more than {max_size} variables were not searched: records unique only there "
+        "are at level low, some of which a search to 3 would call medium"
+    ]
 
 
 def _scored(

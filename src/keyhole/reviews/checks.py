@@ -196,6 +196,9 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
     checks: list[tuple[bool, Path, str]] = [
         ("weight" in exposure and "fraction" in exposure, ("exposure", "fraction"),
          "[exposure] weight and fraction both tell the population. Give one of them."),
+        ("limit" in exposure and exposure.get("missing", "own") != "own", ("exposure", "limit"),
+         "[exposure] limit needs missing = \"own\": another reading leaves records out of the "
+         "count, or makes their cells larger. Drop the limit, or missing."),
         ("method" in selection and "methods" in selection, ("selection", "methods"),
          "[selection] method and methods say the same. Give one of them."),
         ("frontier" in sections and "selection" not in source.values, ("frontier",),

@@ -52,7 +52,15 @@ class Comparison(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
-        return {"comparison": [row.to_dict() for row in self.rows]}
+        return {
+            "comparison": [row.to_dict() for row in self.rows],
+            "warnings": list(self.warnings),
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all the selections, each once."""
+        return tuple(dict.fromkeys(w for row in self.rows for w in row.selection.warnings))
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a selection."""
@@ -75,7 +83,8 @@ class Comparison(Result):
             for r in (row.to_dict() for row in self.rows)
         ]
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
-        return [Table("Selections compared", columns, rows)]
+        notes = [f"Warning: {w}" for w in self.warnings]
+        return [Table("Selections compared", columns, rows, notes)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the paths in the plane of CR and RP."""

@@ -13,6 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.partition import Partition
-from keyhole.engines.sorting import in_threads
+from keyhole.engines.sorting import WORKERS
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table, share
 from keyhole.selection.evaluators import EngineEvaluator
@@ -124,13 +125,15 @@ class Frontier(Result):
 
     def tables(self) -> list[Table]:
         """Return the best sets, how far the greedy searches stay behind, and the largest sets."""
-        best = [_row(f"largest {k}", s) for k, s in self.best.items()]
+        word = "largest" if self.complete else "largest yet"
+        best = [_row(f"{word} {k}", s) for k, s in self.best.items()]
         greedy = [_row(method, s) for method, s in self.greedy.items()]
         columns = ["", "RP", "CR", "variables", "which"]
         shown = [_row(str(i + 1), s) for i, s in enumerate(self.sets[:SHOWN])]
         more = len(self.sets) - len(shown)
         notes = [f"and {more:,} more"] if more > 0 else []
-        title = f"{len(self.sets):,} maximal sets with RP({self.cutoff}) within {self.limit:.0%}"
+        found = "maximal sets" if self.complete else "sets found before the time ran out,"
+        title = f"{len(self.sets):,} {found} with RP({self.cutoff}) within {self.limit:.0%}"
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
             Table(title, columns, shown, notes),
@@ -186,9 +189,11 @@ def frontier(
     space = checked_space(data, keep, candidates, cutoff)
     _check(limit, seconds)
     engine = MemoryEngine({name: data.codes(name) for name in space.names})
-    hunt = _Hunt(engine, space, limit, cutoff, seconds)
-    hunt.run(progress)
     worth = dict(values or {})
+    greedy = _greedy(engine, space, limit, cutoff, worth)
+    hunt = _Hunt(engine, space, limit, cutoff, seconds)
+    hunt.start_from(greedy.values())
+    hunt.run(progress)
     sets = sorted(
         (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
         key=lambda s: (-s.cr, s.variables),
@@ -202,7 +207,7 @@ def frontier(
         complete=not hunt.out_of_time,
         evaluated=hunt.evaluated,
         sets=tuple(sets),
-        greedy=_greedy(engine, space, limit, cutoff, worth),
+        greedy=greedy,
         notes=tuple(_notes(hunt, sets, seconds)),
     )
 
@@ -266,8 +271,15 @@ class _Hunt:
     _deadline: float = math.inf
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def start_from(self, sets: Iterable[FrontierSet | None]) -> None:
+        """Take sets that are known to be within the limit as found."""
+        for s in sets:
+            if s is not None:
+                tally = self.engine.tally(s.variables, cutoff=self.cutoff)
+                self._report(frozenset(self.engine.numbers(s.variables)), tally)
+
     def run(self, progress: Progress | None) -> None:
-        """Search every branch, on threads."""
+        """Search every branch, on threads; an interrupt ends them all."""
         if self.seconds is not None:
             self._deadline = time.monotonic() + self.seconds
         for number, group in enumerate(self.space.groups):
@@ -288,7 +300,14 @@ class _Hunt:
                 if progress is not None:
                     progress(done, len(jobs))
 
-        in_threads(branch, jobs)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            try:
+                for future in [pool.submit(branch, job) for job in jobs]:
+                    future.result()
+            except BaseException:
+                self._deadline = -math.inf
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _children(
         self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]

@@ -136,7 +136,7 @@ class Selection(Result):
         if self.within_limit is None:
             notes.append("the variables kept exceed the limit by themselves: within_limit is null")
         if any(step.alpha is None for step in self.steps):
-            notes.append("alpha is undefined where the ratio it divides by is 0: it is null")
+            notes.append("alpha is undefined where the ratio it divides by is 0: it is left empty")
         return notes
 
     def to_frame(self) -> pl.DataFrame:
@@ -187,6 +187,7 @@ class Selection(Result):
             _why(self.stopped, self.method, self.limit),
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
+            *(f"{note[0].upper()}{note[1:]}." for note in self._notes() if "alpha" in note),
             ASSUMPTION,
         ]
 

@@ -93,6 +93,11 @@ def select(
     question = _Question(method, space, limit, drop_limit, cutoff, rule, dict(values or {}))
     whole = question.answer(data, progress)
     warnings = [*whole.warnings, *_warnings(whole, similar, left_out, criterion, cr_weight)]
+    warnings += [
+        f"{name!r} has one value in the whole file: it tells nothing and costs nothing."
+        for name in space.names
+        if data.codes(name).size == 1
+    ]
     groups: tuple[SelectionGroup, ...] = ()
     if by is not None:
         parts = groups_of(data, by)
