@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from keyhole.cli.main import app, run
 
-VERBS = ["risk", "uniques", "select", "frontier", "review", "demo", "selftest"]
+VERBS = ["risk", "uniques", "select", "frontier", "study", "review", "demo", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
 COMMANDS = get_command(app).commands
 
@@ -46,7 +46,7 @@ def test_every_option_has_help(verb, parameter):
     assert parameter.help.strip().endswith(".")
 
 
-@pytest.mark.parametrize("verb", ["risk", "uniques", "select", "frontier"])
+@pytest.mark.parametrize("verb", ["risk", "uniques", "select", "frontier", "study"])
 def test_verbs_have_the_parameters_of_their_functions(verb):
     import keyhole
 

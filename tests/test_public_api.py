@@ -21,6 +21,7 @@ PUBLIC = [
     "risk",
     "select",
     "selftest",
+    "study",
     "uniques",
 ]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from keyhole.exposure.fix import cheapest_fix
     from keyhole.exposure.uniques import uniques
     from keyhole.published.certificate import selftest
+    from keyhole.reidentification.study import study
     from keyhole.reviews.runner import review
     from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
@@ -43,6 +44,7 @@ __all__ = [
     "risk",
     "select",
     "selftest",
+    "study",
     "uniques",
 ]
 
@@ -55,6 +57,7 @@ _HOMES = {
     "select": "keyhole.selection.select",
     "frontier": "keyhole.selection.frontier",
     "compare": "keyhole.selection.compare",
+    "study": "keyhole.reidentification.study",
     "review": "keyhole.reviews.runner",
     "selftest": "keyhole.published.certificate",
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keyhole.cli import demo, failures, frontier, review, risk, select, selftest, uniques
+from keyhole.cli import demo, failures, frontier, review, risk, select, selftest, study, uniques
 
 __all__ = ["app", "run"]
 
@@ -28,6 +28,7 @@ _VERBS: tuple[tuple[Callable[..., None], str], ...] = (
     (uniques.uniques, uniques.EXAMPLE),
     (select.select, select.EXAMPLE),
     (frontier.frontier, frontier.EXAMPLE),
+    (study.study, study.EXAMPLE),
     (review.review, review.EXAMPLE),
     (demo.demo, demo.EXAMPLE),
     (selftest.selftest, selftest.EXAMPLE),

@@ -1,0 +1,184 @@
+"""What a pair of patterns costs, variable by variable; lower is better.
+
+Some variables are *counted*: they agree, differ or are missing, each at the same price, and
+whole words of them are compared at once (see `fields`). The others are *graded*: the cost
+depends on the two values. What is missing in the query costs the same for everybody: the
+caller adds it up beforehand, and nothing here looks at those variables.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from keyhole.kernels.fields import differing, popcount
+
+__all__ = [
+    "BAND",
+    "LOGISTIC",
+    "RELATIVE_BAND",
+    "TABLE",
+    "Asked",
+    "Rules",
+    "Side",
+    "counted_cost",
+    "grade",
+    "graded_cost",
+    "key_of",
+    "known_fields",
+    "largest_cost",
+]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+# How a graded variable is graded: the square of 2 e^x / (1 + e^x) - 1 for the distance x, at
+# most 6; by the band the distance falls into, absolute or relative to the query; by a table.
+LOGISTIC, BAND, RELATIVE_BAND, TABLE = 0, 1, 2, 3
+
+FARTHEST = 6.0
+# Distances are compared to nine decimals, so that 0.8 - 0.6 lies within 0.2.
+DECIMALS = 1e9
+SLACK = 1e-12
+
+
+class Rules(NamedTuple):
+    """The prices.
+
+    The first three describe the counted variables' fields, `missing` has their codes of a
+    missing value, then come the prices of differing and missing. By graded variable: its kind,
+    the price of missing, and where its bands or its table are: band i costs `costs[i]` up to
+    the distance `limits[i]`. A cost c has the rank key `scale` times c, or times the root of c
+    if `root`, to the nearest whole number.
+    """
+
+    low: Words
+    high: Words
+    absent_fields: Words
+    missing: Ints
+    differ: float
+    absent: float
+    kinds: Ints
+    absents: Floats
+    bands: Ints
+    limits: Floats
+    costs: Floats
+    table_at: Ints
+    table_width: Ints
+    tables: Floats
+    root: bool
+    scale: float
+
+
+class Side(NamedTuple):
+    """Patterns to search: packed counted variables, graded values, records and numbers."""
+
+    rows: Words
+    graded: Floats
+    weights: Numbers
+    ids: Numbers
+
+
+class Asked(NamedTuple):
+    """Patterns to find neighbours for.
+
+    `codes` has one column a variable, the counted ones first: the code, -1 for missing; for
+    a graded variable any number but -1. `base` is what the missing ones cost; `root` the
+    number of the tree's root to start from, -1 for none.
+    """
+
+    rows: Words
+    graded: Floats
+    codes: Numbers
+    base: Floats
+    root: Numbers
+
+
+@njit(nogil=True, cache=True)
+def known_fields(rows: Words, q: int, rules: Rules, out: Words) -> None:
+    """Find the counted variables that row q knows."""
+    for w in range(rows.shape[1]):
+        out[w] = differing(rows[q, w], rules.absent_fields[w], rules.low[w], rules.high[w])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def counted_cost(
+    rows: Words, r: int, asked: Words, q: int, within: Words,
+    low: Words, high: Words, absent_fields: Words, differ: float, absent: float,
+) -> float:  # fmt: skip
+    """Return the cost of the counted variables whose highest bits are set in `within`."""
+    apart = gone = 0
+    for w in range(rows.shape[1]):
+        there = differing(rows[r, w], absent_fields[w], low[w], high[w])
+        unlike = differing(rows[r, w], asked[q, w], low[w], high[w])
+        apart += popcount(within[w] & there & unlike)
+        gone += popcount(within[w] & ~there)
+    return apart * differ + gone * absent
+
+
+@njit(nogil=True, cache=True)
+def _band(gap: float, limits: Floats, costs: Floats, first: int, last: int) -> float:
+    rounded = np.rint(gap * DECIMALS) / DECIMALS
+    for i in range(first, last - 1):
+        if rounded <= limits[i]:
+            return costs[i]
+    return costs[last - 1]
+
+
+@njit(nogil=True, cache=True)
+def _logistic(distance: float) -> float:
+    power = math.exp(min(distance, FARTHEST))
+    score = 2 * power / (1 + power) - 1
+    return score * score
+
+
+@njit(nogil=True, cache=True)
+def grade(rules: Rules, g: int, asked: float, value: float) -> float:
+    """Return the cost of a graded variable that both know."""
+    kind = rules.kinds[g]
+    if kind == LOGISTIC:
+        cost = _logistic(abs(asked - value))
+    elif kind == TABLE:
+        at = rules.table_at[g] + int(asked) * rules.table_width[g] + int(value)
+        cost = rules.tables[at]
+    else:
+        gap = abs(asked - value)
+        if kind == RELATIVE_BAND and gap > 0:
+            gap = gap / abs(asked) if asked != 0 else np.inf
+        cost = _band(gap, rules.limits, rules.costs, rules.bands[g], rules.bands[g + 1])
+    return cost
+
+
+@njit(nogil=True, cache=True)
+def graded_cost(
+    graded: Floats, r: int, asked: Floats, q: int, rules: Rules, cost: float, most: float
+) -> float:
+    """Return the cost with that of the graded variables; once it exceeds `most`, any beyond."""
+    for g in range(graded.shape[1]):
+        wanted = asked[q, g]
+        if not np.isnan(wanted):
+            value = graded[r, g]
+            cost += rules.absents[g] if np.isnan(value) else grade(rules, g, wanted, value)
+            if cost > most:
+                break
+    return cost
+
+
+@njit(nogil=True, cache=True)
+def key_of(cost: float, root: bool, scale: float) -> int:
+    """Return the rank key of a cost: equal keys are ties."""
+    return int(np.rint(scale * (math.sqrt(cost) if root else cost)))
+
+
+@njit(nogil=True, cache=True)
+def largest_cost(key: int, root: bool, scale: float) -> float:
+    """Return a cost that no cost with a lower key exceeds."""
+    most = (key - 0.5) / scale
+    cost = most * most if root else most
+    return cost + SLACK * (1 + cost) if most > 0 else -1.0

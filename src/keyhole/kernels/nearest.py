@@ -1,0 +1,333 @@
+"""The nearest ranks of each query, found in two trees.
+
+The variables are cut into two halves. A pair whose cost is at most L has a cost of at most L / 2
+in one half, or at most L / 2 in the other: so there are two trees, each with another half at the
+top, where the search is let deviate by half the budget only. L grows step by step until more
+pairs than the cap are found, or the threshold is reached: nothing beyond the rank that exceeds
+the cap matters. A query that takes more work than it is worth is given back unfinished.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from keyhole.kernels.grading import (
+    TABLE,
+    Asked,
+    Rules,
+    Side,
+    counted_cost,
+    grade,
+    graded_cost,
+    key_of,
+    known_fields,
+    largest_cost,
+)
+from keyhole.kernels.ranking import Kept, keep, nothing_kept
+from keyhole.kernels.tries import Tree
+
+__all__ = ["Bins", "Budget", "Halves", "floors_of", "search"]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SLACK = 1e-9
+
+
+class Bins(NamedTuple):
+    """Graded variables in coarse codes, as trees have them.
+
+    By graded variable: the lowest and highest value of each bin, how many bins there are (the
+    next code is missing); for a table, where its least costs by query's value and bin are.
+    """
+
+    lowest: Floats
+    highest: Floats
+    sizes: Ints
+    floor_at: Ints
+    floors: Floats
+
+
+class Halves(NamedTuple):
+    """The first half: its counted variables' highest bits, its graded variables; both sizes."""
+
+    fields: Words
+    graded: Flags
+    first: int
+    second: int
+
+
+class Budget(NamedTuple):
+    """How far to search: the steps L, the key not to be reached, the cap, the work allowed.
+
+    Costs of pairs are multiples of `unit` if it is not 0.
+    """
+
+    steps: Floats
+    bound: int
+    cap: int
+    patience: int
+    unit: float
+
+
+@njit(nogil=True, cache=True)
+def floors_of(asked: Asked, q: int, rules: Rules, bins: Bins, out: Floats) -> None:
+    """Find the least cost of every bin for a query."""
+    for g in range(len(bins.sizes)):
+        value = asked.graded[q, g]
+        known = not np.isnan(value)
+        for b in range(bins.sizes[g]):
+            if not known:
+                out[g, b] = 0.0
+            elif rules.kinds[g] == TABLE:
+                out[g, b] = bins.floors[bins.floor_at[g] + int(value) * bins.sizes[g] + b]
+            else:
+                near = min(max(value, bins.lowest[g, b]), bins.highest[g, b])
+                out[g, b] = grade(rules, g, value, near)
+        out[g, bins.sizes[g]] = rules.absents[g] if known else 0.0
+
+
+@njit(nogil=True, cache=True)
+def _half_cost(
+    side: Side, r: int, asked: Asked, q: int, rules: Rules, known: Words, halves: Halves
+) -> float:
+    """Return the cost of a pair in the first half."""
+    within = known & halves.fields
+    cost = counted_cost(
+        side.rows, r, asked.rows, q, within,
+        rules.low, rules.high, rules.absent_fields, rules.differ, rules.absent,
+    )  # fmt: skip
+    for g in range(len(rules.kinds)):
+        value = asked.graded[q, g]
+        if halves.graded[g] and not np.isnan(value):
+            there = side.graded[r, g]
+            cost += rules.absents[g] if np.isnan(there) else grade(rules, g, value, there)
+    return cost
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _push_counted(
+    code: Numbers, a: int, b: int, wanted: int, spent: float, top: float,
+    differ: float, absent: float, missing: int, stack: Numbers, costs: Floats, height: int,
+) -> int:  # fmt: skip
+    """Put the children worth a visit on the stack, the best last; return its height."""
+    if wanted < 0:
+        for x in range(a, b):
+            stack[height], costs[height] = x, spent
+            height += 1
+        return height
+    if spent + differ <= top:
+        for x in range(a, b):
+            if code[x] != wanted and code[x] != missing:
+                stack[height], costs[height] = x, spent + differ
+                height += 1
+    if spent + absent <= top and code[b - 1] == missing:
+        stack[height], costs[height] = b - 1, spent + absent
+        height += 1
+    low, high = a, b
+    while low < high:
+        middle = (low + high) >> 1
+        if code[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if low < b and code[low] == wanted:
+        stack[height], costs[height] = low, spent
+        height += 1
+    return height
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _push_graded(
+    code: Numbers, a: int, b: int, floors: Floats, g: int, spent: float, top: float,
+    stack: Numbers, costs: Floats, height: int,
+) -> int:  # fmt: skip
+    """Put the children worth a visit on the stack, the best last; return its height."""
+    best = -1
+    for x in range(a, b):
+        cost = floors[g, code[x]]
+        if spent + cost > top:
+            continue
+        if cost == 0 and best < 0:
+            best = x
+        else:
+            stack[height], costs[height] = x, spent + cost
+            height += 1
+    if best >= 0:
+        stack[height], costs[height] = best, spent
+        height += 1
+    return height
+
+
+@njit(nogil=True, cache=True)
+def _climb(
+    tree: Tree, side: Side, asked: Asked, q: int, rules: Rules, floors: Floats, known: Words,
+    halves: Halves, second: bool, shares: Floats, budget: Budget, kept: Kept, state: Ints,
+    stack: Numbers, costs: Floats,
+) -> bool:  # fmt: skip
+    """Search one tree for a query; False if the work grew too much.
+
+    `shares` are the costs allowed in each half, `state` the number of patterns kept, the bound
+    on keys and the work done so far.
+    """
+    rows, graded, weights, ids = side
+    order, first, last, depths, code, child, children = tree
+    low, high, absent_fields = rules.low, rules.high, rules.absent_fields
+    differ, absent, missing = rules.differ, rules.absent, rules.missing
+    measured = graded.shape[1] > 0
+    root, scale, base = rules.root, rules.scale, asked.base[q]
+    asked_rows, asked_graded, asked_codes = asked.rows, asked.graded, asked.codes
+    counted, half = len(missing), halves.second if second else halves.first
+    # A node's cost is a bound in other roundings than the pair's own cost.
+    share = (shares[1] if second else shares[0]) + SLACK
+    count, bound, work = state[0], state[1], state[2]
+    most = largest_cost(bound, root, scale) - base
+    stack[0], costs[0] = asked.root[q], 0.0
+    height = 1
+    while height:
+        height -= 1
+        node, spent = stack[height], costs[height]
+        if spent > most:
+            continue
+        a, b = child[node], child[node] + children[node]
+        if a < b:
+            work += 1
+            depth = depths[node]
+            top = min(most, share) if depth < half else most
+            v = order[depth]
+            if v < counted:
+                height = _push_counted(
+                    code, a, b, asked_codes[q, v], spent, top,
+                    differ, absent, missing[v], stack, costs, height,
+                )  # fmt: skip
+            else:
+                height = _push_graded(
+                    code, a, b, floors, v - counted, spent, top, stack, costs, height
+                )
+            continue
+        work += 1 + ((last[node] - first[node]) >> 1)
+        if work > budget.patience:
+            state[2] = work
+            return False
+        for r in range(first[node], last[node]):
+            cost = counted_cost(
+                rows, r, asked_rows, q, known, low, high, absent_fields, differ, absent
+            )
+            if measured and cost <= most:
+                cost = graded_cost(graded, r, asked_graded, q, rules, cost, most)
+            if cost > most:
+                continue
+            key = key_of(base + cost, root, scale)
+            if key >= bound:
+                continue
+            if halves.second:
+                mine = _half_cost(side, r, asked, q, rules, known, halves) <= shares[0]
+                if mine == second:
+                    continue
+            count, bound = keep(kept, count, ids[r], key, weights[r], budget.cap, bound)
+            most = largest_cost(bound, root, scale) - base
+    state[0], state[1], state[2] = count, bound, work
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _share_out(most: float, unit: float, shares: Floats) -> None:
+    """Allow each half its share of the cost: who exceeds the first keeps within the second."""
+    if unit > 0:
+        units = np.floor(most / unit + SLACK)
+        shares[0] = (units // 2) * unit + SLACK
+        shares[1] = (units - units // 2 - 1) * unit + SLACK
+    else:
+        shares[0] = shares[1] = most / 2
+
+
+@njit(nogil=True, cache=True)
+def search(
+    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked,
+    rules: Rules, bins: Bins, budget: Budget, queries: Ints, room: int,
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """Find the nearest ranks of some queries.
+
+    Parameters
+    ----------
+    trees, sides
+        The two trees and their patterns, each in its order. The second is not looked at if
+        its half has no variables.
+    halves
+        What the first half is.
+    asked, rules, bins, budget
+        The queries, the prices, the coarse codes and how far to search.
+    queries
+        The numbers of the queries.
+    room
+        How high the stack can grow.
+
+    Returns
+    -------
+    Rows of (query, pattern, key), and the queries given up.
+    """
+    found = np.empty((1024, 3), dtype=np.int64)
+    unfinished = np.empty(len(queries), dtype=np.int64)
+    total = left = 0
+    kept, state = nothing_kept(budget.cap), np.zeros(3, dtype=np.int64)
+    known, shares = np.zeros(asked.rows.shape[1], dtype=np.uint64), np.zeros(2)
+    floors = np.zeros((len(bins.sizes), bins.lowest.shape[1] + 1))
+    stack, costs = np.empty(room, dtype=np.int32), np.empty(room)
+    for q in queries:
+        known_fields(asked.rows, q, rules, known)
+        floors_of(asked, q, rules, bins, floors)
+        if not _deepen(
+            trees, sides, halves, asked, q, rules, floors, known, shares, budget, kept, state,
+            stack, costs,
+        ):  # fmt: skip
+            unfinished[left] = q
+            left += 1
+            continue
+        if total + state[0] > len(found):
+            found = np.concatenate((found, np.empty((len(found) + state[0], 3), dtype=np.int64)))
+        for i in range(state[0]):
+            found[total, 0], found[total, 1], found[total, 2] = q, kept.ids[i], kept.keys[i]
+            total += 1
+    return found[:total].copy(), unfinished[:left].copy()
+
+
+@njit(nogil=True, cache=True)
+def _deepen(
+    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked, q: int,
+    rules: Rules, floors: Floats, known: Words, shares: Floats, budget: Budget, kept: Kept,
+    state: Ints, stack: Numbers, costs: Floats,
+) -> bool:  # fmt: skip
+    """Search for a query with growing budget; False if the work grew too much."""
+    base = asked.base[q]
+    farthest = largest_cost(budget.bound, rules.root, rules.scale) - base
+    state[0], state[2] = 0, 0
+    for step in budget.steps:
+        most = min(step, farthest)
+        if most < 0:
+            break
+        bound = min(budget.bound, key_of(base + most, rules.root, rules.scale) + 1)
+        state[0], state[1] = 0, bound
+        most = largest_cost(bound, rules.root, rules.scale) - base
+        _share_out(most, budget.unit, shares)
+        if not halves.second:
+            shares[0] = most
+        if not _climb(
+            trees[0], sides[0], asked, q, rules, floors, known, halves, False, shares, budget,
+            kept, state, stack, costs,
+        ):  # fmt: skip
+            return False
+        if halves.second and shares[1] >= 0 and state[1] > 0 and not _climb(
+            trees[1], sides[1], asked, q, rules, floors, known, halves, True, shares, budget,
+            kept, state, stack, costs,
+        ):  # fmt: skip
+            return False
+        if state[1] < bound or bound == budget.bound:
+            break
+    return True

@@ -1,0 +1,381 @@
+"""Unicity: the sets of variables on which one record of each file is alone with the other.
+
+Sets are visited depth first and the records of both files are split together, cell by cell. A
+cell leaves as soon as one side has nobody who could be alone, or it is one to one. Beside what
+is split, three things keep the work small: when a variable is left out for good, records of one
+file that now are alike on all that remain are merged, and stand there only as company; a
+variable on which a whole cell agrees is skipped, since it isolates nobody; and a small cell is
+settled at once for all sets that remain, pair by pair (see `hitting`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from keyhole.kernels.cells import same
+from keyhole.kernels.fields import differing, popcount
+from keyhole.kernels.hitting import Search, smallest_hitting_set, start_search
+from keyhole.kernels.mates import EMPTY, best_size, empty_table, keep_smallest
+
+__all__ = ["SEVERAL", "SMALL", "Plan", "find"]
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+# So many rows are settled faster pair by pair than set by set.
+SMALL = 32
+# Who stands for several records is nobody in particular.
+SEVERAL = -1
+
+
+class Plan(NamedTuple):
+    """The variables in the order they are visited, and where they are in a packed row.
+
+    `bit` is the variable's bit in a result (0: always part of the set, such as a stratum, whose
+    missing value is a value: -1 in `missing`). `rest[t]` masks the variables from t on. Then
+    come the fields, see `fields`; `top` is the highest bit of each variable's field. A cell of
+    up to `small` rows, at least 2, is settled pair by pair.
+    """
+
+    word: Ints
+    shift: Words
+    field: Words
+    missing: Ints
+    bit: Words
+    rest: Words
+    top: Words
+    low: Words
+    high: Words
+    absent: Words
+    small: int
+
+
+class Room(NamedTuple):
+    """Room to settle a small cell: a pair's agreement, what tells its neighbours, the search."""
+
+    agreed: Words
+    sets: Words
+    search: Search
+
+
+@njit(nogil=True, cache=True)
+def _merge(rows: Words, ids: Numbers, a: int, b: int, mask: Words, to: int) -> tuple[int, int]:
+    """Move rows [a, b) down to `to`, those alike under the mask as one; return end and singles."""
+    out, singles = to, 0
+    for i in range(a, b):
+        if out > to and same(rows, out - 1, i, mask):
+            singles -= ids[out - 1] >= 0
+            ids[out - 1] = SEVERAL
+        else:
+            for w in range(rows.shape[1]):
+                rows[out, w] = rows[i, w]
+            ids[out] = ids[i]
+            singles += ids[i] >= 0
+            out += 1
+    return out, singles
+
+
+@njit(nogil=True, cache=True)
+def _tally(
+    rows: Words, ids: Numbers, a: int, middle: int, b: int, plan: Plan, t: int, tally: Ints
+) -> tuple[int, bool]:
+    """Count a cell's rows by code; return the number of codes and whether all have the same.
+
+    By code: PUF rows, EIF rows, PUF and EIF records (2 or more: several), who a single one
+    is in each; then the codes met, and room for the places of both. Codes that no PUF row has
+    are not looked at.
+    """
+    word, shift, field = plan.word[t], plan.shift[t], plan.field[t]
+    codes = 0
+    for i in range(a, middle):
+        code = (rows[i, word] >> shift) & field
+        if tally[0, code] == 0:
+            tally[6, codes] = code
+            codes += 1
+            tally[1, code] = tally[2, code] = tally[3, code] = 0
+            tally[4, code] = tally[5, code] = SEVERAL
+        tally[0, code] += 1
+        tally[2, code] += 1 + (ids[i] < 0)
+        if ids[i] >= 0:
+            tally[4, code] = ids[i]
+    alike = codes == 1 and tally[6, 0] != plan.missing[t]
+    for i in range(middle, b):
+        code = (rows[i, word] >> shift) & field
+        if tally[0, code] == 0:
+            alike = False
+            continue
+        tally[1, code] += 1
+        tally[3, code] += 1 + (ids[i] < 0)
+        if ids[i] >= 0:
+            tally[5, code] = ids[i]
+    return codes, alike
+
+
+@njit(nogil=True, cache=True)
+def _spread(
+    rows: Words, ids: Numbers, a: int, b: int, plan: Plan, t: int, tally: Ints, place: int
+) -> None:
+    """Copy rows [a, b) to the place of their code, in order; a code without place is left."""
+    word, shift, field = plan.word[t], plan.shift[t], plan.field[t]
+    for i in range(a, b):
+        code = (rows[i, word] >> shift) & field
+        to = tally[place, code]
+        if tally[0, code] and to >= 0:
+            for w in range(rows.shape[1]):
+                rows[to, w] = rows[i, w]
+            ids[to] = ids[i]
+            tally[place, code] = to + 1
+
+
+@njit(nogil=True, cache=True)
+def _pair(puf: int, eif: int) -> np.uint64:
+    return (np.uint64(puf) << np.uint64(32)) | np.uint64(eif)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _agreement(
+    rows: Words, i: int, j: int, low: Words, high: Words, absent: Words, rest: Words, out: Words
+) -> bool:
+    """Find the remaining variables that both rows know and agree on; true if there are any."""
+    found = False
+    for w in range(rows.shape[1]):
+        known = differing(rows[i, w], absent[w], low[w], high[w])
+        out[w] = known & rest[w] & ~differing(rows[i, w], rows[j, w], low[w], high[w])
+        found |= out[w] != 0
+    return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _neighbours(
+    rows: Words, a: int, b: int, i: int, j: int, low: Words, high: Words, agreed: Words, sets: Words
+) -> int:
+    """List by neighbour the agreed variables that tell it from the pair; -1: one has none."""
+    count = 0
+    for q in range(a, b):
+        if q in (i, j):
+            continue
+        anything = np.uint64(0)
+        for w in range(rows.shape[1]):
+            sets[count, w] = agreed[w] & differing(rows[i, w], rows[q, w], low[w], high[w])
+            anything |= sets[count, w]
+        if not anything:
+            return -1
+        count += 1
+    if count == 0:  # nobody else: any one variable will do
+        for w in range(rows.shape[1]):
+            sets[0, w] = agreed[w]
+        count = 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _as_mask(best: Words, plan: Plan) -> np.uint64:
+    mask = np.uint64(0)
+    for t in range(len(plan.word)):
+        if best[plan.word[t]] & plan.top[t]:
+            mask |= plan.bit[t]
+    return mask
+
+
+@njit(nogil=True, cache=True)
+def _divide(
+    tally: Ints, codes: int, plan: Plan, t: int, chosen: Flags, cells: Ints, filled: int, top: int
+) -> tuple[int, int, int]:
+    """Give a place to every code that becomes a cell.
+
+    Returns the new ends of the cells and of the rows, and the number of codes that are one to
+    one: these are moved to the front of the codes met. `chosen` is empty if all codes are.
+    """
+    ones = 0
+    for k in range(codes):
+        code = tally[6, k]
+        tally[7, code] = tally[8, code] = -1
+        alive = code != plan.missing[t] and tally[4, code] >= 0 and tally[5, code] >= 0
+        if not alive or (len(chosen) and not chosen[code]):
+            continue
+        if tally[2, code] == 1 and tally[3, code] == 1 and plan.bit[t]:
+            tally[6, k], tally[6, ones] = tally[6, ones], code
+            ones += 1
+        elif t + 1 < len(plan.word):
+            tally[7, code], tally[8, code] = top, top + tally[0, code]
+            cells[filled, 0], cells[filled, 1] = top, top + tally[0, code]
+            top += tally[0, code] + tally[1, code]
+            cells[filled, 2] = top
+            filled += 1
+    return filled, top, ones
+
+
+@njit(nogil=True, cache=True)
+def _grown(
+    rows: Words, ids: Numbers, cells: Ints, needed: int, filled: int
+) -> tuple[Words, Numbers, Ints]:
+    """Return the arrays, larger where they have too little room."""
+    if needed > len(rows):
+        more = np.empty((2 * needed, rows.shape[1]), dtype=np.uint64)
+        more_ids = np.empty(2 * needed, dtype=np.int32)
+        more[: len(rows)] = rows
+        more_ids[: len(ids)] = ids
+        rows, ids = more, more_ids
+    if filled > len(cells):
+        more_cells = np.empty((2 * filled, 3), dtype=np.int64)
+        more_cells[: len(cells)] = cells
+        cells = more_cells
+    return rows, ids, cells
+
+
+@njit(nogil=True, cache=True)
+def _leave_out(rows: Words, ids: Numbers, cell: Ints, rest: Words) -> None:
+    """Go on without a variable: merge what is alike on the rest; nobody left to find: empty."""
+    a, middle, b = cell[0], cell[1], cell[2]
+    cell[1], singles = _merge(rows, ids, a, middle, rest, a)
+    cell[2], others = _merge(rows, ids, middle, b, rest, cell[1])
+    if singles == 0 or others == 0:
+        cell[2] = a
+
+
+@njit(nogil=True, cache=True)
+def _settle(
+    rows: Words, ids: Numbers, cell: Ints, plan: Plan, t: int, path: np.uint64, room: Room,
+    keys: Words, masks: Words, used: int,
+) -> tuple[Words, Words, int]:  # fmt: skip
+    """Find the pairs of a small cell for all sets of variables from t on; empty it."""
+    a, middle, b = cell[0], cell[1], cell[2]
+    low, high, absent, rest = plan.low, plan.high, plan.absent, plan.rest[t]
+    agreed, sets, search = room
+    for i in range(a, middle):
+        if ids[i] < 0:
+            continue
+        for j in range(middle, b):
+            if ids[j] < 0:
+                continue
+            if not _agreement(rows, i, j, low, high, absent, rest, agreed):
+                continue
+            count = _neighbours(rows, a, b, i, j, low, high, agreed, sets)
+            if count < 0:
+                continue
+            key = _pair(ids[i], ids[j])
+            most = best_size(keys, masks, key, len(plan.word)) - popcount(path)
+            if most > 0 and smallest_hitting_set(sets, count, most, search):
+                mask = path | _as_mask(search.best, plan)
+                keys, masks, used = keep_smallest(keys, masks, used, key, mask)
+    cell[2] = a
+    return keys, masks, used
+
+
+@njit(nogil=True, cache=True)
+def _start(
+    puf: Words, puf_ids: Numbers, eif: Words, eif_ids: Numbers, rest: Words
+) -> tuple[Words, Numbers, Ints]:
+    """Return the rows of both files as one cell, with room behind them, and the cells."""
+    both = len(puf) + len(eif)
+    rows = np.empty((2 * both + 1, puf.shape[1]), dtype=np.uint64)
+    ids = np.empty(2 * both + 1, dtype=np.int32)
+    rows[: len(puf)], ids[: len(puf)] = puf, puf_ids
+    rows[len(puf) : both], ids[len(puf) : both] = eif, eif_ids
+    cells = np.empty((1024, 3), dtype=np.int64)
+    cells[0, 0], cells[0, 1], cells[0, 2] = 0, len(puf), both
+    _leave_out(rows, ids, cells[0], rest)
+    return rows, ids, cells
+
+
+@njit(nogil=True, cache=True)
+def find(
+    puf: Words, puf_ids: Numbers, eif: Words, eif_ids: Numbers, plan: Plan,
+    lead: int, chosen: Flags, watch: Ints,
+) -> tuple[Words, Words]:  # fmt: skip
+    """Find the pairs, and the smallest set of each, among the sets whose first variable is `lead`.
+
+    Parameters
+    ----------
+    puf, eif
+        The distinct packed patterns of the two files, sorted so that those alike on the
+        variables from t on lie side by side, for every t.
+    puf_ids, eif_ids
+        Who has the pattern, or -1 if several have.
+    plan
+        The variables.
+    lead
+        The first variable of the sets, in the plan's order.
+    chosen
+        By code of the first variable, whether to look at it: for sharing the work.
+    watch
+        Set its first entry from outside to stop early.
+
+    Returns
+    -------
+    Pairs (PUF number in the upper half) and masks of variables.
+    """
+    variables, words = len(plan.word), puf.shape[1]
+    rows, ids, cells = _start(puf, puf_ids, eif, eif_ids, plan.rest[lead])
+    # By depth: this cell, the end of the cells, the end of the rows, the next variable.
+    at = np.zeros((variables + 2, 4), dtype=np.int64)
+    at[0, 1], at[0, 2], at[0, 3] = 1, cells[0, 2], lead
+    skipped = np.zeros(variables + 2, dtype=np.uint64)
+    path = np.zeros(variables + 2, dtype=np.uint64)
+    tally = np.zeros((9, int(plan.field.max()) + 1), dtype=np.int64)
+    everything = np.zeros(0, dtype=np.bool_)
+    room = Room(
+        np.empty(words, dtype=np.uint64),
+        np.empty((plan.small + 1, words), dtype=np.uint64),
+        start_search(variables, words),
+    )
+    keys, masks = empty_table()
+    used = depth = 0
+    while depth >= 0 and not watch[0]:
+        cell, t = at[depth, 0], at[depth, 3]
+        if cell == at[depth, 1]:
+            depth -= 1
+            continue
+        a, middle, b = cells[cell, 0], cells[cell, 1], cells[cell, 2]
+        if t == variables or a == b or (depth == 0 and t > lead):
+            at[depth, 0] += 1
+            if depth:
+                at[depth, 3], skipped[depth] = at[depth - 1, 3], skipped[depth - 1]
+            continue
+        if depth and b - a <= plan.small:
+            keys, masks, used = _settle(
+                rows, ids, cells[cell], plan, t, path[depth], room, keys, masks, used
+            )
+            continue
+        at[depth, 3] = t + 1
+        if skipped[depth] & plan.bit[t]:
+            continue
+        codes, alike = _tally(rows, ids, a, middle, b, plan, t, tally)
+        if alike and (depth or (plan.bit[t] and b - a > 2)):
+            skipped[depth] |= plan.bit[t]
+            tally[0, tally[6, 0]] = 0
+            continue
+        rows, ids, cells = _grown(rows, ids, cells, at[depth, 2] + b - a, at[depth, 1] + codes)
+        filled, top, ones = _divide(
+            tally,
+            codes,
+            plan,
+            t,
+            everything if depth else chosen,
+            cells,
+            at[depth, 1],
+            at[depth, 2],
+        )
+        for k in range(ones):
+            key = _pair(tally[4, tally[6, k]], tally[5, tally[6, k]])
+            keys, masks, used = keep_smallest(keys, masks, used, key, path[depth] | plan.bit[t])
+        if filled > at[depth, 1]:
+            _spread(rows, ids, a, middle, plan, t, tally, 7)
+            _spread(rows, ids, middle, b, plan, t, tally, 8)
+        for k in range(codes):
+            tally[0, tally[6, k]] = 0
+        if depth:
+            _leave_out(rows, ids, cells[cell], plan.rest[t + 1])
+        if filled > at[depth, 1]:
+            path[depth + 1], skipped[depth + 1] = path[depth] | plan.bit[t], skipped[depth]
+            at[depth + 1, 0], at[depth + 1, 1] = at[depth, 1], filled
+            at[depth + 1, 2], at[depth + 1, 3] = top, t + 1
+            depth += 1
+    held = keys != EMPTY
+    return keys[held], masks[held]

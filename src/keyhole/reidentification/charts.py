@@ -1,0 +1,294 @@
+"""Pictures of a study: its rates beside chance, and the scores of true and false pairs.
+
+Only counts and shares are drawn, never a record. This module is imported when a picture is
+asked for, so Altair may be imported at its top.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from keyhole.charts import ACCENT, INK, QUIET, house_style, inline, listed, percentage, plain
+
+if TYPE_CHECKING:
+    from keyhole.reidentification.compare import StudyComparison
+    from keyhole.reidentification.rates import Rate
+    from keyhole.reidentification.result import Study
+
+__all__ = ["comparison_chart", "rates_chart", "scores_chart", "study_chart"]
+
+BINS = 24
+KINDS = ("true pairs", "false pairs")
+ROWS = (
+    ("putative_rate", "Suspected", "of all PUF records", INK),
+    ("confirmed_rate", "Confirmed", "of all PUF records", INK),
+    ("conditional_rate", "Conditional", "confirmed, of the suspected", ACCENT),
+)
+
+
+def study_chart(study: Study) -> alt.TopLevelMixin:
+    """Draw the rates of a study and, beside them, the scores of its pairs.
+
+    Parameters
+    ----------
+    study
+        What `keyhole.study` returned.
+    """
+    if not study.rates.pairs:
+        return rates_chart(study)
+    both = alt.hconcat(_rates(study), _scores(study), spacing=56)
+    drawn = both.resolve_scale(color="independent")
+    return house_style(drawn, title=_finding(study), subtitle=_explanation(study), width=96)
+
+
+def rates_chart(study: Study) -> alt.TopLevelMixin:
+    """Draw suspected, confirmed and conditional with intervals, and what chance would give."""
+    return house_style(_rates(study), title=_finding(study), subtitle=_explanation(study), width=64)
+
+
+def scores_chart(study: Study) -> alt.TopLevelMixin:
+    """Draw how the scores of true pairs differ from those of false ones."""
+    rates = study.rates
+    share = rates.pair_precision.value
+    title = (
+        "No pair is suspected"
+        if share is None
+        else f"{percentage(share)} of {rates.pairs:,} suspected pairs are true"
+    )
+    return house_style(_scores(study), title=title, subtitle=_LEGEND[study.metric], width=64)
+
+
+_LEGEND = {
+    "unicity": "A pair that is alone on few variables needs little knowledge to be made.",
+    "taxicab": "The lower the score, the more alike the two records of a pair.",
+    "euclidean": "The lower the score, the more alike the two records of a pair.",
+    "adhoc": "The higher the score, the more alike the two records of a pair.",
+}
+
+
+def _finding(study: Study) -> str:
+    rate = study.rates.conditional
+    if rate.value is None:
+        return f"Nobody is suspected among {study.puf_records:,} PUF records"
+    low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
+    return (
+        f"Of the records an intruder would suspect, {percentage(rate.value)} are truly found "
+        f"(95% interval {low} to {high})"
+    )
+
+
+def _explanation(study: Study) -> list[str]:
+    rates = study.rates
+    lines = [
+        f"By {study.metric} on {listed(study.question.link)}: {rates.suspected:,} of "
+        f"{rates.puf_records:,} PUF records are suspected, {rates.confirmed:,} confirmed."
+    ]
+    if study.baseline is not None:
+        lines.append(
+            f"Diamonds: what ids dealt out at random would give (middle 95% of "
+            f"{study.baseline.permutations:,} times). Whiskers: exact 95% intervals."
+        )
+    return lines
+
+
+def _rates(study: Study) -> alt.LayerChart | alt.FacetChart:
+    named = study.rates.named()
+    rows = [
+        _row(place, named[key], words, below, colour)
+        for place, (key, words, below, colour) in enumerate(ROWS)
+    ]
+    y = alt.Y("place:O", title=None, axis=None)
+    base = alt.Chart(inline(rows)).encode(y=y)
+    x = _share_axis("value")
+    words = base.mark_text(align="right", fontSize=13, fontWeight="bold", dx=-18, dy=-7)
+    below = base.mark_text(align="right", color=QUIET, dx=-18, dy=8)
+    layers = [
+        *_dots(base, x),
+        base.mark_text(dy=-16, fontSize=13, fontWeight="bold").encode(
+            x=x, text="text:N", color=_own_colour()
+        ),
+        words.encode(x=alt.value(0), text="name:N", color=_own_colour()),
+        below.encode(x=alt.value(0), text="below:N"),
+        *_chance(study, y),
+    ]
+    return alt.layer(*layers).properties(width=400, height=alt.Step(74))
+
+
+def _row(place: int, rate: Rate, name: str, below: str, colour: str) -> dict[str, Any]:
+    low, high = rate.interval or (None, None)
+    return {
+        "place": place,
+        "name": name,
+        "below": below,
+        "value": 0 if rate.value is None else rate.value,
+        "low": low,
+        "high": high,
+        "text": "not estimable" if rate.value is None else percentage(rate.value),
+        "shown": 0 if rate.value is None else 1,
+        "count": rate.count,
+        "total": rate.total,
+        "colour": colour,
+    }
+
+
+def _share_axis(field: str) -> alt.X:
+    return (
+        alt.X(f"{field}:Q", title="Share")
+        .axis(format="~%", tickCount=5)
+        .scale(domain=[0, 1], nice=False)
+    )
+
+
+def _own_colour() -> alt.Color:
+    return alt.Color("colour:N", scale=None)
+
+
+def _dots(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
+    """Draw whiskers, and dots on them."""
+    tips = [
+        alt.Tooltip("name:N", title="rate"),
+        alt.Tooltip("count:Q", title="records", format=","),
+        alt.Tooltip("total:Q", title="of", format=","),
+        alt.Tooltip("value:Q", title="share", format=".2%"),
+        alt.Tooltip("low:Q", title="from", format=".2%"),
+        alt.Tooltip("high:Q", title="to", format=".2%"),
+    ]
+    there = alt.datum.shown == 1
+    whiskers = base.transform_filter(there).mark_rule(strokeWidth=3, opacity=0.55)
+    dots = base.transform_filter(there).mark_point(filled=True, size=130, opacity=1)
+    return [
+        whiskers.encode(x=_share_axis("low"), x2="high:Q", color=_own_colour()),
+        dots.encode(x=x, color=_own_colour(), tooltip=tips),
+    ]
+
+
+def _chance(study: Study, y: alt.Y) -> list[alt.Chart]:
+    """Draw what chance would give, a little below the study's own."""
+    base = study.baseline
+    if base is None:
+        return []
+    found = [(1, base.confirmed_rate, base.interval)]
+    if base.conditional_rate is not None and base.conditional_interval is not None:
+        found.append((2, base.conditional_rate, base.conditional_interval))
+    rows = [
+        {"place": place, "value": value, "low": low, "high": high,
+         "text": f"by chance {percentage(value)}"}
+        for place, value, (low, high) in found
+    ]  # fmt: skip
+    chart = alt.Chart(inline(rows)).encode(y=y)
+    below: dict[str, Any] = {"yOffset": 15}
+    return [
+        chart.mark_rule(color=QUIET, strokeWidth=2, **below).encode(
+            x=_share_axis("low"), x2="high:Q"
+        ),
+        chart.mark_point(shape="diamond", filled=True, color=QUIET, size=70, opacity=1, **below)
+        .encode(x=_share_axis("value")),
+        chart.mark_text(color=QUIET, align="left", dx=9, dy=16).encode(
+            x=_share_axis("high"), text="text:N"
+        ),
+    ]  # fmt: skip
+
+
+def _scores(study: Study) -> alt.Chart:
+    rows = _histogram(study)
+    title = {
+        "unicity": "Variables in the smallest set on which the pair is alone",
+        "adhoc": "Score (higher is more alike)",
+    }.get(study.metric, "Score (lower is more alike)")
+    x = alt.X("from:Q", title=title).axis(grid=False, format="~g", tickCount=6)
+    if study.metric == "unicity":
+        x = x.axis(values=sorted({row["value"] for row in rows}), format="d", grid=False)
+    base = alt.Chart(inline(rows)).mark_rect().properties(width=380, height=222)
+    bars: alt.Chart = base.encode(
+        x=x.scale(zero=False, nice=False),
+        x2="to:Q",
+        y=alt.Y("low:Q", title="Suspected pairs").axis(tickCount=5, format=",d"),
+        y2="high:Q",
+        color=alt.Color("kind:N", title=None)
+        .scale(domain=list(KINDS), range=[ACCENT, "#c3ccd4"])
+        .legend(orient="top", direction="horizontal", symbolType="square", symbolOpacity=1),
+        tooltip=[
+            alt.Tooltip("kind:N", title="kind"),
+            alt.Tooltip("value:Q", title="score", format="~g"),
+            alt.Tooltip("pairs:Q", title="pairs", format=","),
+        ],
+    )
+    return bars
+
+
+def _histogram(study: Study) -> list[dict[str, Any]]:
+    """Count true pairs, and false ones on top of them, by score; in bins if there are many."""
+    scores = study.linked.score
+    middles = np.unique(scores)
+    step = float(np.diff(middles).min(initial=1.0))
+    if len(middles) > BINS:
+        edges = np.linspace(middles[0], middles[-1], BINS + 1)
+        step = float(edges[1] - edges[0])
+        middles = edges[:-1] + step / 2
+    borders = (middles[:-1] + middles[1:]) / 2
+    places = np.searchsorted(borders, scores)
+    true = np.bincount(places[study.confirmed_pairs], minlength=len(middles))
+    every = np.bincount(places, minlength=len(middles))
+    nothing = np.zeros_like(true)
+    return [
+        {"kind": kind, "value": float(middle), "pairs": int(high - low), "low": int(low),
+         "high": int(high), "from": float(middle - 0.45 * step), "to": float(middle + 0.45 * step)}
+        for kind, lows, highs in zip(KINDS, (nothing, true), (true, every), strict=True)
+        for middle, low, high in zip(middles, lows, highs, strict=True)
+        if high > low
+    ]  # fmt: skip
+
+
+def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
+    """Draw the conditional and the confirmed rate of each release and metric.
+
+    Parameters
+    ----------
+    comparison
+        What `compare_studies` returned.
+    """
+    rows = []
+    for place, row in enumerate(comparison.rows):
+        rates = row.study.rates
+        name = f"{plain(row.release, 28)} · {row.study.metric}"
+        for key, rate, colour in (
+            ("conditional", rates.conditional, ACCENT),
+            ("confirmed", rates.confirmed_rate, INK),
+        ):
+            drawn = _row(place, rate, name, key, colour)
+            rows.append({**drawn, "offset": -1 if key == "conditional" else 1, "key": key})
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("place:O", title=None, axis=None), yOffset=alt.YOffset("offset:O")
+    )
+    x = _share_axis("value")
+    names = base.transform_filter(alt.datum.key == "conditional").mark_text(
+        align="right", fontSize=12, dx=-18, dy=8
+    )
+    figures = base.mark_text(dy=-11).encode(x=x, text="text:N", color=_own_colour())
+    layers = [*_dots(base, x), figures, names.encode(x=alt.value(0), text="name:N")]
+    chart = alt.layer(*layers).properties(width=460, height=alt.Step(28))
+    return house_style(chart, title=_best(comparison), subtitle=_COMPARED, width=78)
+
+
+_COMPARED = (
+    "Red: of the suspected records, the share confirmed (conditional rate). Dark: of all PUF "
+    "records, the share confirmed. Whiskers: exact 95% intervals."
+)
+
+
+def _best(comparison: StudyComparison) -> str:
+    known = [
+        (row.study.conditional_rate, row)
+        for row in comparison.rows
+        if row.study.conditional_rate is not None
+    ]
+    if not known:
+        return "Nobody is suspected in any of the studies"
+    (low, least), (high, most) = (choose(known, key=lambda one: one[0]) for choose in (min, max))
+    return (
+        f"Of the suspected {percentage(low)} ({plain(least.release, 28)}, {least.study.metric}) "
+        f"to {percentage(high)} ({plain(most.release, 28)}, {most.study.metric}) are truly found"
+    )

@@ -1,0 +1,208 @@
+"""What a pair of records costs under each metric (Singer & Dajani, section 2.2).
+
+Taxicab, euclidean and adhoc are additive: each linking variable has a price for a pair, and the
+metric is a function of the sum. So one search serves all three. Prices are turned round where a
+high score is good: the cost of an adhoc pair is what it lacks of the highest score.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.kernels.grading import LOGISTIC
+from keyhole.reidentification.files import Category, Cuts, Number, quintiles, z_scores
+
+__all__ = [
+    "BEST_SCORE",
+    "Costs",
+    "Graded",
+    "Threshold",
+    "additive",
+    "adhoc_threshold",
+    "euclidean",
+    "euclidean_threshold",
+    "taxicab",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Threshold = Literal["published", "derived"]
+
+BEST_SCORE = 5.0
+# Scores are compared to nine decimals.
+DECIMALS = 10**9
+_COUNTED = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graded:
+    """A linking variable whose price depends on the two values.
+
+    Parameters
+    ----------
+    name
+        The variable.
+    puf, eif
+        Values, not a number for missing; for a table the rows and columns of it.
+    absent
+        The price where either is missing.
+    kind
+        How it is graded, see `keyhole.kernels.grading`.
+    limits, prices
+        The bands: the price up to each distance, the last one for all beyond.
+    table
+        The price by value of the PUF and of the EIF.
+    """
+
+    name: str
+    puf: Floats
+    eif: Floats
+    absent: float
+    kind: int = LOGISTIC
+    limits: tuple[float, ...] = ()
+    prices: tuple[float, ...] = ()
+    table: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """The prices of all linking variables, and how a total becomes a score.
+
+    Parameters
+    ----------
+    counted
+        Variables that agree, differ or are missing at the same price each.
+    graded
+        The other variables.
+    differ, absent
+        The prices of the counted ones.
+    base
+        What every pair costs.
+    root
+        Whether the score is the root of the total.
+    divisor
+        What it is divided by for the score that is ranked; ties are to nine decimals.
+    bound
+        The first key (a billion times the ranked score) that is not suspected.
+    """
+
+    counted: tuple[Category, ...]
+    graded: tuple[Graded, ...]
+    differ: float
+    absent: float
+    bound: int
+    base: float = 0.0
+    root: bool = False
+    divisor: float = 1.0
+
+    @property
+    def scale(self) -> float:
+        """What a total, or its root, is multiplied by for its key."""
+        return DECIMALS / self.divisor
+
+    @property
+    def largest(self) -> float:
+        """The total at which nothing is suspected any more."""
+        most = self.bound / self.scale
+        return most * most if self.root else most
+
+    def puf_base(self) -> Floats:
+        """Return by PUF record what its missing values cost with anybody."""
+        records = len((self.counted or self.graded)[0].puf)
+        base = np.full(records, self.base)
+        gone = np.zeros(records)
+        for category in self.counted:
+            gone += category.puf == category.missing
+        base += gone * self.absent
+        for graded in self.graded:
+            base += np.where(np.isnan(graded.puf), graded.absent, 0.0)
+        return base
+
+    def unit(self) -> float:
+        """Return what all prices are multiples of; 0 if nothing sensible."""
+        prices = {self.differ, self.absent} if self.counted else set()
+        for graded in self.graded:
+            if graded.kind == LOGISTIC:
+                return 0.0
+            prices |= {graded.absent, *graded.prices, *np.unique(graded.table).tolist()}
+        return _common_unit([price for price in prices if price > 0])
+
+    def counting_unit(self) -> float:
+        """Return a unit fine enough to tell costs near the limit, coarse enough to count."""
+        unit = self.unit()
+        if unit and self.largest <= unit * _COUNTED:
+            return unit
+        prices = [graded.absent if graded.kind else 1.0 for graded in self.graded]
+        return max(prices + [self.differ] * bool(self.counted)) / 8
+
+
+def _common_unit(prices: list[float]) -> float:
+    """Return the greatest number that divides all prices, if it is not much smaller."""
+    whole = [Fraction(price).limit_denominator(1000) for price in prices]
+    if not whole or any(abs(float(f) - p) > 1e-12 for f, p in zip(whole, prices, strict=True)):
+        return 0.0
+    denominator = math.lcm(*(f.denominator for f in whole))
+    unit = math.gcd(*(int(f * denominator) for f in whole)) / denominator
+    return unit if unit >= max(prices) / 64 else 0.0
+
+
+def taxicab(variables: list[Category | Number], alpha: float, cuts: Cuts) -> Costs:
+    """Price for taxicab: 0 same, 1 different, alpha missing; suspected below alpha / 2.
+
+    The mean over v variables is ranked as the sum, which is exact.
+    """
+    counted = [v if isinstance(v, Category) else quintiles(v, cuts) for v in variables]
+    most = Fraction(str(float(alpha))) * len(variables) / 2 * DECIMALS
+    return Costs(tuple(counted), (), 1.0, alpha, math.ceil(most))
+
+
+def euclidean_threshold(alpha: float, variables: int, threshold: Threshold) -> float:
+    """Return the score below which a pair is suspected.
+
+    Examples
+    --------
+    >>> euclidean_threshold(0.5, 8, "published"), euclidean_threshold(0.5, 8, "derived")
+    (0.25, 0.125)
+    """
+    return alpha / 2 if threshold == "published" else alpha / math.sqrt(2 * variables)
+
+
+def euclidean(variables: list[Category | Number], alpha: float, threshold: Threshold) -> Costs:
+    """Price for euclidean: squares of the scores; the root of the sum over v is the metric."""
+    scaled = [v if isinstance(v, Category) else z_scores(v) for v in variables]
+    counted = tuple(v for v in scaled if isinstance(v, Category))
+    graded = tuple(
+        Graded(v.name, v.puf, v.eif, alpha * alpha) for v in scaled if isinstance(v, Number)
+    )
+    most = euclidean_threshold(alpha, len(variables), threshold) * DECIMALS
+    return Costs(
+        counted, graded, 1.0, alpha * alpha, round(most), root=True, divisor=len(variables)
+    )
+
+
+def adhoc_threshold(variables: int) -> float:
+    """Return the score above which a pair is suspected."""
+    return BEST_SCORE * variables / 2
+
+
+def additive(variables: list[Category | Graded], lacking: float) -> Costs:
+    """Price for adhoc: what a pair lacks of the highest score.
+
+    Parameters
+    ----------
+    variables
+        Categories score 5 where they agree and 0 where not. The prices of the others are what
+        lacks of the variable's own highest score.
+    lacking
+        What these highest scores lack of 5, summed up.
+    """
+    counted = tuple(v for v in variables if isinstance(v, Category))
+    graded = tuple(v for v in variables if isinstance(v, Graded))
+    bound = round(adhoc_threshold(len(variables)) * DECIMALS)
+    return Costs(counted, graded, BEST_SCORE, BEST_SCORE, bound, base=lacking)

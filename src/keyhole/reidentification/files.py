@@ -1,0 +1,319 @@
+"""The linking variables of both files in one code (Singer & Dajani, sections 1.1, 1.4 and 2).
+
+A value has the same code wherever it occurs. Numeric variables become quintiles or z-scores by
+the public file's cut points, mean and standard deviation, so that both files share one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.columns import encode
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import nearest
+from keyhole.errors import ColumnError
+
+__all__ = [
+    "Category",
+    "Cuts",
+    "Number",
+    "common_codes",
+    "common_strata",
+    "family_of",
+    "numbers",
+    "quintiles",
+    "strangers",
+    "variable_problems",
+    "z_scores",
+]
+
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Cuts = Literal["puf", "each"]
+
+QUINTILES = (0.2, 0.4, 0.6, 0.8)
+_DAY = 86_400_000_000  # in microseconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Category:
+    """A linking variable as codes common to both files.
+
+    Parameters
+    ----------
+    name
+        The variable.
+    puf, eif
+        One code a record.
+    levels
+        The values the codes stand for, those of both files.
+    """
+
+    name: str
+    puf: Codes
+    eif: Codes
+    levels: pl.Series
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        return len(self.levels)
+
+    @property
+    def size(self) -> int:
+        """The number of codes, with the missing one."""
+        return len(self.levels) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """A linking variable as numbers in both files; not a number is missing."""
+
+    name: str
+    puf: Floats
+    eif: Floats
+
+
+def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
+    """Encode a variable so that a value has the same code in both files.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> puf = load(pl.DataFrame({"ms": ["married", "single", None]}))
+    >>> eif = load(pl.DataFrame({"ms": ["single", "widowed"]}))
+    >>> found = common_codes(puf, eif, "ms")
+    >>> found.puf.tolist(), found.eif.tolist(), found.missing
+    ([0, 1, 3], [1, 2], 3)
+    """
+    one, other = _alike(puf.column(name), eif.column(name))
+    both = encode(pl.concat([one, other]))
+    values = both.values.astype(np.int32)
+    return Category(name, values[: len(one)], values[len(one) :], both.levels)
+
+
+def numbers(puf: Microdata, eif: Microdata, name: str) -> Number:
+    """Take a variable as numbers; dates count in days."""
+    one, other = _alike(puf.column(name), eif.column(name))
+    return Number(name, _as_floats(one), _as_floats(other))
+
+
+def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
+    """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
+
+    Parameters
+    ----------
+    number
+        The variable.
+    cuts
+        `puf` applies the public file's cut points to both files, `each` cuts each file by its
+        own. A value equal to a cut point falls below it.
+
+    Examples
+    --------
+    >>> five = np.array([1.0, 2, 3, 4, 5])
+    >>> quintiles(Number("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
+    [0, 1, 4, 5]
+    """
+    own = number.puf if cuts == "puf" else number.eif
+    codes = [_cut(number.puf, number.puf), _cut(number.eif, own)]
+    return Category(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
+
+
+def z_scores(number: Number) -> Number | Category:
+    """Scale by the public file's mean and n - 1 standard deviation.
+
+    A variable that is constant in the public file has no such scale: it becomes a category.
+
+    Examples
+    --------
+    >>> z_scores(Number("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
+    [2.0]
+    """
+    known = number.puf[~np.isnan(number.puf)]
+    if len(known) == 0 or known.min() == known.max():
+        values = pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None)
+        both = encode(values)
+        codes = both.values.astype(np.int32)
+        count = len(number.puf)
+        return Category(number.name, codes[:count], codes[count:], both.levels)
+    mean, deviation = known.mean(), known.std(ddof=1)
+    puf, eif = (number.puf - mean) / deviation, (number.eif - mean) / deviation
+    return Number(number.name, puf, eif)
+
+
+def common_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Category | None:
+    """Number the strata of both files; a missing value makes a stratum of its own.
+
+    The numbers run from 0 and the code of a missing value is not used.
+    """
+    if not names:
+        return None
+    codes = np.zeros(puf.records + eif.records, dtype=np.int64)
+    for name in names:
+        column = common_codes(puf, eif, name)
+        wider = codes * column.size + np.concatenate([column.puf, column.eif])
+        codes = np.unique(wider, return_inverse=True)[1]
+    levels = pl.Series(range(int(codes.max(initial=-1)) + 1))
+    narrow = codes.astype(np.int32)
+    found = Category("strata", narrow[: puf.records], narrow[puf.records :], levels)
+    if not np.intersect1d(found.puf, found.eif).size:
+        raise ColumnError(
+            f"strata {', '.join(map(repr, names))} must have a stratum in common in "
+            f"{puf.name!r} and {eif.name!r}. Got none instead: check that they are coded alike."
+        )
+    return found
+
+
+def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[str]:
+    """Say of each name that is no linking variable so, with those that come near.
+
+    Examples
+    --------
+    >>> strangers(["agee"], ["age", "sex"], "score")
+    ["score 'agee' must belong to a linking variable. Did you mean 'age'?"]
+    """
+    problems = []
+    for name in names:
+        if name not in link:
+            near = [repr(other) for other in nearest(name, list(link))]
+            remedy = f"Did you mean {' or '.join(near)}?" if near else "Leave it out."
+            problems.append(f"{purpose} {name!r} must belong to a linking variable. {remedy}")
+    return problems
+
+
+def variable_problems(
+    puf: Microdata,
+    eif: Microdata,
+    link: Sequence[str],
+    *,
+    numeric: Sequence[str] = (),
+    graded: Sequence[str] = (),
+    strata: Sequence[str] = (),
+) -> list[str]:
+    """Say what makes variables unfit: types that clash, nothing known, nothing in common.
+
+    Parameters
+    ----------
+    puf, eif
+        The two files.
+    link
+        The linking variables.
+    numeric, graded
+        Those that are numbers, and those that need no value in common.
+    strata
+        The variables that make the strata.
+    """
+    problems = [p for name in strata for p in _type_problems(puf, eif, name, "stratum")]
+    for name in link:
+        pair = (puf.column(name), eif.column(name))
+        found = _empty_problems(puf, eif, name) or _type_problems(puf, eif, name)
+        if not found and name in numeric:
+            found = _number_problems(name, pair)
+        elif not found and name not in graded and not _overlap(*_alike(*pair)):
+            found = [
+                f"linking variable {name!r} must have a value in common in {puf.name!r} and "
+                f"{eif.name!r}. Got none instead: check that they are coded alike."
+            ]
+        problems += found
+    return problems
+
+
+def _empty_problems(puf: Microdata, eif: Microdata, name: str) -> list[str]:
+    return [
+        f"linking variable {name!r} must have values. Got only missing ones in {data.name!r} "
+        f"instead: leave it out, or check the missing codes."
+        for data in (puf, eif)
+        if data.column(name).null_count() == data.records
+    ]
+
+
+def _type_problems(
+    puf: Microdata, eif: Microdata, name: str, purpose: str = "linking variable"
+) -> list[str]:
+    pair = [data.column(name) for data in (puf, eif)]
+    one, other = (family_of(series.dtype) for series in pair)
+    if one == other or any(series.null_count() == len(series) for series in pair):
+        return []
+    return [
+        f"{purpose} {name!r} must be of one type. Got {one} in {puf.name!r} and {other} in "
+        f"{eif.name!r} instead: turn one into the other."
+    ]
+
+
+def _number_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
+    family = family_of(pair[0].dtype)
+    if family not in ("numbers", "dates"):
+        return [
+            f"numeric variable {name!r} must hold numbers. Got {family} instead: "
+            f"take it out of numeric, or turn it into numbers."
+        ]
+    if all(np.isfinite(_as_floats(series.drop_nulls())).all() for series in pair):
+        return []
+    return [
+        f"numeric variable {name!r} must have finite values. Got infinite ones instead: "
+        f"declare them as missing codes."
+    ]
+
+
+def _overlap(one: pl.Series, other: pl.Series) -> bool:
+    return bool(one.drop_nulls().unique().is_in(other.drop_nulls().unique().implode()).any())
+
+
+def family_of(dtype: pl.DataType) -> str:
+    """Name the kind of values that may be compared with each other."""
+    if dtype.is_numeric():
+        return "numbers"
+    if dtype in (pl.Date, pl.Datetime):
+        return "dates"
+    words = {pl.Boolean: "truth values", pl.Time: "times", pl.Duration: "durations"}
+    return words.get(dtype.base_type(), "text")
+
+
+def _alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Bring two columns of one family, or one without any value, to one type."""
+    if one.null_count() == len(one):
+        return one.clear(len(one)).cast(other.dtype), other
+    if other.null_count() == len(other):
+        return one, other.clear(len(other)).cast(one.dtype)
+    return _plain(one, other), _plain(other, one)
+
+
+def _plain(series: pl.Series, other: pl.Series) -> pl.Series:
+    family = family_of(series.dtype)
+    if family == "numbers":
+        whole = series.dtype.is_integer() and other.dtype.is_integer()
+        return series.cast(_whole_type(series, other) if whole else pl.Float64)
+    if family == "dates":
+        return series.cast(pl.Datetime("us"))
+    if series.dtype == pl.Binary:
+        return series.bin.encode("hex")
+    return series.cast(pl.String) if family == "text" else series
+
+
+def _whole_type(*columns: pl.Series) -> type[pl.DataType]:
+    """Return a type that tells all whole numbers of the columns apart."""
+    wide = any(c.dtype in (pl.UInt64, pl.Int128) for c in columns)
+    if wide and any((c.cast(pl.Float64).abs() >= 2.0**62).any() for c in columns):
+        return pl.String
+    return pl.Int64
+
+
+def _as_floats(series: pl.Series) -> Floats:
+    if family_of(series.dtype) == "dates":
+        series = series.cast(pl.Datetime("us")).to_physical() / _DAY
+    values: Floats = series.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return values
+
+
+def _cut(values: Floats, own: Floats) -> Codes:
+    known = own[~np.isnan(own)]
+    points = np.quantile(known, QUINTILES) if len(known) else np.zeros(len(QUINTILES))
+    codes = np.searchsorted(points, values, side="left")
+    return np.where(np.isnan(values), len(QUINTILES) + 1, codes).astype(np.int32)

@@ -1,0 +1,298 @@
+"""Adhoc scores, declared variable by variable (Singer & Dajani, section 2.2.3).
+
+A score says how well the values of a pair match, from 0 to 5. It is declared as a mapping, in
+Python or in TOML, or as a function of two arrays. Where a value is missing the score is 0.
+
+======================================================= =======================================
+declaration                                             score
+======================================================= =======================================
+``{"exact": 5}``                                        5 where the values agree, else 0
+``{"absolute": [[0, 5], [2, 3]], "beyond": 1}``         5 up to a difference of 0, 3 up to 2
+``{"relative": [[0.05, 5], [0.1, 3]]}``                 the same, as a share of the PUF's value
+``{"days": [[0, 5], [31, 3]]}``                         the same, between dates
+``{"table": [["m", "s", 3]], "same": 5, "other": 0}``   by PUF value and EIF value
+``lambda puf, eif: ...``                                what the function of two arrays returns
+======================================================= =======================================
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.errors import FileError, OptionError
+from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
+from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
+from keyhole.reidentification.files import (
+    Category,
+    common_codes,
+    family_of,
+    numbers,
+    strangers,
+)
+
+__all__ = ["Scores", "adhoc", "load_scores", "score_problems"]
+
+Floats = npt.NDArray[np.float64]
+Score = Mapping[str, Any] | Callable[[Any, Any], Any]
+Scores = Mapping[str, Score]
+
+KINDS = ("exact", "absolute", "relative", "days", "table")
+EXTRAS = {"absolute": {"beyond"}, "relative": {"beyond"}, "days": {"beyond"},
+          "table": {"same", "other"}, "exact": set()}  # fmt: skip
+BANDED = ("absolute", "relative", "days")
+# Entries of a table of scores that are still held in memory: 160 megabytes.
+MOST_ENTRIES = 20_000_000
+
+
+def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
+    r"""Read declared scores from a TOML file: one table a linking variable.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = 'sex = {exact = 5}\n[age]\nabsolute = [[0, 5], [2, 3]]\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.toml")
+    ...     _ = path.write_text(text)
+    ...     load_scores(path)
+    {'sex': {'exact': 5}, 'age': {'absolute': [[0, 5], [2, 3]]}}
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise FileError(f"scores {str(path)!r} cannot be read: {reason}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FileError(f"scores {str(path)!r} must be a TOML file. {error}.") from error
+
+
+def score_problems(scores: Any, link: Sequence[str]) -> list[str]:
+    """Say everything that is wrong with declared scores, before any data is looked at."""
+    if not isinstance(scores, Mapping):
+        return [
+            f"scores must map each linking variable to its score for metric 'adhoc'. "
+            f"Got {type(scores).__name__} instead."
+        ]
+    problems = strangers(scores, link, "score")
+    for name in link:
+        if name not in scores:
+            problems.append(
+                f"linking variable {name!r} must have a score. Got none instead: "
+                f"declare one, such as {{'exact': 5}}."
+            )
+        elif not callable(scores[name]):
+            problems += [f"score of {name!r}: {p}" for p in _declared_problems(scores[name])]
+    return problems
+
+
+def _declared_problems(score: Any) -> list[str]:
+    if not isinstance(score, Mapping):
+        return [f"it must be a mapping or a function. Got {type(score).__name__} instead."]
+    kinds = [kind for kind in KINDS if kind in score]
+    if len(kinds) != 1:
+        return [
+            f"it must have one of {', '.join(KINDS)}. Got {', '.join(kinds) or 'none'} instead."
+        ]
+    kind = kinds[0]
+    problems = [
+        f"{key!r} does not belong to {kind!r}. Leave it out."
+        for key in score
+        if key != kind and key not in EXTRAS[kind]
+    ]
+    for key in EXTRAS[kind] & set(score):
+        problems += _number_problems(repr(key), score[key])
+    if kind == "exact":
+        return problems + _number_problems("'exact'", score[kind])
+    rows = score[kind]
+    width = 3 if kind == "table" else 2
+    if not _rows_of(rows, width):
+        each = "[PUF value, EIF value, score]" if width == 3 else "[limit, score]"
+        return [*problems, f"{kind!r} must be a list of {each}."]
+    for row in rows:
+        problems += _number_problems(f"each score of {kind!r}", row[-1])
+    return problems + (_band_problems(kind, score) if kind in BANDED and not problems else [])
+
+
+def _rows_of(rows: Any, width: int) -> bool:
+    listed = isinstance(rows, Sequence) and not isinstance(rows, str)
+    return listed and len(rows) > 0 and all(
+        isinstance(row, Sequence) and not isinstance(row, str) and len(row) == width for row in rows
+    )  # fmt: skip
+
+
+def _number_problems(what: str, value: Any) -> list[str]:
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if good and 0 <= float(value) <= BEST_SCORE:
+        return []
+    return [f"{what} must be a number from 0 to 5. Got {value!r} instead."]
+
+
+def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
+    limits = [row[0] for row in score[kind]]
+    good = all(isinstance(x, int | float) and not isinstance(x, bool) and x >= 0 for x in limits)
+    if not good or any(a >= b for a, b in itertools.pairwise(limits)):
+        return [f"the limits of {kind!r} must be numbers of 0 or more that rise."]
+    values = [row[1] for row in score[kind]] + [score.get("beyond", 0)]
+    if any(a < b for a, b in itertools.pairwise(values)):
+        return [f"the scores of {kind!r} must not rise with the difference."]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """A variable with its prices, and what its highest score lacks of 5."""
+
+    variable: Category | Graded
+    lacking: float = 0.0
+
+
+def adhoc(
+    puf: Microdata, eif: Microdata, link: Sequence[str], scores: Scores
+) -> tuple[Costs, list[str]]:
+    """Price for adhoc: suspected where the sum of scores is above 5 v / 2.
+
+    Returns
+    -------
+    The prices, and warnings about scores that can never apply.
+    """
+    warnings: list[str] = []
+    priced: list[_Priced] = []
+    problems: list[str] = []
+    for name in link:
+        try:
+            priced.append(_price(puf, eif, name, scores[name], warnings))
+        except OptionError as error:
+            problems += error.problems
+    if problems:
+        raise OptionError(problems)
+    lacking = sum(p.lacking for p in priced)
+    return additive([p.variable for p in priced], lacking), warnings
+
+
+def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]) -> _Priced:
+    if not isinstance(score, Mapping):
+        return _price_function(common_codes(puf, eif, name), score)
+    if "exact" in score:
+        return _price_exact(common_codes(puf, eif, name), float(score["exact"]))
+    if "table" in score:
+        return _price_table(common_codes(puf, eif, name), score, warnings)
+    return _price_bands(puf, eif, name, score)
+
+
+def _price_exact(category: Category, best: float) -> _Priced:
+    if best == BEST_SCORE:
+        return _Priced(category)
+    prices = (0.0, best)  # a difference of codes of 0, and of anything more
+    graded = Graded(
+        category.name, *_as_values(category), absent=best, kind=BAND, limits=(0.0,), prices=prices
+    )
+    return _Priced(graded, BEST_SCORE - best)
+
+
+def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> _Priced:
+    kind = next(kind for kind in BANDED if kind in score)
+    _require_kind(puf, eif, name, "dates" if kind == "days" else "numbers")
+    number = numbers(puf, eif, name)
+    values = [float(row[1]) for row in score[kind]] + [float(score.get("beyond", 0))]
+    best = values[0]
+    graded = Graded(
+        name,
+        number.puf,
+        number.eif,
+        absent=best,
+        kind=RELATIVE_BAND if kind == "relative" else BAND,
+        limits=tuple(float(row[0]) for row in score[kind]),
+        prices=tuple(best - value for value in values),
+    )
+    return _Priced(graded, BEST_SCORE - best)
+
+
+def _require_kind(puf: Microdata, eif: Microdata, name: str, kind: str) -> None:
+    for data in (puf, eif):
+        family = family_of(data.column(name).dtype)
+        if family != kind:
+            raise OptionError(
+                f"score of {name!r}: the variable must hold {kind}. Got {family} in "
+                f"{data.name!r} instead: declare another score."
+            )
+
+
+def _price_table(category: Category, score: Mapping[str, Any], warnings: list[str]) -> _Priced:
+    size = len(category.levels)
+    _require_room(category.name, size, size)
+    values = np.full((size, size), float(score.get("other", 0)))
+    np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
+    places = {str(level): i for i, level in enumerate(category.levels.to_list())}
+    unknown = 0
+    for left, right, value in score["table"]:
+        if str(left) in places and str(right) in places:
+            values[places[str(left)], places[str(right)]] = float(value)
+        else:
+            unknown += 1
+    if unknown:
+        warnings.append(
+            f"{unknown} rows of the score table of {category.name!r} name a value that is in "
+            f"neither file."
+        )
+    return _priced_by(category, values)
+
+
+def _price_function(category: Category, function: Callable[[Any, Any], Any]) -> _Priced:
+    size = len(category.levels)
+    _require_room(category.name, size, size)
+    levels = category.levels.to_numpy()
+    left, right = np.repeat(levels, size), np.tile(levels, size)
+    try:
+        values = np.asarray(function(left, right), dtype=np.float64)
+    except Exception as error:
+        raise OptionError(
+            f"score of {category.name!r}: the function failed with {type(error).__name__}. "
+            f"It is given two arrays of as many values and must return their scores."
+        ) from error
+    if values.shape != left.shape:
+        raise OptionError(
+            f"score of {category.name!r}: the function must return one score a pair of values. "
+            f"Got an array of shape {values.shape} for {left.shape} instead."
+        )
+    if not ((values >= 0) & (values <= BEST_SCORE)).all():
+        raise OptionError(
+            f"score of {category.name!r}: the function must return scores from 0 to 5. "
+            f"Got others instead."
+        )
+    return _priced_by(category, values.reshape(size, size))
+
+
+def _priced_by(category: Category, values: Floats) -> _Priced:
+    best = float(values.max())
+    graded = Graded(
+        category.name, *_as_values(category), absent=best, kind=TABLE, table=best - values
+    )
+    return _Priced(graded, BEST_SCORE - best)
+
+
+def _require_room(name: str, rows: int, columns: int) -> None:
+    if rows * columns > MOST_ENTRIES:
+        raise OptionError(
+            f"score of {name!r}: {rows:,} different values are too many to score pair by pair. "
+            f"Round the variable, or declare bands of differences."
+        )
+
+
+def _as_values(category: Category) -> tuple[Floats, Floats]:
+    """Return the codes as numbers, missing as not a number."""
+    puf, eif = (
+        np.where(codes == category.missing, np.nan, codes) for codes in (category.puf, category.eif)
+    )
+    return puf, eif

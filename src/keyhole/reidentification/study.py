@@ -1,0 +1,279 @@
+"""A re-identification study: link, confirm, measure (Singer & Dajani, section 1.2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.errors import InputError, OptionError
+from keyhole.reidentification.agreement import Strata, agreements, number_strata
+from keyhole.reidentification.baseline import Baseline, permuted_baseline
+from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
+from keyhole.reidentification.costs import Threshold
+from keyhole.reidentification.files import Cuts
+from keyhole.reidentification.linking import Metric
+from keyhole.reidentification.pairs import Pairs
+from keyhole.reidentification.perturbation import Perturbation, restore
+from keyhole.reidentification.question import Question
+from keyhole.reidentification.rates import confirm, measure_rates
+from keyhole.reidentification.result import Study
+from keyhole.reidentification.scores import Scores
+from keyhole.reidentification.truth import Truth, find_truth, names_of
+from keyhole.reidentification.unicity import Orders
+
+__all__ = ["study"]
+
+Progress = Callable[..., None]
+Names = str | Iterable[str]
+Flags = npt.NDArray[np.bool_]
+
+
+def study(
+    *,
+    puf: Any,
+    eif: Any,
+    iuf: Any,
+    puf_id: Names,
+    eif_id: Names,
+    link: Names,
+    numeric: Names = (),
+    metric: Metric = "unicity",
+    alpha: float = 0.5,
+    threshold: Threshold = "published",
+    cuts: Cuts = "puf",
+    scores: Scores | str | os.PathLike[str] | None = None,
+    orders: Orders = "all",
+    rank_cap: int = 5,
+    strata: Names = (),
+    permutations: int = 200,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> Study:
+    """Attack a public file with an external one, and check the suspects against the truth.
+
+    Parameters
+    ----------
+    puf, eif, iuf
+        The public file, the intruder's file and the internal file with the ids of both: each a
+        file, a frame or `Microdata`. If the internal file has linking variables too, they are
+        taken as the values before perturbation, and the study runs with and without it.
+    puf_id, eif_id
+        The column or columns that name a record of the PUF and of the EIF.
+    link
+        The linking variables, which both files have.
+    numeric
+        Those of them that are numbers; the others are categories.
+    metric
+        How pairs are suspected: `unicity`, `taxicab`, `euclidean` or `adhoc`.
+    alpha
+        What a missing value costs (taxicab, euclidean).
+    threshold
+        `published`, or `derived` as it follows from the metric's definition (euclidean).
+    cuts
+        Whether numbers are cut into fifths of the PUF's values or each file's own (unicity,
+        taxicab).
+    scores
+        By linking variable how values are scored from 0 to 5, or a TOML file of it (adhoc);
+        see `keyhole.reidentification.scores`.
+    orders
+        Whether `all` sets of variables are tried or only the `highest` (unicity).
+    rank_cap
+        Ranks are kept while they hold at most this many pairs of a PUF record.
+    strata
+        Variables within whose categories records are linked.
+    permutations, seed
+        How often ids are dealt out at random for the baseline (0: never), and its seed.
+    progress
+        Called with what is being done, and now and then with the work done and all of it.
+
+    Returns
+    -------
+    Study
+        The rates with intervals and baseline, where they come from, and a verdict in words.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans
+    >>> world = veterans(2_000, seed=1)
+    >>> found = study(
+    ...     puf=world.sample, eif=world.external, iuf=world.truth, puf_id="puf_id",
+    ...     eif_id="eif_id", link=["sex", "age", "race1", "homstate"], metric="taxicab",
+    ... )
+    >>> found.confirmed <= found.suspected <= found.puf_records
+    True
+    """
+    question = Question(
+        link=names_of(link), numeric=names_of(numeric), metric=metric, alpha=alpha,
+        threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
+        strata=names_of(strata),
+    )  # fmt: skip
+    chance = _Chance(permutations, seed)
+    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
+    ids = names_of(puf_id), names_of(eif_id)
+    truth = _checked_truth(files, ids, question, chance)
+    return _attack(files, ids, truth, question, chance, progress or _say_nothing)
+
+
+def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    puf: Microdata
+    eif: Microdata
+    iuf: Microdata
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """How often ids are dealt out at random, and where the chance comes from."""
+
+    permutations: int
+    seed: int
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the two numbers."""
+        return [
+            f"{name} must be a whole number, 0 or more. Got {value!r} instead."
+            for name, value in (("permutations", self.permutations), ("seed", self.seed))
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
+        ]
+
+    def baseline(
+        self, linked: Pairs, truth: Truth, files: _Files, strata: Strata | None
+    ) -> Baseline | None:
+        """Measure what chance would confirm, if asked for."""
+        if not self.permutations:
+            return None
+        return permuted_baseline(
+            linked.puf,
+            linked.eif,
+            truth.puf,
+            truth.eif,
+            puf_records=files.puf.records,
+            eif_records=files.eif.records,
+            strata=None if strata is None else (strata.puf, strata.eif),
+            permutations=int(self.permutations),
+            seed=int(self.seed),
+        )
+
+
+def _load(source: Any, name: str) -> Microdata:
+    """Load a file; a frame, which has no name, is called by its part in the study."""
+    data = load(source)
+    return data.replace(name=name) if data.name == "data" else data
+
+
+def _checked_truth(
+    files: _Files, ids: tuple[tuple[str, ...], ...], question: Question, chance: _Chance
+) -> Truth:
+    """Find the true pairs, or say at once what is wrong with ids, variables and options."""
+    for data in (files.puf, files.eif):
+        data.require_records()
+    problems = chance.problems()
+    truth = None
+    try:
+        truth = find_truth(files.puf, files.eif, files.iuf, puf_id=ids[0], eif_id=ids[1])
+    except InputError as error:
+        problems += error.problems
+    if problems or truth is None:
+        raise OptionError([*problems, *question.column_problems(files.puf, files.eif)])
+    return truth
+
+
+def _attack(
+    files: _Files,
+    ids: tuple[tuple[str, ...], ...],
+    truth: Truth,
+    question: Question,
+    chance: _Chance,
+    tell: Progress,
+) -> Study:
+    tell("linking")
+    linked = question.ask(files.puf, files.eif, tell)
+    confirmed = _confirmed(linked, truth, files)
+    perturbation, skipped = _undo(files, ids, truth, question, tell)
+    tell("dealing out ids at random")
+    strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
+    baseline = chance.baseline(linked, truth, files, strata)
+    same = agreements(
+        files.puf, files.eif, (linked.puf, linked.eif), link=question.link,
+        numeric=question.numeric, cuts=question.cuts,
+    )  # fmt: skip
+    agreeing, used = count_use(question.link, same, confirmed, linked.subset)
+    place = linked.rank if linked.subset is None else linked.score.astype(np.int64)
+    records = files.puf.records
+    return Study(
+        question=question,
+        eif_records=files.eif.records,
+        rates=measure_rates(linked.puf, confirmed, records),
+        baseline=baseline,
+        overlap=truth.overlap,
+        by_stratum=_by_stratum(linked, confirmed, strata, baseline),
+        by_agreement=by_pair(linked.puf, confirmed, agreeing, records),
+        by_rank=by_pair(linked.puf, confirmed, place, records),
+        by_variables=used,
+        perturbation=perturbation,
+        warnings=(*linked.warnings, *_truth_warnings(truth, files.iuf), *skipped),
+        seed=int(chance.seed),
+        linked=linked,
+        confirmed_pairs=confirmed,
+        puf_ids=files.puf.frame.select(ids[0]),
+        eif_ids=files.eif.frame.select(ids[1]),
+    )
+
+
+def _confirmed(linked: Pairs, truth: Truth, files: _Files) -> Flags:
+    return confirm(linked.puf, linked.eif, truth.puf, truth.eif, files.eif.records)
+
+
+def _by_stratum(
+    linked: Pairs, confirmed: Flags, strata: Strata | None, baseline: Baseline | None
+) -> tuple[Part, ...]:
+    if strata is None:
+        return ()
+    by_chance = None if baseline is None else baseline.by_stratum
+    return by_stratum(linked.puf, confirmed, strata, by_chance)
+
+
+def _undo(
+    files: _Files,
+    ids: tuple[tuple[str, ...], ...],
+    truth: Truth,
+    question: Question,
+    tell: Progress,
+) -> tuple[Perturbation | None, list[str]]:
+    """Run the attack on the values as they were, if the internal file has other ones."""
+    link = [name for name in question.link if name not in {*ids[0], *ids[1]}]
+    before = restore(files.puf, files.iuf, truth, link)
+    if before is None:
+        return None, []
+    skipped = [
+        f"the perturbation of {one}: it is left as it is in the PUF" for one in before.skipped
+    ]
+    if not any(before.changed.values()):
+        return None, skipped
+    tell("linking without the perturbation")
+    try:
+        linked = question.ask(before.puf, files.eif, tell)
+    except InputError as error:
+        return None, [*skipped, *(f"not run without the perturbation: {p}" for p in error.problems)]
+    rates = measure_rates(linked.puf, _confirmed(linked, truth, files), files.puf.records)
+    return Perturbation(before.records, before.changed, rates), skipped
+
+
+def _truth_warnings(truth: Truth, iuf: Microdata) -> list[str]:
+    if not truth.incomplete:
+        return []
+    return [
+        f"{truth.incomplete:,} of {iuf.records:,} rows of the IUF have only one of the two ids "
+        f"and name no pair"
+    ]

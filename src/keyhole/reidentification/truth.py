@@ -1,0 +1,216 @@
+"""Who is who: the ids of the two files, and the pairs that the internal file names.
+
+The internal file (IUF) holds the ids of the public file (PUF) and of the external file (EIF), side
+by side (Singer & Dajani, section 1.1). An id may be several columns. Only counts are told of
+ids that cannot be used, never an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import quoted
+from keyhole.errors import ColumnError
+
+__all__ = ["Truth", "find_truth", "names_of"]
+
+Ints = npt.NDArray[np.int64]
+
+NOBODY = -1
+_EXACT = 2**53  # above, a float no longer tells whole numbers apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """The pairs that are one person, by record number.
+
+    Parameters
+    ----------
+    puf, eif
+        The distinct true pairs.
+    rows
+        For each row of the IUF its PUF record, -1 where it names none.
+    incomplete
+        Rows of the IUF without one of the two ids, which name no pair.
+    """
+
+    puf: Ints
+    eif: Ints
+    rows: Ints
+    incomplete: int
+
+    @property
+    def overlap(self) -> int:
+        """PUF records that are in the EIF too."""
+        return len(np.unique(self.puf))
+
+
+def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names of columns; one name alone is meant as a list of one."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def find_truth(
+    puf: Microdata,
+    eif: Microdata,
+    iuf: Microdata,
+    *,
+    puf_id: str | Iterable[str],
+    eif_id: str | Iterable[str],
+) -> Truth:
+    """Find the records of each pair that the internal file names.
+
+    Parameters
+    ----------
+    puf, eif, iuf
+        The three files.
+    puf_id, eif_id
+        The columns that name a record of the PUF and of the EIF; the IUF has both.
+
+    Raises
+    ------
+    ColumnError
+        If ids are absent, missing or shared by records, or the IUF names records that are not
+        there: all of it at once.
+
+    Notes
+    -----
+    Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but ``"07"``
+    is another. A row of the IUF with only one of the ids names no pair; it is counted.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> puf = load(pl.DataFrame({"p": [10, 20, 30]}))
+    >>> eif = load(pl.DataFrame({"e": ["a", "b"]}))
+    >>> truth = find_truth(
+    ...     puf, eif, load(pl.DataFrame({"p": [30, 10], "e": ["a", None]})), puf_id="p", eif_id="e"
+    ... )
+    >>> truth.puf.tolist(), truth.eif.tolist(), truth.incomplete
+    ([2], [0], 1)
+    """
+    sides = (_Side(puf, names_of(puf_id), "PUF"), _Side(eif, names_of(eif_id), "EIF"))
+    problems = _name_problems(sides, iuf)
+    if not problems:
+        problems = [problem for side in sides for problem in side.problems()]
+    if problems:
+        raise ColumnError(problems)
+    found = [side.find(iuf) for side in sides]
+    problems = [p for side, rows in zip(sides, found, strict=True) for p in side.unknown(iuf, rows)]
+    if problems:
+        raise ColumnError(problems)
+    return _pair(*found)
+
+
+def _pair(puf: Ints, eif: Ints) -> Truth:
+    complete = (puf >= 0) & (eif >= 0)
+    span = int(eif.max(initial=0)) + 1
+    pairs = np.unique(puf[complete] * span + eif[complete])
+    return Truth(pairs // span, pairs % span, puf, len(puf) - int(complete.sum()))
+
+
+_UNKNOWN = -2
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the two files with the columns of its id."""
+
+    data: Microdata
+    names: tuple[str, ...]
+    file: str
+
+    def problems(self) -> list[str]:
+        """Say how many ids are missing and how many records share one."""
+        ids = _ids(self.data, self.names)
+        complete = ids.drop_nulls()
+        missing = ids.height - complete.height
+        shared = int(complete.is_duplicated().sum()) if complete.height else 0
+        total = f"{ids.height:,} records"
+        problems = []
+        if missing:
+            problems.append(
+                f"the {self.file}'s id {quoted(self.names)} must be there for every record. Got "
+                f"{missing:,} of {total} without instead: give them an id, or leave them out."
+            )
+        if shared:
+            problems.append(
+                f"the {self.file}'s id {quoted(self.names)} must tell records apart. Got "
+                f"{shared:,} of {total} that share theirs with another instead: add the column "
+                f"that tells them apart, or leave out the repeated records."
+            )
+        return problems
+
+    def find(self, iuf: Microdata) -> Ints:
+        """Return the record that each row of the IUF names: -1 for none, -2 for an unknown."""
+        ours, theirs = _alike(_ids(self.data, self.names), _ids(iuf, self.names))
+        missing = theirs.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+        positions = ours.with_columns(pl.Series("record", np.arange(ours.height), pl.Int64))
+        joined = theirs.join(positions, on=ours.columns, how="left", maintain_order="left")
+        rows = joined["record"].fill_null(_UNKNOWN).to_numpy()
+        return np.where(missing, NOBODY, rows).astype(np.int64)
+
+    def unknown(self, iuf: Microdata, rows: Ints) -> list[str]:
+        """Say how many rows of the IUF name a record that is not there."""
+        count = int((rows == _UNKNOWN).sum())
+        if not count:
+            return []
+        return [
+            f"every id {quoted(self.names)} in the IUF must be one of the {self.file}. Got "
+            f"{count:,} of {iuf.records:,} rows with another instead: leave those rows out, or "
+            f"check that ids are written alike in both files ('007' is not 7)."
+        ]
+
+
+def _name_problems(sides: Sequence[_Side], iuf: Microdata) -> list[str]:
+    problems = []
+    for side in sides:
+        if not side.names:
+            problems.append(f"{side.file} id must name at least one column. Got none instead.")
+        for data in (side.data, iuf):
+            problems += _absent(data, side.names, f"{side.file} id")
+    first, second = (set(side.names) for side in sides)
+    if first and first == second:
+        problems.append(
+            f"PUF id and EIF id must have names of their own, since the IUF holds both. Got "
+            f"{quoted(sides[0].names)} for each instead: rename one in its file and in the IUF."
+        )
+    return list(dict.fromkeys(problems))
+
+
+def _absent(data: Microdata, names: Sequence[str], purpose: str) -> list[str]:
+    try:
+        data.require(names, purpose=purpose)
+    except ColumnError as error:
+        return list(error.problems)
+    return []
+
+
+def _ids(data: Microdata, names: Sequence[str]) -> pl.DataFrame:
+    """Return the columns of an id under names of our own, whole numbers as such."""
+    return pl.DataFrame({f"id{i}": _plain(data.column(name)) for i, name in enumerate(names)})
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """Bring an id to one of few types; a file with gaps may hold its whole numbers as floats."""
+    if series.dtype.is_float():
+        whole = ((series.floor() == series) & (series.abs() < _EXACT)).all()
+        return series.cast(pl.Int64) if whole else series.cast(pl.Float64)
+    if series.dtype.is_integer() and series.dtype != pl.UInt64:
+        return series.cast(pl.Int64)
+    if series.dtype in (pl.Categorical, pl.Enum, pl.UInt64, pl.Null):
+        return series.cast(pl.String)
+    return series
+
+
+def _alike(one: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Bring the ids of two files to one type each, as text where they differ."""
+    differ = [name for name in one.columns if one.schema[name] != other.schema[name]]
+    as_text = [pl.col(name).cast(pl.String) for name in differ]
+    return one.with_columns(as_text), other.with_columns(as_text)

@@ -1,0 +1,300 @@
+"""Rates, intervals, chance and truth of a study, against slow twins and SciPy."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from keyhole.data import load
+from keyhole.errors import ColumnError
+from keyhole.reidentification.agreement import agreements, number_strata
+from keyhole.reidentification.baseline import permuted_baseline
+from keyhole.reidentification.breakdown import count_use
+from keyhole.reidentification.perturbation import restore
+from keyhole.reidentification.rates import (
+    Rate,
+    confirm,
+    measure_rates,
+    rates_by_pair,
+    rates_by_record,
+)
+from keyhole.reidentification.truth import find_truth
+
+PUF, EIF = 9, 7
+PAIRS = st.sets(st.tuples(st.integers(0, PUF - 1), st.integers(0, EIF - 1)), max_size=30)
+
+
+def arrays(pairs):
+    ordered = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return ordered[:, 0], ordered[:, 1]
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_the_interval_is_clopper_and_pearsons(count, more):
+    total = count + more
+    if not total:
+        assert Rate(0, 0).interval is None
+        assert Rate(0, 0).value is None
+        return
+    expected = binomtest(count, total).proportion_ci(0.95, method="exact")
+    assert Rate(count, total).interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(PAIRS, PAIRS)
+def test_rates_are_counts_of_sets(pairs, truth):
+    puf, eif = arrays(pairs)
+    confirmed = confirm(puf, eif, *arrays(truth), EIF)
+    rates = measure_rates(puf, confirmed, PUF)
+    assert rates.pairs == len(pairs)
+    assert rates.true_pairs == len(pairs & truth)
+    assert rates.suspected == len({p for p, _ in pairs})
+    assert rates.confirmed == len({p for p, _ in pairs & truth})
+    found = rates.to_dict()
+    assert found["confirmed_rate"] == len({p for p, _ in pairs & truth}) / PUF
+    assert (found["conditional_rate"] is None) == (not pairs)
+    assert (found["intervals"]["pair_precision"] is None) == (not pairs)
+
+
+@given(PAIRS, PAIRS, st.lists(st.integers(0, 3), min_size=PUF, max_size=PUF))
+def test_rates_by_record_are_those_of_each_part(pairs, truth, groups):
+    puf, eif = arrays(pairs)
+    confirmed = confirm(puf, eif, *arrays(truth), EIF)
+    strata = np.array(groups)
+    for group, rates in enumerate(rates_by_record(puf, confirmed, strata, 4)):
+        inside = strata[puf] == group
+        assert rates == measure_rates(puf[inside], confirmed[inside], groups.count(group))
+
+
+@given(PAIRS, PAIRS)
+def test_rates_by_pair_cut_the_pairs(pairs, truth):
+    puf, eif = arrays(pairs)
+    confirmed = confirm(puf, eif, *arrays(truth), EIF)
+    parts = rates_by_pair(puf, confirmed, eif % 3, PUF)
+    assert [group for group, _ in parts] == sorted(set((eif % 3).tolist()))
+    assert sum(rates.pairs for _, rates in parts) == len(pairs)
+    assert sum(rates.true_pairs for _, rates in parts) == len(pairs & truth)
+
+
+def test_chance_confirms_what_counting_says():
+    # Three pairs of a PUF record among seven EIF records: one mate is hit in 3 cases of 7.
+    puf, eif = np.array([0, 0, 0, 1]), np.array([0, 1, 2, 3])
+    found = permuted_baseline(
+        puf, eif, np.array([0]), np.array([5]), puf_records=PUF, eif_records=EIF,
+        permutations=4000,
+    )  # fmt: skip
+    assert found.confirmed == pytest.approx(3 / 7, abs=0.03)
+    assert found.confirmed_rate == found.confirmed / PUF
+    assert found.conditional_rate == found.confirmed / 2
+    assert found.interval == (0.0, 1 / PUF)
+    assert found.conditional_interval == (0.0, 1 / 2)
+    assert found.p_value == 1.0
+
+
+def test_chance_stays_within_strata():
+    strata = np.array([0] * 5 + [1] * 4), np.array([0] * 3 + [1] * 4)
+    puf, eif = np.array([0, 5]), np.array([0, 3])
+    asked = {"puf_records": PUF, "eif_records": EIF, "strata": strata, "permutations": 3000}
+    inside = permuted_baseline(puf, eif, np.array([0, 5]), np.array([2, 6]), **asked)
+    assert inside.by_stratum == pytest.approx((1 / 3, 1 / 4), abs=0.03)
+    assert inside.confirmed == pytest.approx(sum(inside.by_stratum))
+    across = permuted_baseline(puf, eif, np.array([0, 5]), np.array([6, 2]), **asked)
+    assert across.confirmed == 0
+    assert across.to_dict()["within_strata"]
+
+
+@given(PAIRS, PAIRS, st.booleans())
+def test_chance_is_the_same_however_pairs_are_looked_up(pairs, truth, stratified):
+    puf, eif = arrays(pairs)
+    strata = (np.arange(PUF) % 2, np.arange(EIF) % 2) if stratified else None
+    asked = {"puf_records": PUF, "eif_records": EIF, "permutations": 3, "seed": 4}
+    found = permuted_baseline(puf, eif, *arrays(truth), strata=strata, **asked)
+    counts = []
+    for i in range(3):
+        shuffled = np.random.default_rng([4, i]).permutation(EIF)
+        dealt = shuffled if strata is None else np.empty(EIF, dtype=int)
+        for part in () if strata is None else (0, 1):
+            dealt[np.flatnonzero(strata[1] == part)] = [e for e in shuffled if e % 2 == part]
+        counts.append(len({p for p, e in pairs if (p, dealt[e]) in truth}))
+    assert found.confirmed == pytest.approx(np.mean(counts))
+
+
+def test_a_seed_gives_the_same_baseline_again():
+    puf, eif = np.arange(9) % 9, np.arange(9) % 7
+    asked = {"puf_records": PUF, "eif_records": EIF, "permutations": 50}
+    truth = np.arange(5), np.arange(5)
+    runs = [permuted_baseline(puf, eif, *truth, seed=s, **asked) for s in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_use_of_variables_counts_pairs_and_smallest_subsets():
+    same = [np.array([True, True, False]), np.array([True, False, False])]
+    subsets = np.array([0b11, 0b01, 0b10], dtype=np.uint64)
+    agreeing, used = count_use(["a", "b"], same, np.array([True, False, False]), subsets)
+    assert agreeing.tolist() == [2, 1, 0]
+    assert [use.pairs.count for use in used] == [2, 1]
+    assert [use.true_pairs.count for use in used] == [1, 1]
+    assert [use.smallest.count for use in used] == [2, 2]
+
+
+def frames(**columns):
+    return load(pl.DataFrame(columns))
+
+
+def test_numbers_agree_within_a_fifth_and_missing_with_nothing():
+    puf = frames(x=[0, 25, 50, 75, 100], c=["a", None, "b", "b", "b"])
+    eif = frames(x=[19.0, 20.5, None], c=["a", None, "b"])
+    pairs = np.array([0, 0, 1, 4]), np.array([0, 1, 1, 2])
+    found = agreements(puf, eif, pairs, link=["x", "c"], numeric=["x"])
+    # The PUF's cuts are at 20, 40, 60 and 80.
+    assert [same.tolist() for same in found] == [[True, False, True, False],
+                                                 [True, False, False, True]]  # fmt: skip
+
+
+def test_each_file_can_be_cut_by_itself():
+    puf, eif = frames(x=list(range(100))), frames(x=list(range(0, 1000, 10)))
+    pairs = np.array([5, 99]), np.array([5, 99])
+    own = agreements(puf, eif, pairs, link=["x"], numeric=["x"], cuts="each")
+    assert next(own).tolist() == [True, True]
+    shared = agreements(puf, eif, pairs, link=["x"], numeric=["x"])
+    assert next(shared).tolist() == [False, True]
+
+
+def test_strata_are_numbered_in_both_files_with_a_missing_one_of_its_own():
+    puf = frames(s=[2, None, 1], t=["x", "x", "y"])
+    eif = frames(s=[1.0, None, 3.0], t=["y", "x", None])
+    strata = number_strata(puf, eif, ["s", "t"])
+    assert strata.labels[strata.puf[1]] == "(missing), x"
+    assert strata.puf[1] == strata.eif[1]
+    assert strata.puf[2] == strata.eif[0]
+    assert len(set(strata.puf) | set(strata.eif)) == len(strata.labels) == 4
+
+
+# Truth
+
+
+def truth_of(puf, eif, iuf, puf_id="p", eif_id="e"):
+    return find_truth(load(puf), load(eif), load(iuf), puf_id=puf_id, eif_id=eif_id)
+
+
+def test_pairs_are_mapped_to_records():
+    truth = truth_of({"p": [7, 3, 5]}, {"e": [1, 2]}, {"p": [5, 3, 5, 5], "e": [1, 2, 1, 2]})
+    assert list(zip(truth.puf, truth.eif, strict=True)) == [(1, 1), (2, 0), (2, 1)]
+    assert truth.overlap == 2
+    assert truth.rows.tolist() == [2, 1, 2, 2]
+
+
+def test_an_id_may_be_several_columns():
+    truth = truth_of(
+        {"state": ["ny", "ny", "ca"], "number": [1, 2, 1]}, {"e": ["x", "y"]},
+        {"number": [1, 2], "state": ["ca", "ny"], "e": ["y", "x"]},
+        puf_id=["state", "number"],
+    )  # fmt: skip
+    assert list(zip(truth.puf, truth.eif, strict=True)) == [(1, 0), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([1, 2, 3], [1.0, None, 3.0]),
+        (["1", "2", "x"], [1, None, 2]),
+        ([1.5, 2.0, 3.0], [1.5, None, 3.0]),
+        (["a", "b", "c"], ["a", None, "c"]),
+        ([2**63, 2, 3], [2**63, None, 3]),
+    ],
+)
+def test_ids_are_compared_as_values(ours, theirs):
+    def series(values):
+        large = any(isinstance(v, int) and v >= 2**63 for v in values)
+        return pl.Series(values, dtype=pl.UInt64 if large else None)
+
+    eif = {"e": [1, 2, 3]}
+    truth = truth_of({"p": series(ours)}, eif, {"p": series(theirs), "e": [1, 2, 3]})
+    assert truth.eif.tolist() == [0, 2]
+    assert truth.incomplete == 1
+
+
+def test_an_internal_file_without_rows_names_nobody():
+    empty = pl.DataFrame({"p": [], "e": []}, schema={"p": pl.String, "e": pl.Int64})
+    truth = truth_of({"p": [1, 2]}, {"e": [1]}, empty)
+    assert (truth.overlap, len(truth.puf), truth.incomplete) == (0, 0, 0)
+
+
+SECRET = "zq7391"
+
+
+def test_all_that_is_wrong_with_ids_is_told_at_once_and_no_id():
+    puf = {"p": [SECRET, SECRET, None, "d"]}
+    eif = {"e": [SECRET, None, SECRET, SECRET]}
+    with pytest.raises(ColumnError) as caught:
+        truth_of(puf, eif, {"p": [SECRET], "e": [SECRET]})
+    said = caught.value.problems
+    assert len(said) == 4
+    assert "PUF's id 'p'" in said[0]
+    assert "1 of 4 records without" in said[0]
+    assert "2 of 4 records that share" in said[1]
+    assert "3 of 4 records that share" in said[3]
+    assert SECRET not in str(caught.value)
+
+
+def test_ids_that_do_not_exist_are_counted_with_a_remedy():
+    with pytest.raises(ColumnError) as caught:
+        truth_of({"p": ["a", "b"]}, {"e": [1, 2]}, {"p": [SECRET, "a", "07"], "e": [1, 9, 2]})
+    first, second = caught.value.problems
+    assert "2 of 3 rows" in first
+    assert "leave those rows out" in first
+    assert "1 of 3 rows" in second
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("puf_id", "eif_id", "said"),
+    [
+        ("pp", "e", "PUF id 'pp' is not a column of 'data'. Did you mean 'p'?"),
+        ("p", (), "EIF id must name at least one column"),
+        (["p", "p"], "e", "listed more than once"),
+        ("p", "p", "must have names of their own"),
+    ],
+)
+def test_columns_of_ids_that_cannot_be(puf_id, eif_id, said):
+    data = {"p": [1], "e": [1]}
+    with pytest.raises(ColumnError, match=said.replace("?", r"\?")):
+        truth_of(data, data, data, puf_id, eif_id)
+
+
+# The values before perturbation
+
+
+def restored(puf, iuf, link=("x",)):
+    puf, iuf = load(puf), load(iuf)
+    truth = find_truth(puf, load({"e": [1, 2, 3]}), iuf, puf_id="p", eif_id="e")
+    return restore(puf, iuf, truth, link)
+
+
+def test_values_of_the_internal_file_take_the_place_of_the_pufs():
+    found = restored(
+        {"p": [1, 2, 3], "x": [10, None, 30], "y": ["a", "b", "c"]},
+        {"p": [3, 2], "e": [1, 2], "x": [31.5, 20.0], "y": ["c", "b"]},
+        ["x", "y"],
+    )
+    assert found.puf.column("x").to_list() == [10.0, 20.0, 31.5]
+    assert found.changed == {"x": 2, "y": 0}
+    assert found.records == 2
+    assert found.skipped == ()
+
+
+def test_without_linking_values_nothing_is_restored():
+    assert restored({"p": [1], "x": [10]}, {"p": [1], "e": [1]}) is None
+    nobody = {"p": pl.Series([], dtype=pl.Int64), "e": pl.Series([], dtype=pl.Int64), "x": []}
+    assert restored({"p": [1], "x": [10]}, nobody) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [(["a", "b"], "another type"), ([11, 12], "several values for one PUF record")],
+)
+def test_values_that_cannot_be_restored_are_left_and_told(values, why):
+    found = restored({"p": [1], "x": [10]}, {"p": [1, 1], "e": [1, 2], "x": values})
+    assert why in found.skipped[0]
+    assert found.puf.column("x").to_list() == [10]

@@ -1,0 +1,198 @@
+"""Unicity against a naive twin that looks at every set of variables."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.kernels import unicity as kernel
+from keyhole.kernels.hitting import smallest_hitting_set, start_search
+from keyhole.reidentification.files import Category
+from keyhole.reidentification.linking import link
+from keyhole.reidentification.unicity import find_mates
+
+Rows = list[tuple]
+
+
+def twin(puf: Rows, eif: Rows, puf_strata=None, eif_strata=None) -> dict[tuple[int, int], int]:
+    """Look at every set of variables, smallest first: the pairs and the first mask of each."""
+    variables = len(puf[0])
+    masks = sorted(range(1, 1 << variables), key=lambda m: (m.bit_count(), m))
+    found: dict[tuple[int, int], int] = {}
+    for mask in masks:
+        chosen = [j for j in range(variables) if mask >> j & 1]
+        cells = [
+            _cells(rows, strata, chosen) for rows, strata in ((puf, puf_strata), (eif, eif_strata))
+        ]
+        for cell, members in cells[0].items():
+            others = cells[1].get(cell, [])
+            if len(members) == 1 and len(others) == 1:
+                found.setdefault((members[0], others[0]), mask)
+    return found
+
+
+def _cells(rows: Rows, strata, chosen: list[int]) -> dict[tuple, list[int]]:
+    cells: dict[tuple, list[int]] = {}
+    for i, row in enumerate(rows):
+        values = tuple(row[j] for j in chosen)
+        if None not in values:
+            stratum = None if strata is None else strata[i]
+            cells.setdefault((stratum, values), []).append(i)
+    return cells
+
+
+def categories(puf: Rows, eif: Rows, size: int) -> list[Category]:
+    def coded(rows, j):
+        return np.array([size if row[j] is None else row[j] for row in rows], dtype=np.int32)
+
+    levels = pl.Series(range(size))
+    return [Category(f"v{j}", coded(puf, j), coded(eif, j), levels) for j in range(len(puf[0]))]
+
+
+def as_strata(puf, eif) -> Category:
+    codes = [np.array(x, dtype=np.int32) for x in (puf, eif)]
+    return Category("strata", *codes, pl.Series(range(3)))
+
+
+def as_dict(mates) -> dict[tuple[int, int], int]:
+    columns = (mates.puf, mates.eif, mates.subset)
+    return {(i, j): m for i, j, m in zip(*(c.tolist() for c in columns), strict=True)}
+
+
+@st.composite
+def two_files(draw, most=14):
+    variables, size = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    value = st.one_of(st.integers(0, size - 1), st.none())
+    rows = st.lists(st.tuples(*[value] * variables), min_size=1, max_size=most)
+    return draw(rows), draw(rows), size
+
+
+@given(two_files())
+def test_unicity_equals_the_search_of_all_sets(files):
+    puf, eif, size = files
+    assert as_dict(find_mates(categories(puf, eif, size), None)) == twin(puf, eif)
+
+
+@given(two_files(), st.data())
+def test_unicity_within_strata(files, data):
+    puf, eif, size = files
+    groups = [
+        data.draw(st.lists(st.integers(0, 2), min_size=len(x), max_size=len(x))) for x in (puf, eif)
+    ]
+    found = find_mates(categories(puf, eif, size), as_strata(*groups))
+    assert as_dict(found) == twin(puf, eif, *groups)
+
+
+def random_rows(rng, count: int, variables: int, size: int) -> Rows:
+    codes = np.minimum(rng.geometric(0.45, (count, variables)) - 1, size - 1)
+    missing = rng.random((count, variables)) < 0.08
+    return [
+        tuple(None if gone else int(c) for c, gone in zip(row, lost, strict=True))
+        for row, lost in zip(codes, missing, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("small", [2, 5, 32, 400])
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_cells_and_small_ones_agree(seed, small, monkeypatch):
+    """Whatever cells are settled pair by pair, the pairs and their sets are the same."""
+    rng = np.random.default_rng(seed)
+    puf, eif = (random_rows(rng, 150, 7, 4) for _ in range(2))
+    groups = [rng.integers(0, 3, 150).tolist() for _ in range(2)]
+    monkeypatch.setattr(kernel, "SMALL", small)
+    wanted = twin(puf, eif)
+    assert len(wanted) > 50
+    assert as_dict(find_mates(categories(puf, eif, 4), None)) == wanted
+    found = find_mates(categories(puf, eif, 4), as_strata(*groups))
+    assert as_dict(found) == twin(puf, eif, *groups)
+
+
+def test_more_variables_than_a_word_holds():
+    """Eight variables of twelve bits take two words."""
+    rng = np.random.default_rng(5)
+    puf, eif = ([tuple(row) for row in (rng.integers(0, 2, (60, 8)) * 3999).tolist()] for _ in "pe")
+    found = find_mates(categories(puf, eif, 4000), None)
+    assert as_dict(found) == twin(puf, eif)
+    assert len(found.puf) > 10
+
+
+def test_by_hand():
+    """Record 0 is alone with EIF record 1 on age; on sex nobody is alone in both files."""
+    puf = pl.DataFrame({"sex": ["f", "m", "m"], "age": [31, 47, 50]})
+    eif = pl.DataFrame({"sex": ["m", "m", "f", "f"], "age": [47, 31, 60, None]})
+    found = link(puf, eif, link=["sex", "age"], metric="unicity")
+    rows = found.to_frame().rows()
+    assert rows == [(0, 1, 1, "age"), (1, 0, 1, "age")]
+    assert found.suspected == 2
+
+
+def test_records_missing_on_a_set_are_left_out_of_it():
+    """The second EIF record is missing on b: so the first is alone on b, though not on a."""
+    puf = pl.DataFrame({"a": ["u"], "b": ["v"]})
+    eif = pl.DataFrame({"a": ["u", "u"], "b": ["v", None]})
+    found = link(puf, eif, link=["a", "b"], metric="unicity")
+    assert found.to_frame().rows() == [(0, 0, 1, "b")]
+
+
+def test_all_orders_find_what_the_highest_cannot():
+    """They agree uniquely on a, and differ on b: not a pair of the highest order."""
+    puf = pl.DataFrame({"a": ["u", "w"], "b": ["v", "v"]})
+    eif = pl.DataFrame({"a": ["u", "w"], "b": ["x", "v"]})
+    all_orders = link(puf, eif, link=["a", "b"], metric="unicity")
+    highest = link(puf, eif, link=["a", "b"], metric="unicity", orders="highest")
+    assert set(zip(all_orders.puf, all_orders.eif, strict=True)) == {(0, 0), (1, 1)}
+    assert highest.to_frame().rows() == [(1, 1, 2, "a + b")]
+
+
+@given(two_files())
+def test_the_highest_order_is_the_full_set_among_complete_records(files):
+    puf, eif, size = files
+    counts = [Counter(rows) for rows in (puf, eif)]
+    wanted = [
+        (i, j)
+        for i, p in enumerate(puf)
+        for j, e in enumerate(eif)
+        if p == e and None not in p and counts[0][p] == 1 and counts[1][e] == 1
+    ]
+    found = find_mates(categories(puf, eif, size), None, "highest")
+    assert list(zip(found.puf.tolist(), found.eif.tolist(), strict=True)) == wanted
+
+
+def test_numeric_variables_become_quintiles():
+    puf = pl.DataFrame({"x": [1, 2, 3, 4, 5], "a": list("uuuuu")})
+    eif = pl.DataFrame({"x": [100, 0], "a": ["u", "u"]})
+    found = link(puf, eif, link=["x", "a"], numeric=["x"], metric="unicity")
+    assert found.to_frame().rows() == [(0, 1, 1, "x"), (4, 0, 1, "x")]
+    each = link(puf, eif, link=["x", "a"], numeric=["x"], metric="unicity", cuts="each")
+    assert each.to_frame().rows() == [(0, 1, 1, "x"), (4, 0, 1, "x")]
+
+
+def smallest_by_trying(sets: list[int], bits: int) -> int:
+    for size in range(1, bits + 1):
+        masks = (sum(1 << b for b in chosen) for chosen in combinations(range(bits), size))
+        hits = [mask for mask in masks if all(mask & s for s in sets)]
+        if hits:
+            return min(hits)
+    raise AssertionError
+
+
+@given(st.lists(st.integers(1, 127), min_size=1, max_size=9), st.booleans())
+def test_the_smallest_hitting_set(sets, two_words):
+    words = 2 if two_words else 1
+    table = np.zeros((len(sets), words), dtype=np.uint64)
+    table[:, -1] = np.array([s & 0b1111 for s in sets]) if two_words else sets
+    if two_words:
+        table[:, 0] = [s >> 4 for s in sets]
+    search = start_search(8, words)
+    size = smallest_hitting_set(table.copy(), len(sets), 7, search)
+    order = [(s & 0b1111) << 3 | s >> 4 for s in sets] if two_words else sets
+    wanted = smallest_by_trying(order, 7)
+    best = [int(w) for w in search.best]
+    assert size == wanted.bit_count()
+    assert (best[1] << 3 | best[0] if two_words else best[0]) == wanted
+    if size > 1:
+        assert smallest_hitting_set(table.copy(), len(sets), size - 1, search) == 0
