@@ -134,16 +134,8 @@ def tally_without(
     tasks = [(0, len(rows), first, last, -1)]
     while len(tasks):
         lo, hi, a, b, phase = tasks.pop()
-        if hi - lo < 2:
-            continue
         if phase == -1:
             by, by_digits, a2, b2 = keep, keep_digits, a, b
-        elif b - a == 1:
-            _whole(weights, lo, hi, a, cutoff, lost, safe)
-            continue
-        elif hi - lo <= PAIRWISE:
-            _pairs(rows, weights, lo, hi, masks, a, b, cutoff, met, lost, safe)
-            continue
         else:
             middle = (a + b) // 2
             if phase == 0:
@@ -160,7 +152,12 @@ def tally_without(
         start = lo
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):
-                if i - start > 1:
+                # Most cells are settled on the spot; only large ones become tasks.
+                if i - start > 1 and b2 - a2 == 1:
+                    _whole(weights, start, i, a2, cutoff, lost, safe)
+                elif 1 < i - start <= PAIRWISE:
+                    _pairs(rows, weights, start, i, masks, a2, b2, cutoff, met, lost, safe)
+                elif i - start > 1:
                     tasks.append((start, i, a2, b2, 0))
                 start = i
     return lost, safe
