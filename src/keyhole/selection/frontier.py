@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ __all__ = ["Frontier", "FrontierSet", "frontier"]
 
 Progress = Callable[[int, int], None]
 SHOWN = 20
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,10 @@ def _greedy(
     return out
 
 
+class _OutOfTimeError(Exception):
+    """Unwinds a branch when the time is over."""
+
+
 @dataclass(slots=True)
 class _Hunt:
     """The search itself: what it has found, and how much it has looked at."""
@@ -294,7 +299,10 @@ class _Hunt:
 
         def branch(job: Callable[[], None]) -> None:
             nonlocal done
-            job()
+            try:
+                job()
+            except _OutOfTimeError:
+                self.out_of_time = True
             with self._lock:
                 done += 1
                 if progress is not None:
@@ -302,8 +310,12 @@ class _Hunt:
 
         with ThreadPoolExecutor(WORKERS) as pool:
             try:
-                for future in [pool.submit(branch, job) for job in jobs]:
-                    future.result()
+                pending = {pool.submit(branch, job) for job in jobs}
+                while pending:
+                    # A short wait, since an interrupt may reach a thread that cannot act on it.
+                    done_now, pending = wait(pending, timeout=POLL_SECONDS)
+                    for future in done_now:
+                        future.result()
             except BaseException:
                 self._deadline = -math.inf
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -313,10 +325,6 @@ class _Hunt:
         self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
     ) -> list[Callable[[], None]]:
         """Look at all one-variable extensions; return what remains to be searched."""
-        if time.monotonic() > self._deadline:
-            self.out_of_time = True
-            self._report(head, tally)
-            return []
         fits = self._fitting(cells, tail)
         if not fits:
             self._report(head, tally)
@@ -366,6 +374,8 @@ class _Hunt:
     def _descend(
         self, head: frozenset[int], cells: Partition, v: int, tally: Tally, rest: Sequence[int]
     ) -> None:
+        if time.monotonic() > self._deadline:
+            raise _OutOfTimeError
         head = head | {v}
         if self._covered(head.union(rest)):
             return
