@@ -74,5 +74,6 @@ class Source:
 def _tell_of_compiling() -> None:
     """Say why the very first run takes longer: nothing has been compiled yet."""
     kernels = Path(__file__).parent.parent / "kernels" / "__pycache__"
-    if "NUMBA_CACHE_DIR" not in os.environ and not any(kernels.glob("*.nbi")):
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    if watched and "NUMBA_CACHE_DIR" not in os.environ and not any(kernels.glob("*.nbi")):
         print("Compiling keyhole's kernels, once: this takes about half a minute.", file=sys.stderr)
