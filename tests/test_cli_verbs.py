@@ -188,7 +188,7 @@ def test_frontier(veterans, keyhole, options, asked):
 
 
 def test_a_frontier_out_of_time_says_so(veterans, keyhole):
-    words = "frontier --candidates age,homstate,ms --limit 0.9 --seconds 1e-9"
+    words = "frontier --candidates age,homstate,ms --limit 0.2 --seconds 1e-9"
     assert not _asked(words, veterans, keyhole)["complete"]
 
 
