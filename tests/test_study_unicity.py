@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from keyhole.kernels import unicity as kernel
 from keyhole.kernels.hitting import smallest_hitting_set, start_search
+from keyhole.reidentification import unicity as mates
 from keyhole.reidentification.files import Category
 from keyhole.reidentification.linking import link
 from keyhole.reidentification.unicity import find_mates
@@ -58,8 +59,8 @@ def as_strata(puf, eif) -> Category:
     return Category("strata", *codes, pl.Series(range(3)))
 
 
-def as_dict(mates) -> dict[tuple[int, int], int]:
-    columns = (mates.puf, mates.eif, mates.subset)
+def as_dict(found) -> dict[tuple[int, int], int]:
+    columns = (found.puf, found.eif, found.subset)
     return {(i, j): m for i, j, m in zip(*(c.tolist() for c in columns), strict=True)}
 
 
@@ -196,3 +197,27 @@ def test_the_smallest_hitting_set(sets, two_words):
     assert (best[1] << 3 | best[0] if two_words else best[0]) == wanted
     if size > 1:
         assert smallest_hitting_set(table.copy(), len(sets), size - 1, search) == 0
+
+
+def test_an_interruption_ends_the_work_under_way(monkeypatch):
+    puf, eif = [(0, 1), (1, 1)], [(0, 1), (1, 0)]
+    stopped = []
+    monkeypatch.setattr(mates._Search, "stop", lambda _: stopped.append(True))
+
+    def tired(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        find_mates(categories(puf, eif, 2), None, progress=tired)
+    assert stopped == [True]
+
+
+def test_a_stopped_search_finds_nothing_more():
+    puf, eif = [(0, 1), (1, 1)], [(0, 1), (1, 0)]
+    variables = categories(puf, eif, 2)
+    files = [mates._patterns(variables, None, file) for file in ("puf", "eif")]
+    search = mates._Search(variables, None, *files)
+    piece = search.pieces()[0]
+    assert len(search.find(piece)[0]) > 0
+    search.stop()
+    assert len(search.find(piece)[0]) == 0

@@ -27,7 +27,7 @@ from keyhole.kernels.grading import (
     known_fields,
     largest_cost,
 )
-from keyhole.kernels.ranking import Kept, keep, nothing_kept
+from keyhole.kernels.ranking import Kept, keep, list_kept, nothing_kept
 from keyhole.kernels.tries import Tree
 
 __all__ = ["Bins", "Budget", "Halves", "floors_of", "search"]
@@ -75,6 +75,23 @@ class Budget(NamedTuple):
     cap: int
     patience: int
     unit: float
+
+
+class Room(NamedTuple):
+    """What a search works with.
+
+    The counted variables known of the query, the least costs by bin, the costs allowed in each
+    half; the stack of nodes with their costs; the number of patterns kept, the bound on keys
+    and the work done; what is kept.
+    """
+
+    known: Words
+    floors: Floats
+    shares: Floats
+    stack: Numbers
+    costs: Floats
+    state: Ints
+    kept: Kept
 
 
 @njit(nogil=True, cache=True)
@@ -168,40 +185,38 @@ def _push_graded(
 
 @njit(nogil=True, cache=True)
 def _climb(
-    tree: Tree, side: Side, asked: Asked, q: int, rules: Rules, floors: Floats, known: Words,
-    halves: Halves, second: bool, shares: Floats, budget: Budget, kept: Kept, state: Ints,
-    stack: Numbers, costs: Floats,
+    tree: Tree, side: Side, asked: Asked, q: int, rules: Rules, halves: Halves, second: bool,
+    budget: Budget, room: Room,
 ) -> bool:  # fmt: skip
     """Search one tree for a query; False if the work grew too much.
 
-    `shares` are the costs allowed in each half, `state` the number of patterns kept, the bound
-    on keys and the work done so far.
+    With two trees a pair is counted once: by the first if it is within its share of the first
+    half, else by the second.
     """
+    # Out of their tuples: taking an array out of one costs as much as a node's visit.
     rows, graded, weights, ids = side
     order, first, last, depths, code, child, children = tree
-    low, high, absent_fields = rules.low, rules.high, rules.absent_fields
-    differ, absent, missing = rules.differ, rules.absent, rules.missing
-    measured = graded.shape[1] > 0
-    root, scale, base = rules.root, rules.scale, asked.base[q]
+    low, high, absent_fields, missing = rules.low, rules.high, rules.absent_fields, rules.missing
+    differ, absent, root, scale = rules.differ, rules.absent, rules.root, rules.scale
     asked_rows, asked_graded, asked_codes = asked.rows, asked.graded, asked.codes
-    counted, half = len(missing), halves.second if second else halves.first
+    known, floors, shares, stack, costs, state, kept = room
+    counted, measured, base = len(missing), graded.shape[1] > 0, asked.base[q]
+    half, twice = halves.second if second else halves.first, halves.second > 0
     # A node's cost is a bound in other roundings than the pair's own cost.
     share = (shares[1] if second else shares[0]) + SLACK
-    count, bound, work = state[0], state[1], state[2]
+    count, bound, work, height = state[0], state[1], state[2], 1
     most = largest_cost(bound, root, scale) - base
     stack[0], costs[0] = asked.root[q], 0.0
-    height = 1
     while height:
         height -= 1
         node, spent = stack[height], costs[height]
         if spent > most:
             continue
+        work += 1
         a, b = child[node], child[node] + children[node]
         if a < b:
-            work += 1
-            depth = depths[node]
-            top = min(most, share) if depth < half else most
-            v = order[depth]
+            v = order[depths[node]]
+            top = min(most, share) if depths[node] < half else most
             if v < counted:
                 height = _push_counted(
                     code, a, b, asked_codes[q, v], spent, top,
@@ -212,9 +227,8 @@ def _climb(
                     code, a, b, floors, v - counted, spent, top, stack, costs, height
                 )
             continue
-        work += 1 + ((last[node] - first[node]) >> 1)
+        work += (last[node] - first[node]) >> 1
         if work > budget.patience:
-            state[2] = work
             return False
         for r in range(first[node], last[node]):
             cost = counted_cost(
@@ -227,9 +241,9 @@ def _climb(
             key = key_of(base + cost, root, scale)
             if key >= bound:
                 continue
-            if halves.second:
-                mine = _half_cost(side, r, asked, q, rules, known, halves) <= shares[0]
-                if mine == second:
+            if twice:
+                within = _half_cost(side, r, asked, q, rules, known, halves) <= shares[0]
+                if within == second:
                     continue
             count, bound = keep(kept, count, ids[r], key, weights[r], budget.cap, bound)
             most = largest_cost(bound, root, scale) - base
@@ -238,9 +252,11 @@ def _climb(
 
 
 @njit(nogil=True, cache=True)
-def _share_out(most: float, unit: float, shares: Floats) -> None:
+def _share_out(most: float, unit: float, halves: Halves, shares: Floats) -> None:
     """Allow each half its share of the cost: who exceeds the first keeps within the second."""
-    if unit > 0:
+    if not halves.second:
+        shares[0], shares[1] = most, -1.0
+    elif unit > 0:
         units = np.floor(most / unit + SLACK)
         shares[0] = (units // 2) * unit + SLACK
         shares[1] = (units - units // 2 - 1) * unit + SLACK
@@ -249,9 +265,37 @@ def _share_out(most: float, unit: float, shares: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
+def _deepen(
+    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked, q: int,
+    rules: Rules, budget: Budget, room: Room,
+) -> bool:  # fmt: skip
+    """Search for a query with growing budget; False if the work grew too much."""
+    base, state = asked.base[q], room.state
+    farthest = largest_cost(budget.bound, rules.root, rules.scale) - base
+    state[0] = state[2] = 0
+    for step in budget.steps:
+        most = min(step, farthest)
+        if most < 0:
+            break
+        bound = min(budget.bound, key_of(base + most, rules.root, rules.scale) + 1)
+        state[0], state[1] = 0, bound
+        most = largest_cost(bound, rules.root, rules.scale) - base
+        _share_out(most, budget.unit, halves, room.shares)
+        for second in range(2):
+            if room.shares[second] < 0 or state[1] <= 0:
+                continue
+            tree, side = trees[second], sides[second]
+            if not _climb(tree, side, asked, q, rules, halves, second == 1, budget, room):
+                return False
+        if state[1] < bound or bound == budget.bound:
+            break
+    return True
+
+
+@njit(nogil=True, cache=True)
 def search(
     trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked,
-    rules: Rules, bins: Bins, budget: Budget, queries: Ints, room: int,
+    rules: Rules, bins: Bins, budget: Budget, queries: Ints, height: int,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Find the nearest ranks of some queries.
 
@@ -266,68 +310,30 @@ def search(
         The queries, the prices, the coarse codes and how far to search.
     queries
         The numbers of the queries.
-    room
+    height
         How high the stack can grow.
 
     Returns
     -------
     Rows of (query, pattern, key), and the queries given up.
     """
-    found = np.empty((1024, 3), dtype=np.int64)
-    unfinished = np.empty(len(queries), dtype=np.int64)
-    total = left = 0
-    kept, state = nothing_kept(budget.cap), np.zeros(3, dtype=np.int64)
-    known, shares = np.zeros(asked.rows.shape[1], dtype=np.uint64), np.zeros(2)
-    floors = np.zeros((len(bins.sizes), bins.lowest.shape[1] + 1))
-    stack, costs = np.empty(room, dtype=np.int32), np.empty(room)
+    found, total = np.empty((1024, 3), dtype=np.int64), 0
+    unfinished, left = np.empty(len(queries), dtype=np.int64), 0
+    room = Room(
+        np.zeros(asked.rows.shape[1], dtype=np.uint64),
+        np.zeros((len(bins.sizes), bins.lowest.shape[1] + 1)),
+        np.zeros(2),
+        np.empty(height, dtype=np.int32),
+        np.empty(height),
+        np.zeros(3, dtype=np.int64),
+        nothing_kept(budget.cap),
+    )
     for q in queries:
-        known_fields(asked.rows, q, rules, known)
-        floors_of(asked, q, rules, bins, floors)
-        if not _deepen(
-            trees, sides, halves, asked, q, rules, floors, known, shares, budget, kept, state,
-            stack, costs,
-        ):  # fmt: skip
+        known_fields(asked.rows, q, rules, room.known)
+        floors_of(asked, q, rules, bins, room.floors)
+        if _deepen(trees, sides, halves, asked, q, rules, budget, room):
+            found, total = list_kept(found, total, q, room.kept, room.state[0])
+        else:
             unfinished[left] = q
             left += 1
-            continue
-        if total + state[0] > len(found):
-            found = np.concatenate((found, np.empty((len(found) + state[0], 3), dtype=np.int64)))
-        for i in range(state[0]):
-            found[total, 0], found[total, 1], found[total, 2] = q, kept.ids[i], kept.keys[i]
-            total += 1
     return found[:total].copy(), unfinished[:left].copy()
-
-
-@njit(nogil=True, cache=True)
-def _deepen(
-    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked, q: int,
-    rules: Rules, floors: Floats, known: Words, shares: Floats, budget: Budget, kept: Kept,
-    state: Ints, stack: Numbers, costs: Floats,
-) -> bool:  # fmt: skip
-    """Search for a query with growing budget; False if the work grew too much."""
-    base = asked.base[q]
-    farthest = largest_cost(budget.bound, rules.root, rules.scale) - base
-    state[0], state[2] = 0, 0
-    for step in budget.steps:
-        most = min(step, farthest)
-        if most < 0:
-            break
-        bound = min(budget.bound, key_of(base + most, rules.root, rules.scale) + 1)
-        state[0], state[1] = 0, bound
-        most = largest_cost(bound, rules.root, rules.scale) - base
-        _share_out(most, budget.unit, shares)
-        if not halves.second:
-            shares[0] = most
-        if not _climb(
-            trees[0], sides[0], asked, q, rules, floors, known, halves, False, shares, budget,
-            kept, state, stack, costs,
-        ):  # fmt: skip
-            return False
-        if halves.second and shares[1] >= 0 and state[1] > 0 and not _climb(
-            trees[1], sides[1], asked, q, rules, floors, known, halves, True, shares, budget,
-            kept, state, stack, costs,
-        ):  # fmt: skip
-            return False
-        if state[1] < bound or bound == budget.bound:
-            break
-    return True

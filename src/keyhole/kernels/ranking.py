@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["Kept", "keep", "nothing_kept"]
+__all__ = ["Kept", "keep", "list_kept", "nothing_kept"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,3 +55,14 @@ def keep(
         if total > cap:
             return start, keys[start]
     return count, bound
+
+
+@njit(nogil=True, cache=True)
+def list_kept(found: Ints, total: int, query: int, kept: Kept, count: int) -> tuple[Ints, int]:
+    """Append what is kept of a query as rows of (query, pattern, key); return the new number."""
+    if total + count > len(found):
+        found = np.concatenate((found, np.empty((len(found) + count, 3), dtype=np.int64)))
+    for i in range(count):
+        found[total, 0], found[total, 1], found[total, 2] = query, kept.ids[i], kept.keys[i]
+        total += 1
+    return found, total

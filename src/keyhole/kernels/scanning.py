@@ -29,7 +29,7 @@ from keyhole.kernels.grading import (
     largest_cost,
 )
 from keyhole.kernels.nearest import Bins, Budget, floors_of
-from keyhole.kernels.ranking import Kept, keep, nothing_kept
+from keyhole.kernels.ranking import Kept, keep, list_kept, nothing_kept
 from keyhole.kernels.tries import Tree
 
 __all__ = ["COUNTERS", "FULL", "ONES", "ZEROS", "Planes", "level_of", "scan"]
@@ -349,9 +349,5 @@ def scan(
             planes, side, start, end, home, asked, q, rules, known, terms, complete, budget,
             kept,
         )  # fmt: skip
-        if total + count > len(found):
-            found = np.concatenate((found, np.empty((len(found) + count, 3), dtype=np.int64)))
-        for k in range(count):
-            found[total, 0], found[total, 1], found[total, 2] = q, kept.ids[k], kept.keys[k]
-            total += 1
+        found, total = list_kept(found, total, q, kept, count)
     return found[:total].copy()

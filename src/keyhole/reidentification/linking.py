@@ -115,7 +115,7 @@ def link(
     -----
     Taxicab is the mean over the variables of 0 (same), 1 (different) or alpha (missing),
     suspected below alpha / 2. Euclidean is the root of the sum of squares over v, where a
-    numeric variable scores 2 e^x / (1 + e^x) - 1 with x = min(|z - z'|, 6), suspected below
+    numeric variable scores 2 e^x / (1 + e^x) - 1 with x = min(abs(z - z'), 6), suspected below
     alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`). Adhoc is the sum of declared
     scores, suspected above 5 v / 2. All are compared to nine decimals. Of the pairs of a PUF
     record the ranks are kept while they hold no more than `rank_cap` pairs. Unicity pairs

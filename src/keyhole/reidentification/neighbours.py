@@ -207,11 +207,20 @@ def _steps(costs: Costs, unit: float) -> Floats:
     return np.array([*(most / 2.0**k for k in range(6, 0, -1)), np.inf])
 
 
-def in_turn(work: Callable[[A], T], pieces: Sequence[A]) -> Iterator[tuple[A, T]]:
-    """Work on the pieces on all cores; yield them in turn, and stop when interrupted."""
+def in_turn(
+    work: Callable[[A], T], pieces: Sequence[A], stop: Callable[[], None] | None = None
+) -> Iterator[tuple[A, T]]:
+    """Work on the pieces on all cores and yield them in turn.
+
+    If it is interrupted, pieces not yet begun are dropped, and `stop` is called for the others.
+    """
     pool = ThreadPoolExecutor(WORKERS)
     try:
         yield from zip(pieces, pool.map(work, pieces), strict=True)
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

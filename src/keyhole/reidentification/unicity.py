@@ -69,7 +69,7 @@ def find_mates(
     search = _Search(variables, strata, files[0], files[1])
     pieces = search.pieces()
     found = []
-    for number, (_, part) in enumerate(in_turn(search.find, pieces), start=1):
+    for number, (_, part) in enumerate(in_turn(search.find, pieces, search.stop), start=1):
         found.append(part)
         if progress is not None:
             progress(number, len(pieces))
@@ -150,6 +150,10 @@ class _Search:
             *self._puf, *self._eif, self._plan, *piece, self._watch
         )
         return found
+
+    def stop(self) -> None:
+        """Let the pieces under way end early."""
+        self._watch[0] = 1
 
 
 def _plan(
