@@ -215,8 +215,10 @@ def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
 def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
     """Yield round widths (2, 5, 10, 20 …) wider than the usual step between levels."""
     step, span = float(np.median(np.diff(levels))), float(levels[-1] - levels[0])
+    if not (0 < step < np.inf and span < np.inf):
+        return
     width = 10.0 ** np.floor(np.log10(step))
-    while True:
+    while 0 < width < np.inf:
         for factor in (1, 2, 5):
             if width * factor > step * 1.5:
                 if span / (width * factor) < FEWEST_BANDS:
@@ -235,7 +237,9 @@ def _tails(
     step, known = _round_step(levels), counts.sum()
     above, below = np.cumsum(counts[::-1])[::-1] / known, np.cumsum(counts) / known
     seen = set()
-    for tail in TAILS:
+    for tail in TAILS if 0 < step < np.inf else ():
+        if not ((above <= tail).any() and (below <= tail).any()):
+            continue
         top = np.ceil(levels[np.argmax(above <= tail)] / step) * step
         low = np.floor(levels[::-1][np.argmax(below[::-1] <= tail)] / step) * step
         high, deep = levels >= top, levels <= low
@@ -251,6 +255,8 @@ def _tails(
 def _round_step(levels: npt.NDArray[np.float64]) -> float:
     """Return the round number (1, 2 or 5 of some power of ten) next above a 25th of the span."""
     least = float(levels[-1] - levels[0]) / 25
+    if not 0 < least < np.inf:
+        return 0.0
     power = 10.0 ** np.floor(np.log10(least))
     return float(next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least))
 
