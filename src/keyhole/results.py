@@ -54,7 +54,7 @@ class Table:
         cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.rows]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = [_numeric([row[i] for row in cells[1:]]) for i in range(len(self.columns))]
-        lines = [self.title] if self.title else []
+        lines = [_printable(self.title)] if self.title else []
         for row in cells if self.columns else []:
             padded = [
                 c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)

@@ -63,7 +63,14 @@ def _remedy(name: str, names: Sequence[str]) -> str:
     near = nearest(name, names) if name else []
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
+    if any(_like_a_value(name) for name in names):
+        return f"Its {len(names)} columns have no usable names. Does its first line hold names?"
     return f"Its {len(names)} columns are {quoted(names)}." if names else "It has no columns."
+
+
+def _like_a_value(name: str) -> bool:
+    """Tell whether a name may be a record's value: then a message must not show it."""
+    return "\n" in name or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
 
 def repeated(names: Iterable[str]) -> list[str]:
