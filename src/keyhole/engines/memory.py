@@ -73,7 +73,7 @@ class MemoryEngine:
             rows = pack([c.values for c in self._columns], self._plan)
             ones = np.ones(len(rows), dtype=np.int32)
             everything = frozenset(range(len(self._names)))
-            self._base = Patterns(rows, ones, self._plan, everything).merged(everything)
+            self._base = Patterns.of(rows, ones, self._plan, everything)
         return self._base
 
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:

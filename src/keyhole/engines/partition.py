@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.sorting import WORKERS, in_threads, sort, sort_as_words, spans
+from keyhole.engines.sorting import WORKERS, in_threads, sort, spans
 from keyhole.kernels import cells, leave_one_out
 from keyhole.kernels.packing import Layout, join
 
@@ -118,15 +118,18 @@ class Patterns:
     ) -> None:
         self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
 
-    def merged(self, variables: frozenset[int]) -> Patterns:
-        """Return the distinct patterns of fewer variables."""
-        rows, weights = self.rows.copy(), self.weights.copy()
-        mask = self.plan.mask(variables)
-        sort(rows, weights, np.array([0, len(rows)], dtype=np.int64), self.plan, sorted(variables))
+    @classmethod
+    def of(cls, rows: Words, weights: Weights, plan: Layout, variables: frozenset[int]) -> Patterns:
+        """Return the distinct patterns of rows, which are taken over and sorted about."""
+        mask = plan.mask(variables)
+        sort(rows, weights, np.array([0, len(rows)], dtype=np.int64), plan, sorted(variables))
         left = cells.merge(rows, weights, mask)
         # Copies, so that the larger arrays can be freed.
-        kept = rows[:left] & mask
-        return Patterns(kept, weights[:left].copy(), self.plan, variables)
+        return cls(rows[:left] & mask, weights[:left].copy(), plan, variables)
+
+    def merged(self, variables: frozenset[int]) -> Patterns:
+        """Return the distinct patterns of fewer variables."""
+        return Patterns.of(self.rows.copy(), self.weights.copy(), self.plan, variables)
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
@@ -140,7 +143,12 @@ class Patterns:
         parts = _parts(len(dealt))
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
-        found = in_threads(lambda part: self._without(dealt, part, cutoff), parts)
+        if self.plan.words == 1:
+            # Each part sorts single words, which one thread does best.
+            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts)
+        else:
+            # Wide rows: one copy at a time, its cells shared by the threads.
+            found = [self._without(dealt, part, cutoff, WORKERS) for part in parts]
         lost, safe = np.sum(found, axis=0)
         by_variable = {
             v: Tally(records, whole.cells - int(lost[i]), whole.at_risk - int(safe[i]))
@@ -148,26 +156,35 @@ class Patterns:
         }
         return [by_variable[v] for v in removable]
 
-    def _without(self, dealt: Sequence[int], part: tuple[int, int], cutoff: int) -> Ints:
+    def _without(
+        self, dealt: Sequence[int], part: tuple[int, int], cutoff: int, workers: int
+    ) -> Ints:
         plan = self.plan
         kept = self.variables - frozenset(dealt[part[0] : part[1]])
-        digits = [plan.digits([v]) for v in dealt]
+        keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
+        masks = np.array([plan.mask([v]) for v in dealt])
+        digit_starts = np.cumsum([0] + [len(d) for d in digits])
         rows, weights = self.rows.copy(), self.weights.copy()
-        is_sorted = sort_as_words(rows, weights, plan, kept)
-        lost, safe = leave_one_out.tally_without(
-            rows,
-            weights,
-            is_sorted,
-            plan.mask(kept),
-            plan.digits(kept),
-            np.array([plan.mask([v]) for v in dealt]),
-            np.concatenate(digits),
-            np.cumsum([0] + [len(d) for d in digits]),
-            part[0],
-            part[1],
-            cutoff,
-        )
-        return np.array([lost, safe])
+        arrays = (rows, weights, np.empty_like(rows), np.empty_like(weights))
+        whole = np.array([0, len(rows)], dtype=np.int64)
+        sort(rows, weights, whole, plan, sorted(kept), spare=arrays[2:], workers=workers)
+
+        def work(of: slice) -> tuple[Ints, Ints]:
+            return leave_one_out.tally_without(
+                *(a[of] for a in arrays),
+                keep,
+                masks,
+                np.concatenate(digits),
+                digit_starts,
+                *part,
+                cutoff,
+            )
+
+        shares = [slice(0, len(rows))]
+        if workers > 1:
+            starts = cells.bounds(rows, keep)
+            shares = [slice(starts[a], starts[b]) for a, b in spans(starts, workers)]
+        return np.sum(in_threads(work, shares), axis=0)
 
 
 def _parts(count: int) -> list[tuple[int, int]]:

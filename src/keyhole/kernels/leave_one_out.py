@@ -96,9 +96,9 @@ def _whole(weights: Weights, lo: int, hi: int, v: int, cutoff: int, lost: Ints, 
 def tally_without(
     rows: Words,
     weights: Weights,
-    is_sorted: bool,
+    spare: Words,
+    spare_weights: Weights,
     keep: Words,
-    keep_digits: Ints,
     masks: Words,
     digits: Ints,
     digit_starts: Ints,
@@ -111,11 +111,11 @@ def tally_without(
     Parameters
     ----------
     rows, weights
-        Distinct patterns and how many records each has; sorted about in place.
-    is_sorted
-        Whether the rows are sorted by `keep` already.
-    keep, keep_digits
-        Mask and digits of the variables that are never left out by this call.
+        Distinct patterns and how many records each has, sorted by `keep`; sorted about in place.
+    spare, spare_weights
+        Room of the same shape to sort in.
+    keep
+        Mask of the variables that are never left out by this call.
     masks, digits, digit_starts
         Mask of each variable that may be left out, and its digits
         digits[digit_starts[v]:digit_starts[v + 1]].
@@ -126,17 +126,16 @@ def tally_without(
     """
     count = len(masks)
     lost, safe = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    spare, spare_tags = np.empty_like(rows), np.empty_like(weights)
-    stack = np.empty((stack_depth(digits) + stack_depth(keep_digits), 3), dtype=np.int64)
+    stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
     at = np.empty(256, dtype=np.int64)
     met = np.zeros((PAIRWISE, count), dtype=np.int64)
-    # A task is a range of rows that agree on all but variables [first, last), and a phase.
+    # A task is a range of rows that agree on all but variables [first, last), and a phase:
+    # -1 looks at the cells of `keep`, 0 and 1 sort by one half and leave out the other.
     tasks = [(0, len(rows), first, last, -1)]
     while len(tasks):
         lo, hi, a, b, phase = tasks.pop()
-        if phase == -1:
-            by, by_digits, a2, b2 = keep, keep_digits, a, b
-        else:
+        by, a2, b2 = keep, a, b
+        if phase >= 0:
             middle = (a + b) // 2
             if phase == 0:
                 tasks.append((lo, hi, a, b, 1))
@@ -147,8 +146,7 @@ def tally_without(
             for v in range(p, q):
                 by |= masks[v]
             by_digits = digits[digit_starts[p] : digit_starts[q]]
-        if phase >= 0 or not is_sorted:
-            sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_tags, stack, at)
+            sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_weights, stack, at)
         start = lo
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):
