@@ -170,7 +170,7 @@ class Patterns:
         sort(rows, weights, whole, plan, sorted(kept), spare=arrays[2:], workers=workers)
 
         def work(of: slice) -> tuple[Ints, Ints]:
-            return leave_one_out.tally_without(
+            lost, safe = leave_one_out.tally_without(
                 *(a[of] for a in arrays),
                 keep,
                 masks,
@@ -179,12 +179,14 @@ class Patterns:
                 *part,
                 cutoff,
             )
+            return lost, safe
 
         shares = [slice(0, len(rows))]
         if workers > 1:
             starts = cells.bounds(rows, keep)
             shares = [slice(starts[a], starts[b]) for a, b in spans(starts, workers)]
-        return np.sum(in_threads(work, shares), axis=0)
+        total: Ints = np.sum(in_threads(work, shares), axis=0)
+        return total
 
 
 def _parts(count: int) -> list[tuple[int, int]]:
