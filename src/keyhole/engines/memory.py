@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.partition import Partition, Patterns
 from keyhole.engines.protocol import Missing, Tally
-from keyhole.engines.sorting import SortedCells
+from keyhole.engines.sorted_cells import SortedCells
+from keyhole.engines.threads import WORKERS
 from keyhole.kernels.packing import layout, pack
+
+if TYPE_CHECKING:
+    from keyhole.engines.partition import Partition, Patterns
 
 __all__ = ["MemoryEngine"]
 
@@ -61,6 +64,8 @@ class MemoryEngine:
 
     def partition(self, keys: Sequence[str], *, cutoff: int, workers: int = 1) -> Partition:
         """Return a partition of the records by the key, to be refined step by step."""
+        from keyhole.engines.partition import Partition
+
         base = self._patterns()
         rows, weights = base.rows.copy(), base.weights.copy()
         out = Partition(rows, weights, self._plan, cutoff, workers)
@@ -70,6 +75,8 @@ class MemoryEngine:
 
     def _patterns(self) -> Patterns:
         if self._base is None:
+            from keyhole.engines.partition import Patterns
+
             rows = pack([c.values for c in self._columns], self._plan)
             ones = np.ones(len(rows), dtype=np.int32)
             everything = frozenset(range(len(self._names)))
@@ -79,8 +86,7 @@ class MemoryEngine:
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
         held = self._partition
         if held is None or held[0] != cutoff or not held[1].variables <= set(keys):
-            base = self._patterns()
-            held = (cutoff, Partition(base.rows.copy(), base.weights.copy(), self._plan, cutoff))
+            held = (cutoff, self.partition((), cutoff=cutoff, workers=WORKERS))
             self._partition = held
         more = [v for v in keys if v not in held[1].variables]
         if more:

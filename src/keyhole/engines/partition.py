@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.sorting import WORKERS, in_threads, sort, spans
+from keyhole.engines.sorting import sort, spans
+from keyhole.engines.threads import WORKERS, in_threads
 from keyhole.kernels import cells, leave_one_out
-from keyhole.kernels.packing import Layout, join
+from keyhole.kernels.packing import Layout
+from keyhole.kernels.words import join
 
 __all__ = ["Partition", "Patterns"]
 

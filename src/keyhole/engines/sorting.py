@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.data.columns import Codes
-from keyhole.kernels import cells, wildcards
-from keyhole.kernels.packing import Layout, join, layout, pack, part
+from keyhole.engines.threads import WORKERS, in_threads
+from keyhole.kernels import cells
+from keyhole.kernels.packing import Layout
+from keyhole.kernels.words import join, part
 
-__all__ = ["WORKERS", "SortedCells", "in_threads", "sort", "sort_as_words", "spans"]
+__all__ = ["sort", "sort_as_words", "spans"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Tags = npt.NDArray[np.int32]
-A = TypeVar("A")
-T = TypeVar("T")
-
-WORKERS = os.cpu_count() or 1
-
-
-def in_threads(work: Callable[[A], T], items: Sequence[A]) -> list[T]:
-    """Work on the items on as many threads as there are cores; the kernels release the GIL."""
-    if len(items) < 2:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(work, items))
 
 
 def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
@@ -88,63 +74,3 @@ def sort_as_words(rows: Words, tags: Tags, plan: Layout, variables: Iterable[int
 
 def _shifted(mask: np.uint64, shift: np.int64) -> int:
     return int(mask) << int(shift) if shift >= 0 else int(mask) >> -int(shift)
-
-
-class SortedCells:
-    """The records sorted into cells, each row tagged with its record."""
-
-    def __init__(self, columns: Sequence[Codes], *, drop: bool) -> None:
-        self._columns, self._plan = columns, layout([c.size for c in columns])
-        rows = pack([c.values for c in columns], self._plan)
-        self._records = len(rows)
-        tags = np.arange(len(rows), dtype=np.int32)
-        if drop:
-            complete = np.flatnonzero(~missing_any(columns))
-            rows, tags = rows[complete], tags[complete]
-        everything = range(len(columns))
-        sort(rows, tags, np.array([0, len(rows)], dtype=np.int64), self._plan, everything)
-        starts = cells.bounds(rows, self._plan.mask(everything))
-        self._tags, self._patterns = tags, rows[starts[:-1]]
-        self.counts: Ints = np.diff(starts)
-
-    def first_records(self) -> Ints:
-        """Return one record of each cell."""
-        first: Ints = self._tags[np.cumsum(self.counts) - self.counts].astype(np.int64)
-        return first
-
-    def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
-        """Give every record the value of its cell, and those left out `absent`."""
-        out = np.full(self._records, absent, dtype=values.dtype)
-        out[self._tags] = np.repeat(values, self.counts)
-        return out
-
-    def numbers(self) -> Ints:
-        """Return for each record the number of its cell, -1 where it was left out."""
-        return self.spread(np.arange(len(self.counts)), -1)
-
-    def match(self, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each cell the amounts of all cells that match it as wildcards."""
-        known = _known(self._patterns, self._columns, self._plan)
-        digits = self._plan.digits(range(len(self._columns)))
-        return wildcards.match(self._patterns, amounts, known, digits)
-
-
-def _known(patterns: Words, columns: Sequence[Codes], plan: Layout) -> Words:
-    """Return for each pattern the mask of the fields that are not missing."""
-    known = np.tile(plan.mask(range(len(columns))), (len(patterns), 1))
-    for v, column in enumerate(columns):
-        if column.has_missing:
-            field = plan.mask([v])
-            word, shift = plan.word[v], np.uint64(plan.shift[v])
-            absent = (patterns[:, word] & field[word]) >> shift == column.size - 1
-            known[absent] &= ~field
-    return known
-
-
-def missing_any(columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
-    """Tell for each record whether any of the columns is missing."""
-    out = np.zeros(len(columns[0].values), dtype=np.bool_)
-    for column in columns:
-        if column.has_missing:
-            out |= column.values == column.size - 1
-    return out

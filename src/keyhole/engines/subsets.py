@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.sorting import SortedCells
+from keyhole.engines.sorted_cells import SortedCells
 from keyhole.kernels import minimal
 
 __all__ = ["minimal_uniques"]

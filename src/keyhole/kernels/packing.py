@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-__all__ = ["DIGIT_BITS", "Layout", "join", "layout", "pack", "part"]
+__all__ = ["DIGIT_BITS", "Layout", "layout", "pack"]
 
 # A digit is what one pass of the radix sort looks at: 256 counters stay in the first-level cache.
 DIGIT_BITS = 8
+# So many rows of all columns are packed before the next ones, so that they stay in the cache.
+ROWS_AT_ONCE = 1 << 16
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -100,52 +101,9 @@ def layout(sizes: Sequence[int]) -> Layout:
 def pack(columns: Sequence[npt.NDArray[np.unsignedinteger]], plan: Layout) -> Words:
     """Pack columns of codes into rows of words by the layout."""
     rows = np.zeros((len(columns[0]), plan.words), dtype=np.uint64)
-    for v, column in enumerate(columns):
-        if plan.bits[v]:
-            _put(rows, column, plan.word[v], np.uint64(plan.shift[v]))
+    for lo in range(0, len(rows), ROWS_AT_ONCE):
+        some = slice(lo, lo + ROWS_AT_ONCE)
+        for v, column in enumerate(columns):
+            codes = column[some].astype(np.uint64)
+            rows[some, plan.word[v]] |= codes << np.uint64(plan.shift[v])
     return rows
-
-
-@njit(nogil=True, cache=True)
-def _moved(word: np.uint64, masks: Words, shifts: Ints) -> np.uint64:
-    out = np.uint64(0)
-    for k in range(len(masks)):
-        if shifts[k] >= 0:
-            out |= (word & masks[k]) << np.uint64(shifts[k])
-        else:
-            out |= (word & masks[k]) >> np.uint64(-shifts[k])
-    return out
-
-
-@njit(nogil=True, cache=True)
-def join(
-    rows: Words, tags: npt.NDArray[np.int32], masks: Words, shifts: Ints, tag_bits: int
-) -> Words:
-    """Return one word a row: its fields moved, and its tag below them."""
-    out = np.empty(len(rows), dtype=np.uint64)
-    for i in range(len(rows)):
-        fields = _moved(rows[i, 0], masks, shifts)
-        out[i] = (fields << np.uint64(tag_bits)) | np.uint64(tags[i])
-    return out
-
-
-@njit(nogil=True, cache=True)
-def part(
-    joined: Words,
-    masks: Words,
-    shifts: Ints,
-    tag_bits: int,
-    rows: Words,
-    tags: npt.NDArray[np.int32],
-) -> None:
-    """Undo `join` into rows and tags."""
-    low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
-    for i in range(len(rows)):
-        tags[i] = joined[i] & low
-        rows[i, 0] = _moved(joined[i] >> np.uint64(tag_bits), masks, shifts)
-
-
-@njit(nogil=True, cache=True)
-def _put(rows: Words, column: npt.NDArray[np.unsignedinteger], word: int, shift: int) -> None:
-    for i in range(len(column)):
-        rows[i, word] |= np.uint64(column[i]) << np.uint64(shift)

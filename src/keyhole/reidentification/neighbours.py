@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.sorting import WORKERS
+from keyhole.engines.threads import WORKERS
 from keyhole.kernels import nearest, scanning
 from keyhole.kernels.grading import Asked
 from keyhole.reidentification.costs import Costs

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.engines.sorting import WORKERS
+from keyhole.engines.threads import WORKERS
 from keyhole.kernels import unicity
 from keyhole.kernels.fields import fields_of, in_order
 from keyhole.kernels.packing import pack

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.sorting import in_threads
+from keyhole.engines.threads import in_threads
 from keyhole.kernels.crosstab import crosstab
 
 __all__ = ["NEARLY", "Dependence", "cramers_v", "dependences"]

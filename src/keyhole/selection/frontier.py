@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.partition import Partition
-from keyhole.engines.sorting import WORKERS
+from keyhole.engines.threads import WORKERS
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table, share
 from keyhole.selection.evaluators import EngineEvaluator

@@ -1,0 +1,23 @@
+"""Work shared among threads; the kernels release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["WORKERS", "in_threads"]
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+WORKERS = os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[A], T], items: Sequence[A]) -> list[T]:
+    """Work on the items on as many threads as there are cores."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(work, items))
