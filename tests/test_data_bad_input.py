@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import socket
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import ipc
+from pyarrow import parquet as pq
 
 from keyhole.data import load
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
@@ -76,6 +81,41 @@ def test_an_extension_that_contradicts_the_content(tmp_path: Path) -> None:
     assert "ends in .gz" in refused(written(tmp_path, packed, "wrong.csv"))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "people.csv")
+    assert "Got a pipe" in refused(tmp_path / "people.csv")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(tmp_path / "s.csv"))
+        assert "Got a pipe, a socket" in refused(tmp_path / "s.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("z" * 300 + ".csv", "File name too long"),
+        ("a\0b.csv", "does not exist"),
+        ("a\ud800.csv", "does not exist"),
+        ("loop.csv", "symbolic links"),
+        ("nothing.csv", "does not exist. Check the path"),
+    ],
+)
+def test_paths_that_lead_nowhere(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    (tmp_path / "nothing.csv").symlink_to("nowhere")
+    assert words in refused(tmp_path / name)
+
+
+def test_a_folder_that_may_not_be_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(Path, "stat", deny)
+    assert "permission denied" in refused(tmp_path / "people.csv")
+
+
 # --- text --------------------------------------------------------------------------------------
 
 
@@ -84,10 +124,11 @@ def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
     assert "is empty" in refused(written(tmp_path, content))
 
 
-def test_repeated_names_are_named(tmp_path: Path) -> None:
-    message = refused(written(tmp_path, "a,b,a,c,b\n1,2,3,4,5\n"), ColumnError)
-    assert "'a', 'b'" in message
-    assert "Rename" in message
+def test_repeated_names_are_told_by_place_and_named_if_one_is_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b,a,c,b\n1,2,3,4,5\n")
+    message = refused(path, ColumnError)
+    assert "columns 1 and 3; columns 2 and 5. Rename" in message
+    assert "same name: 'a', 'b'" in refused(path, ColumnError, columns=["c"])
     assert "2 columns without a name" in refused(written(tmp_path, "a,,\n1,2,3\n"), ColumnError)
 
 
@@ -141,6 +182,31 @@ def test_an_encoding_that_cannot_be_read(tmp_path: Path) -> None:
     assert "utf-16-le" in refused(written(tmp_path, b"\xff\xfea\x00\n"))
 
 
+@pytest.mark.parametrize(
+    "encoding",
+    ["undefined", "unicode_escape", "raw_unicode_escape", "idna", "punycode", "utf-8\0", 5],
+)
+def test_codecs_that_are_no_encodings_of_files(tmp_path: Path, encoding: object) -> None:
+    path = written(tmp_path, f"a\n{SECRET}\n")
+    assert "encoding must be" in refused(path, OptionError, encoding=encoding)
+
+
+@pytest.mark.parametrize("delimiter", ["\n", "\r", "\0", '"', "é", "", 5])
+def test_delimiters_that_are_none(tmp_path: Path, delimiter: object) -> None:
+    path = written(tmp_path, f"a\n{SECRET}\n")
+    assert "delimiter must be one character" in refused(path, OptionError, delimiter=delimiter)
+
+
+@pytest.mark.parametrize("first", [f"Jane,{SECRET},Boston", f"yes,{SECRET},yes", f"34,{SECRET},1"])
+def test_a_first_line_that_is_a_record_is_not_shown(tmp_path: Path, first: str) -> None:
+    path = written(tmp_path, f"{first}\nJohn,Smith,Chicago\n")
+    message = refused(path, ColumnError, columns=["weight", "zip"])
+    assert "Does its first line hold names?" in message
+    assert not any(value in message for value in ("Jane", "Boston", "yes", "34"))
+    path = written(tmp_path, f"zip,{SECRET.lower()},age\n02134,1,2\n")
+    assert "Its 3 columns are 'zip'," in refused(path, ColumnError, columns=["weight", "zip"])
+
+
 def test_a_bad_byte_far_down(tmp_path: Path) -> None:
     path = written(tmp_path, b"a,b\n" + b"1,2\n" * 400_000 + b"3,\xe9\n")
     assert "line 400002" in refused(path)
@@ -189,7 +255,45 @@ def test_excel_sheets(tmp_path: Path) -> None:
     assert "empty sheet" in refused(tmp_path / "p.xlsx")
     message = refused(tmp_path / "p.xlsx", OptionError, sheet="three")
     assert "'one', 'two'" in message
-    assert "same name: 'a'" in refused(tmp_path / "p.xlsx", ColumnError, sheet="two")
+    assert "columns 1 and 3" in refused(tmp_path / "p.xlsx", ColumnError, sheet="two")
+
+
+ODD = {
+    "numbers of 256 bits": (pa.decimal256(50, 2), "Arrow's type 'decimal256(50, 2)'"),
+    "intervals": (pa.month_day_nano_interval(), "Arrow's type 'month_day_nano_interval'"),
+    "days": (pa.date32(), "outside the years 1 to 9999"),
+    "times": (pa.timestamp("us"), "outside the years 1 to 9999"),
+    "seconds": (pa.timestamp("s"), "too far off"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_values_that_would_break_the_library(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], case: str
+) -> None:
+    kind, words = ODD[case]
+    values = {"days": [2**31 - 1], "times": [2**62], "seconds": [2**62]}.get(case)
+    column = (
+        pa.array(values, pa.int64()).cast(pa.int32() if case == "days" else pa.int64()).cast(kind)
+        if values
+        else pa.nulls(1, kind)
+    )
+    table = pa.table({"odd": column, "b": [SECRET]})
+    with (
+        pa.OSFile(str(tmp_path / "p.arrow"), "wb") as file,
+        ipc.new_file(file, table.schema) as end,
+    ):
+        end.write_table(table)
+    sources: list[object] = [table, tmp_path / "p.arrow"]
+    if case not in ("intervals", "seconds"):
+        pq.write_table(table, tmp_path / "p.parquet")
+        sources.append(tmp_path / "p.parquet")
+    for source in sources:
+        message = refused(source, ColumnError, missing_codes=[9])
+        assert "'odd'" in message
+        assert words in message
+        assert load(source, columns=["b"]).records == 1
+    assert "panicked" not in capfd.readouterr().err
 
 
 # --- what is declared --------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -108,11 +110,11 @@ def test_mixed_types_are_named_all_at_once_and_no_value_is_shown() -> None:
 
 def test_repeated_names_in_frames() -> None:
     frame = pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"])
-    with pytest.raises(ColumnError, match="same name: 'a'"):
+    with pytest.raises(ColumnError, match="same name: columns 1 and 2"):
         load(frame)
-    with pytest.raises(ColumnError, match="same name: 'a'"):
+    with pytest.raises(ColumnError, match="same name: columns 1 and 2"):
         load(pa.table([[1], [2]], names=["a", "a"]))
-    with pytest.raises(ColumnError, match="same name: '1'"):
+    with pytest.raises(ColumnError, match="same name: columns 1 and 2"):
         load(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 
 
@@ -120,6 +122,40 @@ def test_repeated_names_in_frames() -> None:
 def test_what_is_no_frame(source: object) -> None:
     with pytest.raises(InputError, match=r"path of a file or a frame.*Got"):
         load(source)
+
+
+def test_names_of_pandas_that_are_numbers() -> None:
+    frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]])
+    data = load(
+        frame,
+        columns=[0, 2],
+        roles={0: "key"},
+        kinds={2: "measure"},
+        labels={2: 7},
+        missing_codes={0: [1]},
+    )
+    assert data.names == ("0", "2")
+    assert data.role("key") == ("0",)
+    assert data.column(0).to_list() == [None, 4]  # type: ignore[arg-type]
+    assert data.codes(0).size == 2  # type: ignore[arg-type]
+    assert data.variable(2).label == "7"  # type: ignore[arg-type]
+    with pytest.raises(ColumnError, match="'9' is not a column"):
+        load(frame, columns=[9])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": 5}, "columns must be a list of names. Got int"),
+        ({"roles": ["a"]}, "roles must be given by column"),
+        ({"kinds": "category"}, "kinds must be given by column"),
+        ({"labels": "x"}, "labels must be given by column"),
+        ({"missing_codes": [[1]]}, "missing codes must be single values"),
+    ],
+)
+def test_what_is_declared_in_no_shape(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load(pl.DataFrame({"a": [1]}), **options)
 
 
 def test_a_missing_column_of_a_frame_is_told_with_near_names() -> None:

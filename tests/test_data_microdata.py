@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -89,6 +90,27 @@ def test_missing_codes_of_dates_truth_values_and_categories() -> None:
     data = load(frame, missing_codes=codes)
     nulls = [data.column(name).is_null().to_list() for name in data.names]
     assert nulls == [[True, False], [False, True], [False, True], [True, False]]
+
+
+def test_missing_codes_of_durations(tmp_path: Path) -> None:
+    values = [dt.timedelta(hours=30), dt.timedelta(days=-9), None]
+    for unit in ("ms", "us", "ns"):
+        frame = pl.DataFrame({"stay": pl.Series(values, dtype=pl.Duration(unit))})
+        assert load(frame, missing_codes=[-9, "."]).codes("stay").size == 3
+        data = load(frame, missing_codes=[dt.timedelta(days=-9)])
+        assert data.column("stay").null_count() == 2
+        assert load(frame, missing_codes=["-P9D"]).column("stay").null_count() == 2
+    back = load(data.save(tmp_path / "p.xlsx"))
+    assert back.frame["stay"].to_list() == ["P1DT6H", "-P9D"]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+def test_whole_numbers_of_128_bits(dtype: type[pl.DataType]) -> None:
+    frame = pl.DataFrame({"a": pl.Series([2**100, 5, None, 7, 5], dtype=dtype)})
+    codes = load(frame).codes("a")
+    assert codes.levels.to_list() == [5, 7, 2**100]
+    assert codes.values.tolist() == [2, 0, 3, 1, 0]
+    assert load(frame, missing_codes=[-9, 5]).column("a").null_count() == 3
 
 
 def test_missing_ranges_are_missing() -> None:

@@ -6,10 +6,14 @@ import datetime as dt
 import gzip
 import subprocess
 import sys
+import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from keyhole.data import Microdata, load
@@ -61,6 +65,11 @@ def test_text_is_typed_and_leading_zeros_stay(tmp_path: Path) -> None:
         ([".5", "1.5"], pl.String, pl.Float64),
         (["1.50", "2.5"], pl.String, pl.Float64),
         (["-0.00", "1.00"], pl.Float64, pl.Float64),
+        (["0.12345678901234567890", "0.12345678901234567891"], pl.String, pl.String),
+        (["1.00000000000000000", ".5", "1.0"], pl.String, pl.Float64),
+        (["0.10000000000000001", "0.29999999999999999"], pl.String, pl.Float64),
+        (["1e308", "-1.7976931348623157e308", ".5"], pl.String, pl.Float64),
+        (["1e309", "1.5"], pl.String, pl.String),
         (["007.5", "1.5"], pl.String, pl.String),
         (["1E5", "12E3"], pl.String, pl.String),
         (["NaN", "1.5"], pl.String, pl.String),
@@ -84,6 +93,23 @@ def test_types_of_text(
     assert data.column("a").dtype == column_type
     saved = data.save(tmp_path / "again.csv")
     assert saved.read_text() == text
+
+
+@given(
+    st.lists(
+        st.builds(
+            "{}.{}{}".format,
+            st.sampled_from(["0", "1", ""]),
+            st.sampled_from(["5", "123456789012345678", "1234567890123456"]),
+            st.sampled_from(["", "0", "1", "2", "01"]),
+        ),
+        min_size=1,
+    )
+)
+def test_numbers_that_differ_are_never_one(cells: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        data = load_text(Path(folder), "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    assert len(data.codes("a").levels) >= len({Decimal(cell) for cell in cells})
 
 
 def test_a_column_that_looks_whole_for_long_is_read_to_its_end(tmp_path: Path) -> None:
@@ -147,6 +173,8 @@ def test_a_cell_longer_than_a_block_is_read(tmp_path: Path) -> None:
         ("utf-8", b"\xef\xbb\xbf", None),
         ("utf-16-le", b"\xff\xfe", None),
         ("utf-16-be", b"\xfe\xff", None),
+        ("utf-32-le", b"\xff\xfe\0\0", None),
+        ("utf-32-be", b"\0\0\xfe\xff", None),
         ("utf-8", b"", None),
         ("cp1252", b"", "cp1252"),
         ("utf-16-le", b"", "utf-16-le"),
@@ -243,6 +271,23 @@ def test_excel_sheet_by_name(tmp_path: Path) -> None:
             book.add_worksheet(sheet).write_column(0, 0, [sheet, 1, None, 2])
     assert load(tmp_path / "two.xlsx").names == ("first",)
     assert load(tmp_path / "two.xlsx", sheet="second").frame["second"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(("row", "place"), [(0, 0), (1, 0), (4, 0), (3, 2)])
+def test_blank_rows_of_excel_above_the_header_and_between(
+    tmp_path: Path, row: int, place: int
+) -> None:
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "p.xlsx") as book:
+        sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+        for above in range(row):
+            sheet.write_blank(above, place, None, bold)
+        for down, cells in enumerate([["a", "b"], [1, "x"], [], [2, "y"]]):
+            sheet.write_row(row + down, place, cells)
+    frame = load(tmp_path / "p.xlsx").frame
+    assert frame.rows(named=True) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    assert frame.schema["a"] == pl.Int64
 
 
 # --- what to read ------------------------------------------------------------------------------

@@ -278,6 +278,25 @@ def test_other_types_are_brought_to_what_the_format_has(tmp_path: Path, name: st
     assert again["lasting"].to_list() == [120, None]
 
 
+@pytest.mark.parametrize(
+    ("name", "fits", "fails"),
+    [
+        ("p.sav", [1e308, -1e308, 5e-324], [1.7976931348623157e308]),
+        ("p.dta", [8.9e307, 5e-324], [9e307]),
+        ("p.xpt", [4.5e74, -4.5e74, 1e-78], [4.6e74, -1e308, 1e-79]),
+        ("p.xlsx", [1e308, 1e-300], [1.7976931348623157e308]),
+    ],
+)
+def test_numbers_of_any_size_come_back_or_are_refused(
+    tmp_path: Path, name: str, fits: list[float], fails: list[float]
+) -> None:
+    path = load(pl.DataFrame({"a": fits})).save(tmp_path / name)
+    assert load(path).frame["a"].to_list() == pytest.approx(fits, rel=1e-14, abs=0)
+    for value in [*fails, float("inf"), float("-inf")]:
+        with pytest.raises(ColumnError, match=r"'a' holds numbers .* or infinite"):
+            load(pl.DataFrame({"a": [value]})).save(tmp_path / name, force=True)
+
+
 @pytest.mark.parametrize("name", ["p.sav", "p.dta", "p.xpt"])
 def test_words_of_a_language_are_no_names(tmp_path: Path, name: str) -> None:
     word = {"p.sav": "with", "p.dta": "long", "p.xpt": "no-word"}[name]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from keyhole.data.arrow import from_arrow, has_odd_types
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata
@@ -27,35 +29,49 @@ _PARSED: dict[str, pl.DataType] = {
 
 def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
     """Read the wanted columns of a Parquet file, and what it says of them."""
-    try:
+    with suppress(pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
         names = list(pl.read_parquet_schema(path))
         notes = pl.read_parquet_metadata(path).get(_KEY, "")
         chosen = request.choose(names, repr(path.name))
         return pl.read_parquet(path, columns=chosen), _facts(notes)
-    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
-        raise _broken(path, "Parquet") from None
+    return _read_beside_odd_types(path, request)
+
+
+def _read_beside_odd_types(
+    path: Path, request: Request
+) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    """Read a file that Polars cannot, if only because of types that it does not have."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
+    with suppress(pa.ArrowException, OSError):
+        if has_odd_types(parquet.read_schema(path)):
+            return _chosen(parquet.read_table(path), request, path)
+    raise _broken(path, "Parquet")
 
 
 def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
     """Read the wanted columns of an Arrow (IPC, Feather) file, and what it says of them."""
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import ipc
 
     try:
         with pa.memory_map(str(path)) as source:
-            reader = ipc.open_file(source)
-            notes = (reader.schema.metadata or {}).get(_KEY.encode(), b"").decode()
-            chosen = request.choose(reader.schema.names, repr(path.name))
-            frame = pl.DataFrame(reader.read_all().select(chosen))
-            return frame.clone(), _facts(notes)
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError):
+            return _chosen(ipc.open_file(source).read_all(), request, path)
+    except (pa.ArrowException, OSError):
         raise _broken(path, "Arrow") from None
+
+
+def _chosen(table: Any, request: Request, path: Path) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    notes = (table.schema.metadata or {}).get(_KEY.encode(), b"").decode()
+    chosen = request.choose(table.schema.names, repr(path.name))
+    return from_arrow(table.select(chosen)).clone(), _facts(notes)
 
 
 def _broken(path: Path, name: str) -> FileError:
     return FileError(
-        f"{path.name!r} cannot be read as {name}: it is broken or not whole. Copy it again or "
-        f"write it anew."
+        f"{path.name!r} cannot be read as {name}: it is broken, not whole, or has features that "
+        f"are not supported. Copy it again or write it anew."
     )
 
 

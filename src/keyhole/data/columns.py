@@ -11,13 +11,25 @@ import polars as pl
 
 from keyhole.errors import ColumnError
 
-__all__ = ["KINDS", "ROLES", "Codes", "Kind", "Role", "Variable", "encode", "require_flat"]
+__all__ = [
+    "KINDS",
+    "ROLES",
+    "Codes",
+    "Kind",
+    "Role",
+    "Variable",
+    "encode",
+    "require_calendar",
+    "require_flat",
+]
 
 Kind = Literal["category", "measure", "date", "text"]
 Role = Literal["identifier", "key", "weight", "sensitive", "stratum", "household", "drop"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
 
+_FIRST_DAY, _DAY_AFTER = -719_162, 2_932_897  # 0001-01-01 and 10000-01-01, from 1970-01-01
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _SMALL_SPAN = 1 << 16
 _FEW_LEVELS = 4096  # above, a join is faster than an Enum
 
@@ -127,7 +139,7 @@ def encode(series: pl.Series) -> Codes:
         return _codes(np.zeros(len(series), np.uint8), series.clear(), missing)
     if series.dtype == pl.String:
         return _codes(*_encode_text(series), missing)
-    if series.dtype.is_decimal():
+    if series.dtype.is_decimal() or series.dtype in (pl.Int128, pl.UInt128):
         return _codes(*_encode_by_rank(series), missing)
     return _codes(*_encode_numbers(series), missing)
 
@@ -146,6 +158,31 @@ def require_flat(series: pl.Series) -> pl.Series:
             f"instead: spread them over columns of their own, or leave the column out."
         )
     return series
+
+
+def require_calendar(frame: pl.DataFrame) -> None:
+    """Name the columns with days that no calendar has.
+
+    Whatever turns such a day into text breaks, at times the whole program.
+    """
+    problems = [
+        f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or leave "
+        f"the column out."
+        for series in frame
+        if series.dtype in (pl.Date, pl.Datetime) and _is_beyond(series)
+    ]
+    if problems:
+        raise ColumnError(problems)
+
+
+def _is_beyond(series: pl.Series) -> bool:
+    unit = getattr(series.dtype, "time_unit", None)
+    day = 1 if unit is None else _PER_DAY[unit]
+    numbers = series.to_physical()
+    lowest, highest = numbers.min(), numbers.max()
+    if not isinstance(lowest, int) or not isinstance(highest, int):
+        return False
+    return lowest < _FIRST_DAY * day or highest >= _DAY_AFTER * day
 
 
 def _plain(series: pl.Series) -> pl.Series:

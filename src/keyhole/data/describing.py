@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable
+from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable, require_calendar
 from keyhole.data.inference import infer
 from keyhole.data.kinds import guess_kind
 from keyhole.data.missing import blank, text_forms
-from keyhole.data.naming import absent, quoted, repeated
+from keyhole.data.naming import absent, are_vouched, quoted, repeated, repeated_places
 from keyhole.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -50,18 +50,14 @@ class Request:
         return [name for name in names if name in wanted]
 
     def _name_problems(self, names: Sequence[str], where: str) -> list[str]:
-        double = [name for name in repeated(names) if name]
-        problems = []
-        if names.count("") > 1:
-            problems.append(f"{where} has {names.count('')} columns without a name. Name them.")
-        if double:
-            problems.append(
-                f"{where} has columns of the same name: {quoted(double)}. Rename them, so that "
-                f"each name stands for one column."
-            )
         codes = self.missing_codes if isinstance(self.missing_codes, Mapping) else {}
         named = [*(self.columns or ()), *self.roles, *self.kinds, *self.labels]
         named += [name for name in codes if name != "*"]
+        problems = []
+        if names.count("") > 1:
+            problems.append(f"{where} has {names.count('')} columns without a name. Name them.")
+        if any(repeated(names)):
+            problems.append(_repetition(names, where, are_vouched(named, names)))
         return problems + absent(dict.fromkeys(named), names, where=where)
 
     def _value_problems(self) -> list[str]:
@@ -70,11 +66,16 @@ class Request:
             for name, role in self.roles.items()
             if role not in ROLES
         ]
-        return problems + [
+        problems += [
             f"the kind of {name!r} must be one of {quoted(KINDS)}. Got {kind!r} instead."
             for name, kind in self.kinds.items()
             if kind not in KINDS
         ]
+        codes = self.missing_codes
+        lists = codes.values() if isinstance(codes, Mapping) else [codes]
+        if not all(isinstance(code, Hashable) for listed in lists for code in _listed(listed)):
+            problems.append("missing codes must be single values. Got lists of lists instead.")
+        return problems
 
     def codes_for(self, name: str) -> tuple[Any, ...]:
         """Return the missing codes declared for a column."""
@@ -83,6 +84,14 @@ class Request:
         else:
             lists = [self.missing_codes]
         return tuple(code for codes in lists for code in _listed(codes))
+
+
+def _repetition(names: Sequence[str], where: str, vouched: bool) -> str:
+    double = quoted(filter(None, repeated(names))) if vouched else repeated_places(names)
+    return (
+        f"{where} has columns of the same name: {double}. Rename them, so that each name stands "
+        f"for one column."
+    )
 
 
 def _listed(codes: Any) -> Iterable[Any]:
@@ -95,6 +104,7 @@ def describe(
 ) -> tuple[Variable, ...]:
     """Say what is known of each column of a typed frame."""
     request = request or Request()
+    require_calendar(frame)
     variables = tuple(
         _variable(series, request, (known or {}).get(series.name, {})) for series in frame
     )

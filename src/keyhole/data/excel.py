@@ -6,7 +6,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -21,13 +23,14 @@ __all__ = ["read_excel", "write_excel"]
 
 _ROWS, _COLUMNS, _LENGTH = 1_048_576, 16_384, 32_767
 _EXACT = 1 << 53
+_LARGEST = 1.79769313486231e308  # of 16 digits, which is what is written
 
 
 def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
     """Read the wanted columns of a sheet; blank rows are no records.
 
-    The first row has the names. A column of numbers and text together becomes text, and one of
-    numbers without decimals whole numbers.
+    The first row that is not blank has the names. A column of numbers and text together becomes
+    text, and one of numbers without decimals whole numbers.
     """
     import fastexcel
 
@@ -51,17 +54,26 @@ def _require_sheet(names: list[str], sheet: str | None, name: str) -> None:
 
 
 def _read_sheet(book: Any, sheet: str | int, request: Request, name: str) -> pl.DataFrame:
-    top = book.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string").to_polars()
-    if top.is_empty():
-        raise FileError(f"{name!r} has an empty sheet. Give a sheet with a header and records.")
-    names = [cell or "" for cell in top.row(0)]
+    names, start = _header(book, sheet, name)
     chosen = request.choose(names, repr(name))
     places = [str(place) for place in range(len(names))]
     body: pl.DataFrame = book.load_sheet(
-        sheet, header_row=None, skip_rows=1, column_names=places, schema_sample_rows=None
+        sheet, header_row=None, skip_rows=start, column_names=places, schema_sample_rows=None
     ).to_polars()
     filled = body.filter(~pl.all_horizontal(pl.all().is_null()))
     return pl.DataFrame({one: _typed(filled[str(names.index(one))]) for one in chosen})
+
+
+def _header(book: Any, sheet: str | int, name: str) -> tuple[list[str], int]:
+    """Return the names, which are in the first row that is not blank, and the row after it."""
+    filled = book.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string")
+    top = filled.to_polars()
+    if top.is_empty():
+        raise FileError(f"{name!r} has an empty sheet. Give a sheet with a header and records.")
+    # Only when no rows are to be skipped does the reader count those that are blank on top.
+    whole = book.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=1, dtypes="string")
+    start = whole.total_height - filled.total_height + 1
+    return [cell or "" for cell in top.row(0)], start
 
 
 def _typed(series: pl.Series) -> pl.Series:
@@ -89,21 +101,36 @@ def _quiet() -> Iterator[None]:
 
 def write_excel(data: Microdata, path: Path) -> None:
     """Write a workbook of one sheet; text is written as text and never as a formula."""
-    import xlsxwriter  # type: ignore[import-untyped]
+    from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]
 
     _require_room(data)
+    # Rows wait in files; next to the target, since a run that is killed leaves them behind.
+    with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}-") as folder:
+        try:
+            content = _workbook(data.frame, folder)
+        except FileCreateError as error:
+            raise error.args[0] from None  # it holds what the system said
+    path.write_bytes(content)
+
+
+def _workbook(frame: pl.DataFrame, folder: str) -> bytes:
+    import xlsxwriter  # type: ignore[import-untyped]
+
     options = {
         "strings_to_formulas": False,
         "strings_to_urls": False,
         "strings_to_numbers": False,
         "constant_memory": True,
+        "tmpdir": folder,
     }
-    book = xlsxwriter.Workbook(str(path), options)
+    content = BytesIO()
+    book = xlsxwriter.Workbook(content, options)
     try:
         book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes each time
-        _fill_sheet(book, data.frame)
+        _fill_sheet(book, frame)
     finally:
         book.close()
+    return content.getvalue()
 
 
 def _require_room(data: Microdata) -> None:
@@ -116,6 +143,11 @@ def _require_room(data: Microdata) -> None:
     for series in data.frame:
         if series.dtype.is_nested() or series.dtype == pl.Object:
             problems.append(f"column {series.name!r} holds lists or objects: leave it out.")
+        elif series.dtype.is_float() and (series.abs() > _LARGEST).any():
+            problems.append(
+                f"column {series.name!r} holds numbers that are too large for Excel, or infinite: "
+                f"write .csv or .parquet."
+            )
         elif series.dtype == pl.String and (series.str.len_chars().max() or 0) > _LENGTH:  # type: ignore[operator]
             problems.append(
                 f"column {series.name!r} has text of more than {_LENGTH:,} characters, which a "
@@ -143,7 +175,7 @@ def _cell(series: pl.Series) -> pl.Series:
     """Bring a column to a type that Excel has."""
     dtype = series.dtype
     if dtype.is_float():
-        return series.cast(pl.Float64).set(~series.is_finite().fill_null(True), None)
+        return series.cast(pl.Float64).fill_nan(None)
     if dtype.is_integer():
         small = series.cast(pl.Int128).abs().max()
         return series if not isinstance(small, int) or small <= _EXACT else series.cast(pl.String)
@@ -153,6 +185,8 @@ def _cell(series: pl.Series) -> pl.Series:
         return series if dtype == pl.Date else series.dt.replace_time_zone(None)
     if dtype == pl.Binary:
         return series.bin.encode("hex")
+    if dtype == pl.Duration:
+        return series.dt.to_string("iso")
     return series if dtype == pl.Boolean else series.cast(pl.String)
 
 

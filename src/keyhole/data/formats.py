@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from keyhole.data.naming import nearest
@@ -83,10 +85,14 @@ def find_format(path: Path, *, writing: bool = False) -> str:
 
 def require_file(path: Path) -> None:
     """Say what is wrong with a path that cannot be read as what its extension says."""
-    if not path.exists():
-        raise FileError(_no_such_file(path))
-    if path.is_dir():
+    mode = _mode(path)
+    if stat.S_ISDIR(mode):
         raise FileError(f"{str(path)!r} must be a file. Got a folder instead: name a file in it.")
+    if not stat.S_ISREG(mode):  # to read from it may wait for ever, and is possible once only
+        raise FileError(
+            f"{str(path)!r} must be a file. Got a pipe, a socket or a device instead: write what "
+            f"it gives to a file first."
+        )
     wanted = find_format(path)
     beginning = _begin(path)
     if not beginning:
@@ -101,6 +107,25 @@ def require_file(path: Path) -> None:
         )
 
 
+def _mode(path: Path) -> int:
+    """Return what kind of thing a path leads to, or say why it leads to nothing."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise FileError(_no_such_file(path)) from None
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: OSError) -> FileError:
+    if isinstance(error, PermissionError):
+        return FileError(
+            f"{str(path)!r} cannot be read: permission denied. Ask its owner for access."
+        )
+    reason = os.strerror(error.errno) if error.errno else "the system refuses"
+    return FileError(f"{str(path)!r} cannot be read: {reason}. Check the path.")
+
+
 def _called(name: str) -> str:
     return name if name == "text" else f"{name} data"
 
@@ -113,19 +138,14 @@ def _begin(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(64)
-    except PermissionError:
-        raise FileError(
-            f"{str(path)!r} cannot be read: permission denied. Ask its owner for access."
-        ) from None
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise FileError(f"{str(path)!r} cannot be read: {reason}.") from None
+        raise _refused(path, error) from None
 
 
 def _looks_like(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    held = _held(_begin(path))
+    held = None
+    with suppress(OSError, FileError):
+        held = _held(_begin(path)) if path.is_file() else None
     return f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}." if held else ""
 
 
@@ -135,6 +155,9 @@ def _no_such_file(path: Path) -> str:
             f"{str(path)!r} does not exist, nor does its folder {str(path.parent)!r}. "
             f"Check the path."
         )
-    near = nearest(path.name, sorted(file.name for file in path.parent.iterdir()))
+    names: list[str] = []
+    with suppress(OSError):
+        names = sorted(file.name for file in path.parent.iterdir())
+    near = nearest(path.name, [name for name in names if name != path.name])
     offer = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Check the path."
     return f"{str(path)!r} does not exist. {offer}"

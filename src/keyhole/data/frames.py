@@ -7,11 +7,14 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.data.arrow import from_arrow
 from keyhole.data.describing import Request
 from keyhole.data.origin import Origin
 from keyhole.errors import ColumnError, InputError
 
 __all__ = ["read_frame", "to_native"]
+
+_FAILURES = (Exception, pl.exceptions.PanicException)
 
 
 def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -51,7 +54,7 @@ def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataF
     for name in request.choose(list(columns), "the data"):
         try:
             series[name] = pl.Series(name, columns[name])
-        except Exception:  # what a library says of a value it cannot take would show the value
+        except _FAILURES:  # what a library says of a value it cannot take would show the value
             problems.append(_mixed(name))
     lengths = sorted({len(one) for one in series.values()})
     if len(lengths) > 1:
@@ -70,8 +73,7 @@ def _mixed(name: str) -> str:
 
 def _read_arrow(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     chosen = request.choose(source.schema.names, "the frame")
-    frame = pl.DataFrame(source.select(chosen))
-    return frame, Origin(native="pyarrow", types=source.schema)
+    return from_arrow(source.select(chosen)), Origin(native="pyarrow", types=source.schema)
 
 
 def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -98,7 +100,7 @@ def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     for place in places:
         try:
             series[names[place]] = _from_pandas(source.iloc[:, place], names[place])
-        except Exception:  # what a library says of a value it cannot take would show the value
+        except _FAILURES:  # what a library says of a value it cannot take would show the value
             problems.append(_mixed(names[place]))
     if problems:
         raise ColumnError(problems)

@@ -9,6 +9,7 @@ frame keeps the text and the variable says what it is `parsed` to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -107,9 +108,20 @@ def _loose(series: pl.Series) -> Inferred | None:
     """Numbers whose text cannot be made again."""
     if not _has_point(series) or not series.str.contains(_NUMBER).all():
         return None
-    if _floats(series) is None:
+    values = _floats(series)
+    if values is None or _merges(series, values):
         return None
     return Inferred(series, parsed=pl.Float64())
+
+
+def _merges(series: pl.Series, values: pl.Series) -> bool:
+    """Whether different numbers of many digits become one value: then they must stay text."""
+    if (series.str.len_bytes().max() or 0) <= _DIGITS:  # type: ignore[operator]
+        return False  # a float tells all such numbers apart
+    forms = pl.DataFrame({"text": series, "value": values}).drop_nulls().unique()
+    alike = forms.group_by("value").agg("text").filter(pl.col("text").list.len() > 1)
+    # Most are one number in two forms, as 1.5 and 1.50 are.
+    return any(len({Decimal(text) for text in texts}) > 1 for texts in alike["text"].to_list())
 
 
 def _date(series: pl.Series) -> Inferred | None:

@@ -77,8 +77,8 @@ class Microdata:
 
     def variable(self, name: str) -> Variable:
         """Return what is known of a column."""
-        self.require([name], purpose="column")
-        return self.variables[self._places[name]]
+        (known,) = self.require([name], purpose="column")
+        return self.variables[self._places[known]]
 
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong.
@@ -125,11 +125,11 @@ class Microdata:
     def column(self, name: str) -> pl.Series:
         """Return a column with declared missing codes, empty text and NaN turned to null."""
         variable = self.variable(name)
-        return blank(self.frame.get_column(name), variable)
+        return blank(self.frame.get_column(variable.name), variable)
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers, made once however many threads ask."""
-        self.require([name], purpose="column")
+        (name,) = self.require([name], purpose="column")
         with self._locks.setdefault(name, Lock()):
             if name not in self._codes:
                 self._codes[name] = encode(self.column(name))

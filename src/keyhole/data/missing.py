@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,11 @@ from keyhole.data.columns import Variable, require_flat
 
 __all__ = ["blank", "blank_codes", "parse", "text_forms"]
 
-
+_WIDE: dict[pl.DataType, type[pl.DataType]] = {
+    pl.UInt64(): pl.Int128,
+    pl.Int128(): pl.Int128,
+    pl.UInt128(): pl.UInt128,
+}
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -91,21 +95,23 @@ def _blank_numbers(series: pl.Series, codes: tuple[Any, ...]) -> pl.Series:
     numbers = [n for n in (_number(str(code)) for code in codes) if n is not None]
     if series.dtype.is_integer():
         # In the widest type, since a code may be no value of a narrow one.
-        wide = series.cast(pl.Int128 if series.dtype == pl.UInt64 else pl.Int64)
+        wide = series.cast(_WIDE.get(series.dtype, pl.Int64))
         whole = [int(n) for n in numbers if n.is_integer() and -(1 << 63) <= n < 1 << 63]
         return _null_where(series, wide.is_in(whole)) if whole else series
     return _null_where(series, series.cast(pl.Float64).is_in(numbers)) if numbers else series
 
 
 def _as_text(series: pl.Series) -> pl.Series:
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")
     return series.bin.encode("hex") if series.dtype == pl.Binary else series.cast(pl.String)
 
 
 def _long_forms(codes: Iterable[Any]) -> set[str]:
     """Return the text forms as polars writes them, for dates and truth values too."""
     forms = text_forms(codes) | {text.lower() for text in text_forms(codes)}
-    stamps = [c for c in codes if isinstance(c, datetime | date | time)]
-    return forms | {pl.Series([stamp]).cast(pl.String)[0] for stamp in stamps}
+    stamps = [c for c in codes if isinstance(c, datetime | date | time | timedelta)]
+    return forms | {_as_text(pl.Series([stamp]))[0] for stamp in stamps}
 
 
 def _null_where(series: pl.Series, hit: pl.Series) -> pl.Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["absent", "nearest", "quoted", "repeated"]
+__all__ = ["absent", "are_vouched", "nearest", "quoted", "repeated", "repeated_places"]
 
 
 def quoted(names: Iterable[str], most: int = 10) -> str:
@@ -51,26 +51,38 @@ def absent(
     >>> absent(["agee"], ["age", "sex"], purpose="key")
     ["key 'agee' is not a column of the data. Did you mean 'age'?"]
     """
-    known = set(names)
+    asked, known = list(wanted), set(names)
+    vouched = are_vouched(asked, names)
     return [
-        f"{purpose or 'column'} {name!r} is not a column of {where}. {_remedy(name, names)}"
-        for name in wanted
+        f"{purpose or 'column'} {name!r} is not a column of {where}. "
+        f"{_remedy(name, names, vouched)}"
+        for name in asked
         if name not in known
     ]
 
 
-def _remedy(name: str, names: Sequence[str]) -> str:
+def are_vouched(asked: Iterable[str], names: Iterable[str]) -> bool:
+    """Tell whether the names may be shown, since one that was asked for is among them.
+
+    Else the first line may be no header, and what stands for names a record's values.
+
+    Examples
+    --------
+    >>> are_vouched(["age", "sexx"], ["age", "sex"]), are_vouched(["age"], ["Jane", "Doe"])
+    (True, False)
+    """
+    return not set(names).isdisjoint(asked)
+
+
+def _remedy(name: str, names: Sequence[str], vouched: bool) -> str:
     near = nearest(name, names) if name else []
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
-    if any(_like_a_value(name) for name in names):
-        return f"Its {len(names)} columns have no usable names. Does its first line hold names?"
-    return f"Its {len(names)} columns are {quoted(names)}." if names else "It has no columns."
-
-
-def _like_a_value(name: str) -> bool:
-    """Tell whether a name may be a record's value: then a message must not show it."""
-    return "\n" in name or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
+    if not names:
+        return "It has no columns."
+    if vouched:
+        return f"Its {len(names)} columns are {quoted(names)}."
+    return f"None of its {len(names)} columns has a name like it. Does its first line hold names?"
 
 
 def repeated(names: Iterable[str]) -> list[str]:
@@ -82,3 +94,19 @@ def repeated(names: Iterable[str]) -> list[str]:
     ['a']
     """
     return [name for name, count in Counter(names).items() if count > 1]
+
+
+def repeated_places(names: Sequence[str], most: int = 10) -> str:
+    """Say which columns share a name, by their places and not by the name.
+
+    Examples
+    --------
+    >>> repeated_places(["a", "b", "a", "c", "b", "a"])
+    'columns 1, 3 and 6; columns 2 and 5'
+    """
+    groups = []
+    for name in repeated(names):
+        *places, last = (str(place) for place, one in enumerate(names, 1) if one == name)
+        groups.append(f"columns {', '.join(places[:most])} and {last}")
+    rest = f" and {len(groups) - most} more" if len(groups) > most else ""
+    return "; ".join(groups[:most]) + rest

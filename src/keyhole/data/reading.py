@@ -13,6 +13,7 @@ from keyhole.data.frames import read_frame
 from keyhole.data.microdata import Microdata
 from keyhole.data.origin import Origin
 from keyhole.data.text import read_text
+from keyhole.errors import OptionError
 
 __all__ = ["load"]
 
@@ -83,8 +84,13 @@ def load(
     >>> data.column("age").to_list(), data.role("key")
     ([34, None, 51], ('age',))
     """
-    columns = [columns] if isinstance(columns, str) else columns
-    request = Request(columns, roles or {}, _codes(missing_codes), kinds or {}, labels or {})
+    request = Request(
+        _names(columns),
+        _by_name(roles, "roles"),
+        _codes(missing_codes),
+        _by_name(kinds, "kinds"),
+        {column: str(label) for column, label in _by_name(labels, "labels").items()},
+    )
     if isinstance(source, Microdata):
         return describe_again(source, request, name)
     if isinstance(source, str | os.PathLike):
@@ -93,7 +99,27 @@ def load(
     return Microdata(frame, describe(frame, request), name or "data", origin)
 
 
+def _names(columns: Any) -> list[str] | None:
+    """Return names as text, which they are not in every frame of pandas."""
+    if columns is None or isinstance(columns, str):
+        return None if columns is None else [columns]
+    if not isinstance(columns, Iterable):
+        raise OptionError(f"columns must be a list of names. Got {type(columns).__name__} instead.")
+    return [str(name) for name in columns]
+
+
+def _by_name(declared: Any, what: str) -> dict[str, Any]:
+    if not isinstance(declared, Mapping | None):
+        raise OptionError(
+            f"{what} must be given by column, as {{'age': ...}}. "
+            f"Got {type(declared).__name__} instead."
+        )
+    return {str(name): value for name, value in (declared or {}).items()}
+
+
 def _codes(missing_codes: Any) -> Any:
+    if isinstance(missing_codes, Mapping):
+        return _by_name(missing_codes, "missing codes")
     return () if missing_codes is None else missing_codes
 
 

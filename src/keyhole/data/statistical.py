@@ -71,8 +71,12 @@ def _read(path: Path, name: str, encoding: str | None, **options: Any) -> tuple[
     except Exception:  # the reader raises plain exceptions of many kinds, some with values
         raise FileError(
             f"{path.name!r} cannot be read as {name} data: it is broken, not whole, or has "
-            f"features that are not supported. Copy it again or write it anew."
+            f"features that are not supported. Copy it again or write it anew.{_doubt(encoding)}"
         ) from None
+
+
+def _doubt(encoding: str | None) -> str:
+    return f" Or leave out the encoding {encoding!r}." if encoding else ""
 
 
 def _origin(path: Path, about: Any) -> Origin:

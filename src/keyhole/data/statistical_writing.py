@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +13,20 @@ import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
+from keyhole.data.verifying import require_written
 from keyhole.errors import ColumnError
 
 __all__ = ["write_spss", "write_stata", "write_transport"]
 
 _EXACT = 1 << 53
 _LONG = 2_147_483_620  # Stata keeps the numbers above for its missing values
+# What is not 0 must be at least the first and below the second, in absolute value: SPSS and Stata
+# keep the largest numbers for their missing values, SAS transport has the floats of old mainframes.
+_FLOATS = {
+    "SPSS": (0.0, sys.float_info.max),
+    "Stata": (0.0, 2.0**1023),
+    "SAS transport": (2.0**-260, 2.0**248),
+}
 _NONE: frozenset[str] = frozenset()
 _SPSS_WORDS = frozenset(re.findall(r"\w+", "all and by eq ge gt le lt ne not or to with"))
 _STATA_WORDS = frozenset(
@@ -50,6 +59,7 @@ def write_spss(data: Microdata, path: Path) -> None:
         variable_format={v.name: v.format for v in about if same and v.format},
         variable_display_width={v.name: v.width for v in data.variables if same and v.width},
     )
+    require_written(path, "SPSS", data.names[0], data.records)
 
 
 def write_stata(data: Microdata, path: Path) -> None:
@@ -70,6 +80,7 @@ def write_stata(data: Microdata, path: Path) -> None:
         missing_user_values=tags or None,
         variable_format={v.name: v.format for v in about if same and v.format},
     )
+    require_written(path, "Stata", data.names[0], data.records)
 
 
 def write_transport(data: Microdata, path: Path) -> None:
@@ -77,7 +88,6 @@ def write_transport(data: Microdata, path: Path) -> None:
     import pyreadstat
 
     _require_names(data, "SAS transport", re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$"), 32)
-    old = data.origin.suffix == ".xpt" and data.origin.version == 5
     same = data.origin.suffix in (".xpt", ".sas7bdat")
     frame = _frame(data, "SAS transport")
     about = [v for v in data.variables if frame.schema[v.name] != pl.String]
@@ -87,9 +97,21 @@ def write_transport(data: Microdata, path: Path) -> None:
         file_label=data.origin.file_label,
         column_labels=_labels(data),
         table_name=data.origin.table_name or None,
-        file_format_version=5 if old and all(len(name) <= 8 for name in data.names) else 8,
+        file_format_version=5 if _stays_old(data, frame) else 8,
         variable_format={v.name: v.format for v in about if same and v.format},
     )
+    require_written(path, "SAS transport", data.names[0], data.records)
+
+
+def _stays_old(data: Microdata, frame: pl.DataFrame) -> bool:
+    """Whether version 5 of the transport format can hold what was read in it.
+
+    It does not count its records: those at its end that are blank text would not be seen.
+    """
+    old = data.origin.suffix == ".xpt" and data.origin.version == 5
+    text = all(dtype == pl.String for dtype in frame.dtypes)
+    blank = text and frame.height > 0 and not any(frame.row(-1))
+    return old and not blank and all(len(name) <= 8 for name in data.names)
 
 
 def _require_names(
@@ -213,10 +235,8 @@ def _written(series: pl.Series, variable: Variable, name: str) -> pl.Series:
         return _untagged(series, variable, name)
     if dtype.is_integer() or dtype == pl.Boolean:
         return _written_whole(series, name)
-    if dtype.is_float():
-        return series.cast(pl.Float64).fill_nan(None)
-    if dtype.is_decimal():
-        return series.cast(pl.Float64)
+    if dtype.is_float() or dtype.is_decimal():
+        return _written_float(series.cast(pl.Float64).fill_nan(None), name)
     if dtype == pl.Duration:
         return series.dt.total_milliseconds() / 1000
     if dtype == pl.Datetime:
@@ -234,6 +254,17 @@ def _written_whole(series: pl.Series, name: str) -> pl.Series:
             f"cannot hold: turn them into text first, or write .parquet."
         )
     return series.cast(pl.Float64)
+
+
+def _written_float(series: pl.Series, name: str) -> pl.Series:
+    least, beyond = _FLOATS[name]
+    size = series.abs()
+    if ((size >= beyond) | ((size < least) & (size > 0))).any():
+        raise ColumnError(
+            f"column {series.name!r} holds numbers that are too large or too near 0 for {name}, "
+            f"or infinite: write .csv or .parquet."
+        )
+    return series
 
 
 def _untagged(series: pl.Series, variable: Variable, name: str) -> pl.Series:

@@ -33,7 +33,15 @@ __all__ = ["read_text"]
 _BLOCK = 1 << 21
 _LARGEST = (1 << 31) - 1
 _GLANCE = 50
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, which it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Codecs of Python that are no encodings of files: they would change what is written there.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 Choose = Callable[[Sequence[str]], list[str]]
 
@@ -120,14 +128,16 @@ def _is_blank(data: bytes | memoryview, blanks: bytes | None) -> bool:
 
 def _known_encoding(encoding: str) -> str:
     try:
-        found = codecs.lookup(encoding)
+        found = codecs.lookup(encoding).name
+        if found in _NO_ENCODINGS:
+            raise LookupError
         "".encode(encoding)
-    except LookupError:
+    except (LookupError, TypeError, ValueError):
         raise OptionError(
-            f"encoding must be one that Python knows, like 'utf-8' or 'cp1252'. "
+            f"encoding must be one that Python knows for text files, like 'utf-8' or 'cp1252'. "
             f"Got {encoding!r} instead."
         ) from None
-    return "utf-8" if found.name == "utf-8-sig" else found.name  # a mark is seen for itself
+    return "utf-8" if found == "utf-8-sig" else found  # a mark is seen for itself
 
 
 def _recoded(data: bytes, encoding: str, name: str) -> bytes:
@@ -156,8 +166,11 @@ def _refuse_binary(data: bytes, name: str) -> None:
 
 
 def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
-    if delimiter is not None and len(delimiter.encode()) != 1:
-        raise OptionError(f"delimiter must be one character. Got {delimiter!r} instead.")
+    if delimiter is not None and not _is_delimiter(delimiter):
+        raise OptionError(
+            f"delimiter must be one character of ASCII, and none that ends a line or quotes. "
+            f"Got {delimiter!r} instead."
+        )
     used = delimiter or _detect(data)
     lines = Lines(data)
     header: list[str] = next((row for row in _rows(lines, used, name) if row), [])
@@ -165,6 +178,10 @@ def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
         _hint_delimiter(data, delimiter, name)
     ending = "\r\n" if lines.last.endswith("\r\n") else "\r" if lines.last.endswith("\r") else "\n"
     return _Layout(header, lines.read, used, ending)
+
+
+def _is_delimiter(mark: Any) -> bool:
+    return isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in '\0\r\n"'
 
 
 def _hint_delimiter(data: bytes, delimiter: str, name: str) -> None:

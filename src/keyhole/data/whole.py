@@ -10,7 +10,9 @@ from pathlib import Path
 
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["write_whole"]
+__all__ = ["require_room", "write_whole"]
+
+_ROOM = 1 << 16
 
 
 @contextmanager
@@ -18,7 +20,9 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
     """Give a temporary path next to the target, and rename it into place on success.
 
     Whatever goes wrong, an interrupt included, the temporary file is removed and the target
-    is as it was. A target that exists stays unless `force` is given.
+    is as it was. A target that exists stays unless `force` is given. A link, also one to
+    nothing, is such a target: it is replaced and not followed, so that nothing is written
+    where the name does not say.
 
     Parameters
     ----------
@@ -42,9 +46,9 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
     ['out.txt']
     """
     target = Path(path)
-    _check(target, force)
-    temporary = target.with_name(f".{secrets.token_hex(4)}-{target.name[-60:].lstrip('.')}")
+    temporary = target.parent / f".{secrets.token_hex(4)}-{target.name[-60:].lstrip('.')}"
     try:
+        _check(target, force)
         yield temporary
         _settle(temporary)
         if not force:
@@ -55,28 +59,68 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
             f"{str(target)!r} cannot be written: permission denied. Choose another folder."
         ) from None
     except OSError as error:
-        if error.filename not in (None, str(temporary), str(target)):
-            raise  # it is about another file
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise RunError(f"{str(target)!r} could not be written: {reason}.") from None
+        if not _is_about(error, temporary, target):
+            raise
+        raise RunError(
+            f"{str(target)!r} could not be written: {_reason(error)}. Make room there, or choose "
+            f"another folder."
+        ) from None
     finally:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             temporary.unlink()
     _settle_folder(target.parent)
 
 
+def require_room(path: Path) -> None:
+    """Let a disk that is full say so, where a library hides why it could not write a file.
+
+    It is asked by adding to what was written, which is of no use any more.
+    """
+    with path.open("ab") as file:
+        file.write(bytes(_ROOM))
+        os.fsync(file.fileno())
+
+
+def _is_about(error: OSError, temporary: Path, target: Path) -> bool:
+    """Whether an error tells of this file, or of no file by name."""
+    name = error.filename
+    return name is None or str(name) == str(target) or temporary.name in str(name)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number else "the system refuses"
+
+
 def _check(target: Path, force: bool) -> None:
+    try:
+        problem = _problem(target, force)
+    except PermissionError:
+        raise
+    except (OSError, ValueError) as error:  # a name too long, or with characters no file has
+        problem = f"{str(target)!r} cannot be written: {_reason(error)}. Give another name."
+    if problem:
+        raise OptionError(problem)
+
+
+def _problem(target: Path, force: bool) -> str:
     if not target.parent.is_dir():
-        raise OptionError(
+        return (
             f"{str(target)!r} cannot be written: the folder {str(target.parent)!r} does not "
             f"exist. Make it first."
         )
     if target.is_dir():
-        raise OptionError(f"{str(target)!r} must be a file. Got a folder instead.")
-    if target.exists() and not force:
-        raise OptionError(
-            f"{str(target)!r} exists. Give another name, or ask for it to be replaced (--force)."
-        )
+        return f"{str(target)!r} must be a file. Got a folder instead."
+    if target.exists() and not target.is_file():
+        return f"{str(target)!r} must be a file. Got a pipe, a socket or a device instead."
+    with suppress(FileNotFoundError):
+        target.lstat()
+        if not force:
+            return (
+                f"{str(target)!r} exists. Give another name, or ask for it to be replaced "
+                f"(--force)."
+            )
+    return ""
 
 
 def _settle(path: Path) -> None:

@@ -17,10 +17,12 @@ from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.data.statistical_writing import write_spss, write_stata, write_transport
 from keyhole.data.text_faults import DELIMITERS
-from keyhole.data.whole import write_whole
-from keyhole.errors import ColumnError, FileError, InputError
+from keyhole.data.whole import require_room, write_whole
+from keyhole.errors import ColumnError, FileError, KeyholeError
 
 __all__ = ["save"]
+
+_FAILURES = (Exception, pl.exceptions.PanicException)
 
 
 def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -62,9 +64,10 @@ def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) 
     with write_whole(target, force=force) as temporary:
         try:
             _WRITERS[name](data, temporary)
-        except (InputError, OSError):
+        except (KeyholeError, OSError):
             raise
-        except Exception as error:  # what a library says of a value would show it
+        except _FAILURES as error:  # what a library says of a value would show it
+            require_room(temporary)
             raise FileError(
                 f"{target.name!r} cannot be written as {name} data ({type(error).__name__}): a "
                 f"column has values the format does not hold. Write .parquet or .csv instead."
