@@ -1,0 +1,89 @@
+"""Additive models of coded variables.
+
+A variable's code leads to a few entries of a table: for a category one column with the value 1,
+for a number the columns of its spline. A row of the design is never made as a whole: the Gram
+matrix adds up the products of its few entries, and a prediction adds up one score a variable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["gram", "score"]
+
+Codes = npt.NDArray[np.uint32]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def gram(
+    codes: Codes,
+    rows: Ints,
+    weights: Floats,
+    starts: Ints,
+    widths: Ints,
+    columns: npt.NDArray[np.int32],
+    values: Floats,
+    size: int,
+) -> Floats:
+    """Return the weighted sum of products of the design's columns over some rows.
+
+    Parameters
+    ----------
+    codes
+        One row a record, one column a variable.
+    rows, weights
+        Which records, and the weight of every record of `codes`.
+    starts, widths
+        The entries of code c of variable v begin at ``starts[v] + c * widths[v]``; there are
+        ``widths[v]`` of them.
+    columns, values
+        Column and value of each entry. Columns grow along a row; column 0 is the intercept,
+        which no entry names.
+    size
+        The number of columns, the intercept included.
+    """
+    out = np.zeros((size, size))
+    index = np.zeros(1 + widths.sum(), dtype=np.int64)
+    value = np.ones(1 + widths.sum())
+    for r in rows:
+        weight = weights[r]
+        if weight == 0:
+            continue
+        filled = 1
+        for v in range(len(starts)):
+            first = starts[v] + np.int64(codes[r, v]) * widths[v]
+            for k in range(first, first + widths[v]):
+                if values[k] != 0:
+                    index[filled], value[filled] = columns[k], values[k]
+                    filled += 1
+        for a in range(filled):
+            product = weight * value[a]
+            row = out[index[a]]
+            for b in range(a + 1):
+                row[index[b]] += product * value[b]
+    for a in range(size):
+        for b in range(a):
+            out[b, a] = out[a, b]
+    return out
+
+
+@njit(nogil=True, cache=True)
+def score(codes: Codes, rows: Ints, starts: Ints, scores: Floats) -> Floats:
+    """Return for some rows the sum over the variables of the score of its code.
+
+    The scores of code c of variable v are row ``starts[v] + c`` of `scores`; a variable whose
+    start is negative has no part in it.
+    """
+    dimensions = scores.shape[1]
+    out = np.zeros((len(rows), dimensions))
+    for i in range(len(rows)):
+        for v in range(len(starts)):
+            if starts[v] >= 0:
+                at = starts[v] + np.int64(codes[rows[i], v])
+                for d in range(dimensions):
+                    out[i, d] += scores[at, d]
+    return out

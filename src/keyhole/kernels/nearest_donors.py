@@ -1,0 +1,119 @@
+"""Donors on a line: the closest to each recipient, by sorted search.
+
+Donors are given sorted by prediction. Those with equal predictions form a run, and within a run
+every donor is as good as another: a recipient begins at a random place of the nearest run and
+goes round it, then outwards run by run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["closest", "members", "weighted"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def _run(points: Floats, at: int) -> tuple[int, int]:
+    """Return where the run of the donor at a place begins and ends."""
+    value = points[at]
+    return np.searchsorted(points, value), np.searchsorted(points, value, side="right")
+
+
+@njit(nogil=True, cache=True)
+def closest(points: Floats, queries: Floats, count: int, draws: Floats) -> Ints:
+    """Return for each query the places of its closest donors, nearest first, -1 past the last.
+
+    Parameters
+    ----------
+    points
+        The donors' predictions, sorted.
+    queries
+        The recipients' predictions.
+    count
+        How many donors to name.
+    draws
+        A number in [0, 1) for each query, by which it begins in a run of equals.
+    """
+    total = len(points)
+    out = np.full((len(queries), count), -1, dtype=np.int64)
+    for q in range(len(queries)):
+        right = np.searchsorted(points, queries[q])
+        left = right - 1
+        found = 0
+        while found < count and (left >= 0 or right < total):
+            near_left = left >= 0 and (
+                right == total or queries[q] - points[left] <= points[right] - queries[q]
+            )
+            begin, end = _run(points, left if near_left else right)
+            first = begin + int(draws[q] * (end - begin))
+            for k in range(min(end - begin, count - found)):
+                place = first + k
+                out[q, found] = place if place < end else place - (end - begin)
+                found += 1
+            if near_left:
+                left = begin - 1
+            else:
+                right = end
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _mean_distance(points: Floats, sums: Floats, query: float) -> float:
+    """Return the mean distance of a query to all donors, by the running sums of their points."""
+    below = np.searchsorted(points, query)
+    total = len(points)
+    left = query * below - sums[below]
+    right = sums[total] - sums[below] - query * (total - below)
+    return (left + right) / total
+
+
+@njit(nogil=True, cache=True)
+def weighted(
+    points: Floats, sums: Floats, queries: Floats, reach: float, nearest: Ints, draws: Floats
+) -> Ints:
+    """Draw a donor for each query with tricube weights.
+
+    The weight of a donor at distance d is (1 - (d/h)³)³ up to h = reach · mean distance, else 0.
+    Drawn by rejection: a donor of the window is proposed and taken with its weight. `draws` has
+    pairs of numbers in [0, 1); where they run out, or the window is empty, the nearest is taken.
+    """
+    out = np.empty(len(queries), dtype=np.int64)
+    for q in range(len(queries)):
+        width = reach * _mean_distance(points, sums, queries[q])
+        begin = np.searchsorted(points, queries[q] - width)
+        end = np.searchsorted(points, queries[q] + width, side="right")
+        out[q] = nearest[q]
+        for k in range(0, draws.shape[1] - 1, 2):
+            if begin == end or width == 0:
+                break
+            place = begin + int(draws[q, k] * (end - begin))
+            share = abs(points[place] - queries[q]) / width
+            if draws[q, k + 1] < (1 - share**3) ** 3:
+                out[q] = place
+                break
+    return out
+
+
+@njit(nogil=True, cache=True)
+def members(near: Ints, bounds: Ints, count: int, draws: Floats) -> Ints:
+    """Return the places of the members of each query's points, point after point.
+
+    The members of point p stand at bounds[p] up to bounds[p + 1]; each query begins at a random
+    one of them and goes round.
+    """
+    out = np.full((len(near), count), -1, dtype=np.int64)
+    for q in range(len(near)):
+        found = 0
+        for k in range(near.shape[1]):
+            begin, end = bounds[near[q, k]], bounds[near[q, k] + 1]
+            first = begin + int(draws[q] * (end - begin))
+            for i in range(min(end - begin, count - found)):
+                place = first + i
+                out[q, found] = place if place < end else place - (end - begin)
+                found += 1
+    return out

@@ -1,0 +1,221 @@
+"""Chains: the targets of blanked records filled in turn, by donors with close predictions.
+
+Models are fitted to the records that are whole, so that one bootstrap and one Gram matrix serve
+all the targets; what a fold blanks is taken out of the matrix again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.synthesis.acceptance import Acceptance
+from keyhole.synthesis.design import Design
+from keyhole.synthesis.matching import Donors
+from keyhole.synthesis.models import Fitted, fit, fit_quantiles, refit
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.variates import centred
+
+__all__ = ["Chain", "Plan"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+# Donors offered to a record whose first choice was refused, and then to those left over.
+OFFERS = (8, 64, 512, 4096)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What is to be replaced, and how.
+
+    `replace` has a row for each record of the file and a column for each target.
+    """
+
+    targets: tuple[str, ...]
+    predictors: Mapping[str, tuple[str, ...]]
+    replace: Flags
+    options: Options
+    acceptance: Acceptance
+
+
+class Chain:
+    """Draws one implicate for the subgroups that share a model's pool.
+
+    Parameters
+    ----------
+    plan
+        What is to be replaced, and how.
+    design, rows
+        The design of the pool, and the number in the file of each of its records.
+    random
+        The generator of this implicate's bootstrap.
+    """
+
+    def __init__(self, plan: Plan, design: Design, rows: Ints, random: np.random.Generator) -> None:
+        self.plan, self.design, self.rows = plan, design, rows
+        self._blanked = np.asarray(plan.replace[rows].any(axis=1))
+        usable = np.arange(len(rows))
+        if plan.options.donors == "common":
+            usable = np.flatnonzero(~self._blanked)
+        drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
+        self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float64)
+        self.observed = np.zeros(len(rows))
+        self.observed[usable] = 1.0
+        self.grams = {
+            "drawn": design.gram(usable, self.weights, design.codes),
+            "observed": design.gram(usable, self.observed, design.codes)
+            if plan.options.donor_model == "refit"
+            else np.zeros((0, 0)),
+        }
+
+    def run(self, members: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+        """Fill the blanked records of one subgroup, given by their places in the pool.
+
+        Returns
+        -------
+        The records replaced, and for each the donor of each target (itself where the target
+        stays or no donor was found), both by their number in the file.
+        """
+        blanked = members[self._blanked[members]]
+        folds = np.zeros(len(blanked), dtype=np.int64)
+        if self.plan.options.donors == "folds":
+            folds = random.permutation(np.arange(len(blanked)) % self.plan.options.folds)
+        given = np.repeat(self.rows[blanked][:, None], len(self.plan.targets), axis=1)
+        for fold in range(int(folds.max(initial=-1)) + 1):
+            here = np.flatnonzero(folds == fold)
+            out = blanked[here]
+            away = blanked if self.plan.options.donors == "common" else out
+            donors = np.setdiff1d(members, away, assume_unique=True)
+            if len(donors):
+                given[here] = _Fold(self, out, donors, random).fill()
+        return self.rows[blanked], given
+
+
+class _Fold:
+    """One fold of a subgroup: its records blanked, the others observed."""
+
+    def __init__(
+        self, chain: Chain, recipients: Ints, donors: Ints, random: np.random.Generator
+    ) -> None:
+        self._chain, self._plan, self._design = chain, chain.plan, chain.design
+        self._recipients, self._donors, self._random = recipients, donors, random
+        self._codes = self._design.codes[recipients]
+        self._replace = self._plan.replace[chain.rows[recipients]]
+        self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
+
+    def fill(self) -> Ints:
+        """Return for each recipient the donor of each target, by its number in the file."""
+        gram = self._gram("drawn")
+        for t in range(len(self._plan.targets)):
+            for who, predictors in self._known(t):
+                self._update(t, who, *self._fit(t, predictors, gram))
+        for _ in range(self._plan.options.cycles):
+            if self._plan.options.bootstrap == "all":
+                gram = self._gram_of_all()
+            for t, target in enumerate(self._plan.targets):
+                who = np.flatnonzero(self._replace[:, t])
+                self._update(t, who, *self._fit(t, self._plan.predictors[target], gram))
+        self._repair()
+        rows: Ints = self._chain.rows[self._given]
+        return rows
+
+    def _known(self, t: int) -> Iterator[tuple[Ints, tuple[str, ...]]]:
+        """Group the recipients of a target by what is known of them: all but what comes later."""
+        targets, who = self._plan.targets, np.flatnonzero(self._replace[:, t])
+        later = self._replace[who, t + 1 :]
+        patterns, number = np.unique(later, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            unknown = {name for name, blank in zip(targets[t + 1 :], pattern, strict=True) if blank}
+            known = [n for n in self._plan.predictors[targets[t]] if n not in unknown]
+            yield who[number.ravel() == p], tuple(known)
+
+    def _gram(self, which: str) -> Floats:
+        """Return the pool's sums of products without the records blanked here."""
+        whole = self._chain.grams[which]
+        if self._plan.options.donors == "common":
+            return whole
+        weights = self._chain.weights if which == "drawn" else self._chain.observed
+        return whole - self._design.gram(self._recipients, weights, self._design.codes)
+
+    def _gram_of_all(self) -> Floats:
+        """Draw all the pool's records anew, the filled ones as they are now (the paper's 3a)."""
+        codes = self._design.codes.copy()
+        codes[self._recipients] = self._codes
+        everybody = np.arange(len(codes))
+        drawn = self._random.integers(len(codes), size=len(codes))
+        weights = np.bincount(drawn, minlength=len(codes)).astype(np.float64)
+        return self._design.gram(everybody, weights, codes)
+
+    def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
+        options, design, target = self._plan.options, self._design, self._plan.targets[t]
+        if options.models.get(target) == "quantile":
+            weights = self._chain.weights.copy()
+            weights[self._recipients] = 0
+            rows = np.flatnonzero(weights)
+            model = donor_model = fit_quantiles(design, target, predictors, rows, weights, options)
+        else:
+            moments = centred(gram)
+            variates, model = fit(design, moments, target, predictors, options)
+            donor_model = model
+            if options.donor_model == "refit":
+                observed = centred(self._gram("observed"))
+                donor_model = refit(design, observed, target, predictors, variates, options)
+        predicted = donor_model.predict(design.codes, self._donors)
+        return model, Donors(predicted, match=options.match, neighbours=options.neighbours)
+
+    def _update(self, t: int, who: Ints, model: Fitted, donors: Donors) -> None:
+        """Give recipients a new donor for one target."""
+        predicted = model.predict(self._codes, who)
+        chosen = donors.draw(predicted, self._random, 1)[:, 0]
+        if self._plan.acceptance.concerns(self._plan.targets[t]):
+            chosen = self._acceptable(t, who, predicted, donors, chosen)
+        found = chosen >= 0
+        who, giver = who[found], self._donors[chosen[found]]
+        self._given[who, t] = giver
+        at = self._design.names.index(self._plan.targets[t])
+        self._codes[who, at] = self._design.codes[giver, at]
+
+    def _acceptable(
+        self, t: int, who: Ints, predicted: Floats, donors: Donors, chosen: Ints
+    ) -> Ints:
+        """Offer more and more donors to the records whose choice is not allowed; -1 if none is."""
+        chosen = np.where(self._allows(t, who, chosen), chosen, -1)
+        for count in OFFERS:
+            left = np.flatnonzero(chosen < 0)
+            if not len(left) or count // 8 >= len(donors):
+                break
+            offered = donors.draw(predicted[left], self._random, count)
+            askers = np.repeat(who[left], offered.shape[1])
+            fine = self._allows(t, askers, offered.ravel()).reshape(offered.shape)
+            first = fine.argmax(axis=1)
+            taken = np.take_along_axis(offered, first[:, None], axis=1)[:, 0]
+            chosen[left] = np.where(fine.any(axis=1), taken, -1)
+        return chosen
+
+    def _allows(self, t: int, who: Ints, chosen: Ints) -> Flags:
+        rows = self._chain.rows
+        return (chosen >= 0) & self._plan.acceptance.allows(
+            rows[self._recipients[who]], rows[self._given[who]], t, rows[self._donors[chosen]]
+        )
+
+    def _repair(self) -> None:
+        """Give a record that breaks a rule all its targets of one donor that keeps them.
+
+        Where no donor of a good many does, the record keeps its own values.
+        """
+        rows, acceptance = self._chain.rows, self._plan.acceptance
+        own = rows[self._recipients]
+        broken = np.flatnonzero(~acceptance.keeps_rules(own, rows[self._given]))
+        for donor in self._random.permutation(self._donors)[: OFFERS[2]]:
+            if not len(broken):
+                return
+            tried = np.where(self._replace[broken], donor, self._recipients[broken, None])
+            fine = acceptance.keeps_rules(own[broken], rows[tried])
+            self._given[broken[fine]] = tried[fine]
+            broken = broken[~fine]
+        self._given[broken] = self._recipients[broken, None]

@@ -1,0 +1,169 @@
+"""Implicates: who receives which value from whom, for the whole file, m times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data import Microdata
+from keyhole.engines.threads import in_threads
+from keyhole.synthesis.chains import Chain, Plan
+from keyhole.synthesis.design import make_design
+
+__all__ = ["SMALLEST_POOL", "Implicates", "draw_implicates"]
+
+Ints = npt.NDArray[np.int64]
+
+# A subgroup with fewer records than this borrows the model of the pooled neighbours.
+SMALLEST_POOL = 250
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Implicates:
+    """Who receives which value from whom.
+
+    Parameters
+    ----------
+    data
+        The file.
+    targets
+        The variables replaced.
+    rows
+        The records replaced.
+    donors
+        For each implicate the donor of each record and target; a record that keeps its value
+        is its own donor.
+    subgroups, borrowed
+        How many subgroups there are, and how many of them borrowed a model.
+    """
+
+    data: Microdata
+    targets: tuple[str, ...]
+    rows: Ints
+    donors: tuple[npt.NDArray[np.int32], ...]
+    subgroups: int
+    borrowed: int
+
+    def __len__(self) -> int:
+        return len(self.donors)
+
+    def frame(self, implicate: int) -> pl.DataFrame:
+        """Return the file with the values of one implicate."""
+        changed = [self.column(implicate, target) for target in self.targets]
+        return self.data.frame.with_columns(changed)
+
+    def column(self, implicate: int, target: str) -> pl.Series:
+        """Return one target's values in one implicate."""
+        column = self.data.frame[target]
+        return column.gather(self.source(implicate, target))
+
+    def source(self, implicate: int, target: str) -> Ints:
+        """Return for each record of the file the record whose value of the target it has."""
+        source = np.arange(self.data.records)
+        source[self.rows] = self.donors[implicate][:, self.targets.index(target)]
+        return source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Records that share a model, and the subgroups among them that use it."""
+
+    rows: Ints
+    subgroups: list[Ints]
+    borrows: bool
+
+
+def draw_implicates(
+    data: Microdata,
+    plan: Plan,
+    *,
+    strata: Sequence[str] = (),
+    implicates: int = 5,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+) -> Implicates:
+    """Draw the implicates: for every record to be replaced a donor of each target.
+
+    Each implicate and subgroup has a generator of its own, so that neither the order of the
+    work nor the number of threads changes anything.
+    """
+    replaced = np.flatnonzero(plan.replace.any(axis=1))
+    place = np.full(data.records, -1, dtype=np.int64)
+    place[replaced] = np.arange(len(replaced))
+    donors = [
+        np.repeat(replaced[:, None], len(plan.targets), axis=1).astype(np.int32)
+        for _ in range(implicates)
+    ]
+    pools = list(_pools(data, plan, strata))
+    work = sum(len(pool.rows) for pool in pools) or 1
+    done = 0
+    for number, pool in enumerate(pools):
+        names = _names(plan)
+        design = make_design(data, names, pool.rows, knots=plan.options.knots)
+        members = [np.searchsorted(pool.rows, rows) for rows in pool.subgroups]
+
+        def draw(implicate: int) -> None:
+            chain = Chain(plan, design, pool.rows, _generator(seed, implicate, number, 0))  # noqa: B023
+            for s, places in enumerate(members):  # noqa: B023
+                rows, given = chain.run(places, _generator(seed, implicate, number, s + 1))  # noqa: B023
+                donors[implicate][place[rows]] = given
+
+        in_threads(draw, range(implicates))
+        done += len(pool.rows)
+        if progress is not None:
+            progress(done / work)
+    return Implicates(
+        data,
+        plan.targets,
+        replaced,
+        tuple(donors),
+        sum(len(pool.subgroups) for pool in pools),
+        sum(len(pool.subgroups) for pool in pools if pool.borrows),
+    )
+
+
+def _generator(seed: int, *unit: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=unit))
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    """Return the targets and all their predictors, each once."""
+    every = [*plan.targets, *(name for names in plan.predictors.values() for name in names)]
+    return tuple(dict.fromkeys(every))
+
+
+def _pools(data: Microdata, plan: Plan, strata: Sequence[str]) -> Iterator[Pool]:
+    """Find for each subgroup with records to replace the smallest pool that can carry a model.
+
+    A subgroup that is too small is pooled with those that differ in the last stratum variable,
+    then in the last two, and so on up to the whole file.
+    """
+    groups = [_groups(data, strata[:depth]) for depth in range(len(strata) + 1)]
+    sizes = [np.bincount(g) for g in groups]
+    finest = groups[-1]
+    wanted = np.unique(finest[plan.replace.any(axis=1)])
+    order = np.argsort(finest, kind="stable")
+    bounds = np.searchsorted(finest[order], np.arange(len(sizes[-1]) + 1))
+    served: dict[tuple[int, int], list[Ints]] = {}
+    for group in wanted:
+        rows = order[bounds[group] : bounds[group + 1]]
+        depth = len(strata)
+        while depth and sizes[depth][groups[depth][rows[0]]] < SMALLEST_POOL:
+            depth -= 1
+        served.setdefault((depth, int(groups[depth][rows[0]])), []).append(rows)
+    for (depth, group), subgroups in served.items():
+        rows = np.flatnonzero(groups[depth] == group)
+        yield Pool(rows, subgroups, depth < len(strata))
+
+
+def _groups(data: Microdata, strata: Sequence[str]) -> Ints:
+    """Number the records' subgroups."""
+    number = np.zeros(data.records, dtype=np.int64)
+    for name in strata:
+        codes = data.codes(name)
+        _, number = np.unique(number * codes.size + codes.values, return_inverse=True)
+    return number

@@ -1,0 +1,104 @@
+"""Predictive mean matching: which donor's value a record receives."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.kernels import nearest_donors
+
+__all__ = ["Donors", "Match"]
+
+Match = Literal["closest", "k-closest", "weighted"]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Predictions are compared at this precision, so that the last bits of a sum decide nothing.
+PRECISION = 1e-7
+# Hmisc's reach of tricube weights, as a share of the mean distance.
+REACH = 0.2
+# Proposals of the weighted draw; more than half are taken, so these practically never run out.
+PROPOSALS = 32
+
+
+class Donors:
+    """Donors with their predictions, in one or several dimensions.
+
+    Parameters
+    ----------
+    predictions
+        One row a donor, one column a dimension.
+    match
+        ``closest``; ``k-closest`` takes one of the closest at random; ``weighted`` draws with
+        tricube weights by distance (in one dimension; by the closest in several).
+    neighbours
+        How many the k closest are.
+    """
+
+    def __init__(self, predictions: Floats, *, match: Match, neighbours: int) -> None:
+        self._match, self._neighbours = match, neighbours
+        rounded = np.round(predictions / PRECISION) * PRECISION
+        self._line = rounded[:, 0] if rounded.shape[1] == 1 else None
+        if self._line is not None:
+            self._order = np.argsort(self._line, kind="stable")
+            self._points = self._line[self._order]
+            self._sums = np.concatenate([[0.0], np.cumsum(self._points)])
+        else:
+            self._build_tree(rounded)
+
+    def _build_tree(self, predictions: Floats) -> None:
+        from scipy.spatial import cKDTree
+
+        # Donors with equal predictions are one point of the tree.
+        self._order = np.lexsort(predictions.T)
+        points = predictions[self._order]
+        is_first = np.ones(len(points), dtype=np.bool_)
+        is_first[1:] = (points[1:] != points[:-1]).any(axis=1)
+        self._bounds = np.append(np.flatnonzero(is_first), len(points))
+        self._tree = cKDTree(points[is_first])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def draw(self, predictions: Floats, random: np.random.Generator, count: int) -> Ints:
+        """Name donors for each recipient, the first choice first, -1 past the last."""
+        queries = np.round(predictions / PRECISION) * PRECISION
+        wanted = max(count, self._neighbours) if self._match == "k-closest" else count
+        wanted = min(wanted, len(self))
+        places = self._nearest(queries, random.random(len(queries)), wanted)
+        if self._match == "k-closest":
+            places = _shuffled(places, self._neighbours, random)
+        elif self._match == "weighted" and self._line is not None:
+            draws = random.random((len(queries), 2 * PROPOSALS))
+            places[:, 0] = nearest_donors.weighted(
+                self._points, self._sums, queries[:, 0], REACH, places[:, 0], draws
+            )
+        named = places[:, :count]
+        out: Ints = np.where(named >= 0, self._order[named], -1)
+        return out
+
+    def _nearest(self, queries: Floats, draws: Floats, count: int) -> Ints:
+        if self._line is not None:
+            found: Ints = nearest_donors.closest(
+                self._points, np.ascontiguousarray(queries[:, 0]), count, draws
+            )
+            return found
+        _, near = self._tree.query(queries, k=min(count, self._tree.n))
+        near = near.reshape(len(queries), -1)
+        if count == 1:
+            begin, end = self._bounds[near[:, 0]], self._bounds[near[:, 0] + 1]
+            one: Ints = begin + (draws * (end - begin)).astype(np.int64)
+            return one[:, None]
+        out: Ints = nearest_donors.members(near, self._bounds, count, draws)
+        return out
+
+
+def _shuffled(places: Ints, neighbours: int, random: np.random.Generator) -> Ints:
+    """Put the closest few of each row in random order."""
+    few = min(neighbours, places.shape[1])
+    order = np.argsort(random.random((len(places), few)), axis=1)
+    out = places.copy()
+    out[:, :few] = np.take_along_axis(places[:, :few], order, axis=1)
+    return out

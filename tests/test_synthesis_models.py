@@ -1,0 +1,258 @@
+"""The building blocks of synthesis against independent computations."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from keyhole.data import load
+from keyhole.errors import OptionError
+from keyhole.kernels import nearest_donors
+from keyhole.synthesis.design import make_design
+from keyhole.synthesis.matching import Donors
+from keyhole.synthesis.models import Fitted, fit, fit_quantiles
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.splines import find_knots, spline_basis
+from keyhole.synthesis.variates import canonical_fit, centred, regress
+
+
+def file_of(records=400, seed=0, missing=False):
+    random = np.random.default_rng(seed)
+    age = random.integers(18, 95, records)
+    region = random.choice(list("abcd"), records, p=[0.5, 0.3, 0.19, 0.01])
+    income = np.round(np.exp(9 + 0.02 * age + (region == "b") + random.normal(0, 0.5, records)))
+    frame = pl.DataFrame({"age": age, "region": region, "income": income})
+    if missing:
+        frame = frame.with_columns(
+            pl.when(pl.Series(random.random(records) < 0.2))
+            .then(None)
+            .otherwise(pl.col("income"))
+            .alias("income")
+        )
+    return load(frame, kinds={"age": "measure", "region": "category", "income": "measure"})
+
+
+def dense(design):
+    """The design as a plain matrix, the intercept first."""
+    out = np.zeros((len(design.codes), design.size))
+    out[:, 0] = 1
+    for v, (block, first) in enumerate(zip(design.blocks, design.firsts, strict=True)):
+        for r, code in enumerate(design.codes[:, v]):
+            for column, value in zip(block.columns[code], block.values[code], strict=True):
+                out[r, first + column] = value
+    return out
+
+
+# Splines
+
+
+def test_splines_are_linear_outside_the_knots_and_smooth_inside():
+    knots = np.array([1.0, 2.0, 4.0, 7.0])
+    x = np.linspace(-5, 15, 2001)
+    basis = spline_basis(x, knots)
+    assert basis.shape == (2001, 3)
+    second = np.diff(basis, 2, axis=0)
+    outside = (x[1:-1] < 1 - 0.02) | (x[1:-1] > 7 + 0.02)
+    assert_allclose(second[outside], 0, atol=1e-9)
+    # No jump of the second derivative anywhere: cubic splines are twice smooth.
+    assert np.abs(np.diff(second, axis=0)).max() < 1e-5
+
+
+def test_splines_are_the_textbook_formula():
+    knots, x = np.array([0.0, 3.0, 5.0, 9.0]), np.array([-1.0, 2.0, 4.0, 8.5, 20.0])
+    basis = spline_basis(x, knots)
+    for j in range(2):
+        for i, value in enumerate(x):
+            cube = [max(value - t, 0) ** 3 for t in knots]
+            term = (
+                cube[j]
+                - cube[2] * (knots[3] - knots[j]) / (knots[3] - knots[2])
+                + cube[3] * (knots[2] - knots[j]) / (knots[3] - knots[2])
+            ) / (knots[3] - knots[0]) ** 2
+            assert basis[i, 1 + j] == pytest.approx(term, abs=1e-12)
+
+
+def test_heavy_ties_take_one_knot_each():
+    random = np.random.default_rng(1)
+    values = np.concatenate([np.zeros(400), random.uniform(1, 100, 500), np.full(100, 100.0)])
+    knots = find_knots(values, 5)
+    assert knots[0] == 0
+    assert knots[-1] == 100
+    assert len(knots) == 5
+    assert (np.diff(knots) > 5).all()
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [1.0, 2.0], [1.0] * 50, [np.nan, np.inf]])
+def test_few_distinct_values_take_few_knots(values):
+    knots = find_knots(np.array(values), 5)
+    assert len(knots) <= len({v for v in values if np.isfinite(v)})
+    assert spline_basis(np.array([1.0, 5.0]), knots).shape == (2, 1)
+
+
+# Fits
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_gram_matrix_is_the_dense_product(missing):
+    data = file_of(missing=missing)
+    rows = np.sort(np.random.default_rng(2).choice(400, 250, replace=False))
+    design = make_design(data, data.names, rows, knots=5)
+    weights = np.random.default_rng(3).integers(0, 4, 250).astype(float)
+    some = np.arange(10, 240)
+    x = dense(design)[some]
+    assert_allclose(
+        design.gram(some, weights, design.codes), x.T @ (weights[some, None] * x), atol=1e-9
+    )
+
+
+def test_predictions_are_the_dense_product():
+    data = file_of()
+    design = make_design(data, data.names, np.arange(400), knots=4)
+    coefficients = np.random.default_rng(4).normal(size=(len(design.columns(["age", "region"])), 2))
+    starts, scores = design.scores(["age", "region"], coefficients)
+    rows = np.arange(5, 300)
+    expected = dense(design)[rows][:, design.columns(["age", "region"])] @ coefficients
+    assert_allclose(Fitted(starts, scores).predict(design.codes, rows), expected, atol=1e-10)
+
+
+def test_canonical_variates_are_those_of_the_eigenvalue_problem():
+    random = np.random.default_rng(5)
+    x, y = random.normal(size=(300, 4)), random.normal(size=(300, 3))
+    y[:, 0] += x[:, 1]
+    y[:, 2] -= 0.5 * x[:, 0]
+    z = np.column_stack([np.ones(300), x, y])
+    moments = centred(z.T @ z)
+    weights, coefficients = canonical_fit(moments, np.arange(1, 5), np.arange(5, 8), 3, 1e-9)
+    cx, cy = x - x.mean(0), y - y.mean(0)
+    product = np.linalg.inv(cy.T @ cy) @ cy.T @ cx @ np.linalg.inv(cx.T @ cx) @ cx.T @ cy
+    squares = np.sort(np.linalg.eigvals(product).real)[::-1]
+    variates = cy @ weights
+    assert_allclose(variates.T @ variates / 300, np.eye(3), atol=1e-8)
+    fitted = cx @ coefficients
+    assert_allclose(
+        [np.corrcoef(fitted[:, j], variates[:, j])[0, 1] ** 2 for j in range(3)], squares
+    )
+    # What is predicted is the regression of the variates, also when they are given.
+    again = regress(moments, np.arange(1, 5), np.arange(5, 8), weights, 1e-9)
+    assert_allclose(again, coefficients, atol=1e-10)
+    assert_allclose(np.linalg.lstsq(cx, variates, rcond=None)[0], coefficients, atol=1e-7)
+
+
+def test_a_linear_model_is_least_squares():
+    data = file_of(2_000)
+    design = make_design(data, data.names, np.arange(2_000), knots=5)
+    gram = design.gram(np.arange(2_000), np.ones(2_000), design.codes)
+    options = Options(models={"income": "linear"}, ridge=1e-9)
+    _, model = fit(design, centred(gram), "income", ("age", "region"), options)
+    predicted = model.predict(design.codes, np.arange(2_000))[:, 0]
+    x = dense(design)
+    goal = x[:, design.columns(["income"])[0]]
+    others = x[:, np.append(0, design.columns(["age", "region"]))]
+    expected = others @ np.linalg.lstsq(others, goal, rcond=None)[0]
+    assert_allclose(predicted - predicted.mean(), expected - expected.mean(), atol=1e-5)
+
+
+def test_quantile_models_are_quantile_regressions():
+    import statsmodels.api as sm
+
+    data = file_of(1_500, seed=6)
+    design = make_design(data, data.names, np.arange(1_500), knots=4)
+    options = Options(models={"income": "quantile"}, ridge=1e-6)
+    rows, ones = np.arange(1_500), np.ones(1_500)
+    model = fit_quantiles(design, "income", ("age",), rows, ones, options)
+    predicted = model.predict(design.codes, rows)
+    x = dense(design)
+    goal, others = x[:, design.columns(["income"])[0]], x[:, np.append(0, design.columns(["age"]))]
+    for j, level in enumerate((0.1, 0.5, 0.9)):
+        expected = sm.QuantReg(goal, others).fit(q=level).predict(others)
+        centre = np.mean(expected - predicted[:, j])
+        assert np.abs(expected - predicted[:, j] - centre).mean() < 0.03
+
+
+def test_a_bootstrap_that_loses_a_level_does_not_stop_the_run():
+    data = file_of()
+    design = make_design(data, data.names, np.arange(400), knots=5)
+    keep = (data.frame["region"] != "c").to_numpy()
+    gram = design.gram(np.arange(400), keep.astype(float), design.codes)
+    _, model = fit(design, centred(gram), "income", ("age", "region"), Options())
+    assert np.isfinite(model.predict(design.codes, np.arange(400))).all()
+
+
+# Matching
+
+
+points = st.lists(st.integers(-6, 6), min_size=1, max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(points, points, st.integers(1, 35), st.integers(0, 99))
+def test_donors_on_a_line_are_the_nearest(donors, queries, count, seed):
+    donors, queries = np.sort(np.array(donors, float)), np.array(queries, float) / 2
+    draws = np.random.default_rng(seed).random(len(queries))
+    found = nearest_donors.closest(donors, queries, count, draws)
+    for q, named in zip(queries, found, strict=True):
+        real = named[named >= 0]
+        assert len(real) == min(count, len(donors)) == len(set(real.tolist()))
+        distances = np.abs(donors[real] - q)
+        assert_array_equal(distances, np.sort(np.abs(donors - q))[: len(real)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 9))
+def test_donors_in_a_plane_are_the_nearest(size, count, seed):
+    random = np.random.default_rng(seed)
+    donors, queries = random.integers(0, 5, (size, 2)) / 1.0, random.random((7, 2)) * 5
+    found = Donors(donors, match="closest", neighbours=1).draw(queries, random, count)
+    for q, named in zip(queries, found, strict=True):
+        real = named[named >= 0]
+        assert len(real) == len(set(real.tolist()))
+        distances = np.linalg.norm(donors[real] - q, axis=1)
+        expected = np.sort(np.linalg.norm(donors - q, axis=1))[: len(real)]
+        assert_allclose(distances, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_equal_donors_are_drawn_alike(dimensions):
+    random = np.random.default_rng(7)
+    donors = np.zeros((4, dimensions))
+    drawn = Donors(donors, match="closest", neighbours=1).draw(
+        np.full((8_000, dimensions), 0.3), random, 1
+    )
+    assert_allclose(np.bincount(drawn[:, 0]) / 8_000, 0.25, atol=0.02)
+
+
+def test_k_closest_takes_each_of_the_k_alike_and_no_other():
+    random = np.random.default_rng(8)
+    donors = np.array([[0.0], [1.0], [2.0], [10.0]])
+    drawn = Donors(donors, match="k-closest", neighbours=3).draw(np.zeros((6_000, 1)), random, 1)
+    assert_allclose(np.bincount(drawn[:, 0], minlength=4) / 6_000, [1 / 3] * 3 + [0], atol=0.025)
+
+
+def test_weighted_draws_follow_the_tricube_weights():
+    random = np.random.default_rng(9)
+    donors = np.sort(random.normal(size=400))[:, None]
+    query = 0.4
+    distances = np.abs(donors[:, 0] - query)
+    weights = (1 - np.minimum(distances / (0.2 * distances.mean()), 1) ** 3) ** 3
+    drawn = Donors(donors, match="weighted", neighbours=1).draw(
+        np.full((60_000, 1), query), random, 1
+    )
+    shares = np.bincount(drawn[:, 0], minlength=400) / 60_000
+    assert_allclose(shares, weights / weights.sum(), atol=0.004)
+
+
+def test_a_weighted_draw_without_anybody_near_takes_the_closest():
+    random = np.random.default_rng(10)
+    donors = np.array([[0.0], [0.1], [0.2]])
+    drawn = Donors(donors, match="weighted", neighbours=1).draw(np.array([[9.0]]), random, 1)
+    assert drawn.tolist() == [[2]]
+
+
+def test_all_wrong_options_are_told_at_once():
+    with pytest.raises(OptionError) as error:
+        Options(donors="x", folds=1, match="near", ridge=0, knots=2.5, models={"a": "b"})
+    told = str(error.value)
+    for part in ("donors must", "folds must", "match must", "ridge must", "knots must", "'a'"):
+        assert part in told
