@@ -10,6 +10,7 @@ from keyhole.data.naming import quoted
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import Progress, study
+from keyhole.reidentification.truth import names_of
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def compare_studies(
     *,
     eif: Any,
     iuf: Any,
-    metrics: Sequence[str] = ("unicity", "taxicab", "euclidean"),
+    metrics: str | Sequence[str] = ("unicity", "taxicab", "euclidean"),
     progress: Progress | None = None,
     **options: Any,
 ) -> StudyComparison:
@@ -134,6 +135,11 @@ def compare_studies(
     ... ).rows[0].release
     'by decade'
     """
+    if not isinstance(pufs, Mapping):
+        raise OptionError(
+            f"pufs must map names of releases to their files. Got {type(pufs).__name__} instead."
+        )
+    metrics = names_of(metrics)
     if not pufs or not metrics:
         raise OptionError("pufs and metrics must each name at least one. Got none instead.")
     own = isinstance(iuf, Mapping) and set(iuf) == set(pufs)

@@ -181,9 +181,8 @@ def euclidean(variables: list[Category | Number], alpha: float, threshold: Thres
         Graded(v.name, v.puf, v.eif, alpha * alpha) for v in scaled if isinstance(v, Number)
     )
     most = euclidean_threshold(alpha, len(variables), threshold) * DECIMALS
-    return Costs(
-        counted, graded, 1.0, alpha * alpha, round(most), root=True, divisor=len(variables)
-    )
+    bound = max(1, round(most))  # a score of 0 is below every threshold
+    return Costs(counted, graded, 1.0, alpha * alpha, bound, root=True, divisor=len(variables))
 
 
 def adhoc_threshold(variables: int) -> float:

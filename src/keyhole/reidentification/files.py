@@ -20,12 +20,14 @@ from keyhole.data.naming import nearest
 from keyhole.errors import ColumnError
 
 __all__ = [
+    "WIDE",
     "Category",
     "Cuts",
     "Number",
     "common_codes",
     "common_strata",
     "family_of",
+    "infinite_problems",
     "numbers",
     "quintiles",
     "strangers",
@@ -39,6 +41,10 @@ Cuts = Literal["puf", "each"]
 
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
 _DAY = 86_400_000_000  # in microseconds
+# Whole numbers that need not fit 64 bits with a sign.
+WIDE = (pl.UInt64, pl.Int128, pl.UInt128)
+# More than the six standard deviations up to which distances are told apart.
+FAR = 7.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,9 +149,14 @@ def z_scores(number: Number) -> Number | Category:
         codes = both.values.astype(np.int32)
         count = len(number.puf)
         return Category(number.name, codes[:count], codes[count:], both.levels)
+    known = _near_one(known, known)
     mean, deviation = known.mean(), known.std(ddof=1)
-    puf, eif = (number.puf - mean) / deviation, (number.eif - mean) / deviation
-    return Number(number.name, puf, eif)
+    puf, eif = (
+        (_near_one(values, number.puf) - mean) / deviation for values in (number.puf, number.eif)
+    )
+    # Farther from everybody than distances count; so that nothing is infinite.
+    low, high = np.nanmin(puf) - FAR, np.nanmax(puf) + FAR
+    return Number(number.name, puf, np.clip(eif, low, high))
 
 
 def common_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Category | None:
@@ -182,7 +193,7 @@ def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[s
     problems = []
     for name in names:
         if name not in link:
-            near = [repr(other) for other in nearest(name, list(link))]
+            near = [repr(other) for other in nearest(str(name), list(link))]
             remedy = f"Did you mean {' or '.join(near)}?" if near else "Leave it out."
             problems.append(f"{purpose} {name!r} must belong to a linking variable. {remedy}")
     return problems
@@ -216,7 +227,7 @@ def variable_problems(
         found = _empty_problems(puf, eif, name) or _type_problems(puf, eif, name)
         if not found and name in numeric:
             found = _number_problems(name, pair)
-        elif not found and name not in graded and not _overlap(*_alike(*pair)):
+        if not found and name not in graded and not _overlap(*_alike(*pair)):
             found = [
                 f"linking variable {name!r} must have a value in common in {puf.name!r} and "
                 f"{eif.name!r}. Got none instead: check that they are coded alike."
@@ -254,6 +265,11 @@ def _number_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
             f"numeric variable {name!r} must hold numbers. Got {family} instead: "
             f"take it out of numeric, or turn it into numbers."
         ]
+    return infinite_problems(name, pair)
+
+
+def infinite_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
+    """Say if a variable holds infinite numbers, between which there is no distance."""
     if all(np.isfinite(_as_floats(series.drop_nulls())).all() for series in pair):
         return []
     return [
@@ -292,6 +308,8 @@ def _plain(series: pl.Series, other: pl.Series) -> pl.Series:
         return series.cast(_whole_type(series, other) if whole else pl.Float64)
     if family == "dates":
         return series.cast(pl.Datetime("us"))
+    if family == "durations":
+        return series.cast(pl.Duration("us"))
     if series.dtype == pl.Binary:
         return series.bin.encode("hex")
     return series.cast(pl.String) if family == "text" else series
@@ -299,7 +317,7 @@ def _plain(series: pl.Series, other: pl.Series) -> pl.Series:
 
 def _whole_type(*columns: pl.Series) -> type[pl.DataType]:
     """Return a type that tells all whole numbers of the columns apart."""
-    wide = any(c.dtype in (pl.UInt64, pl.Int128) for c in columns)
+    wide = any(c.dtype in WIDE for c in columns)
     if wide and any((c.cast(pl.Float64).abs() >= 2.0**62).any() for c in columns):
         return pl.String
     return pl.Int64
@@ -312,8 +330,15 @@ def _as_floats(series: pl.Series) -> Floats:
     return values
 
 
+def _near_one(values: Floats, own: Floats) -> Floats:
+    """Divide by the power of two at the largest number, which is exact and never overflows."""
+    largest = np.nanmax(np.abs(own), initial=0.0)
+    with np.errstate(over="ignore"):  # far beyond them is infinite
+        return np.asarray(np.ldexp(values, -np.frexp(largest)[1]), dtype=np.float64)
+
+
 def _cut(values: Floats, own: Floats) -> Codes:
-    known = own[~np.isnan(own)]
+    known = _near_one(own[~np.isnan(own)], own)
     points = np.quantile(known, QUINTILES) if len(known) else np.zeros(len(QUINTILES))
-    codes = np.searchsorted(points, values, side="left")
+    codes = np.searchsorted(points, _near_one(values, own), side="left")
     return np.where(np.isnan(values), len(QUINTILES) + 1, codes).astype(np.int32)

@@ -40,6 +40,7 @@ from keyhole.reidentification.files import (
 from keyhole.reidentification.neighbours import Progress, find_nearest
 from keyhole.reidentification.pairs import Pairs
 from keyhole.reidentification.scores import Scores, adhoc, load_scores, score_problems
+from keyhole.reidentification.truth import names_of
 from keyhole.reidentification.unicity import MOST_VARIABLES, Orders, find_mates
 
 __all__ = ["Metric", "Pairs", "link"]
@@ -130,7 +131,7 @@ def link(
     >>> found.to_frame().rows()
     [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
     """
-    names = [_listed(given) for given in (link, numeric, strata)]
+    names = [names_of(given) for given in (link, numeric, strata)]
     asked = _Question(
         names[0], names[1], names[2], metric, alpha, threshold, cuts, scores, orders, rank_cap
     )
@@ -146,10 +147,6 @@ def link(
     return _link_by_cost(one, other, asked, groups, progress)
 
 
-def _listed(names: Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(map(str, names))
-
-
 def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
     """Say everything that is wrong with the question, then with the variables."""
     problems = _option_problems(asked) + _name_problems(asked)
@@ -161,9 +158,8 @@ def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
         raise OptionError(problems)
     for data in (puf, eif):
         data.require_records()
-    numeric = asked.numeric if asked.metric != "adhoc" else ()
     problems = variable_problems(
-        puf, eif, asked.link, numeric=numeric, graded=_graded(asked), strata=asked.strata
+        puf, eif, asked.link, numeric=asked.numeric, graded=_graded(asked), strata=asked.strata
     )
     if problems:
         raise ColumnError(problems)
@@ -172,7 +168,7 @@ def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
 def _graded(asked: _Question) -> tuple[str, ...]:
     """Return the variables that need no value in common, because nearness scores too."""
     if asked.metric != "adhoc":
-        return ()
+        return asked.numeric
     scores = asked.scores.items()
     return tuple(n for n, score in scores if not (isinstance(score, Mapping) and "exact" in score))
 
@@ -258,7 +254,8 @@ def _link_by_cost(
     progress: Progress | None,
 ) -> Pairs:
     costs, threshold, warnings = _costs(puf, eif, asked)
-    found = find_nearest(costs, strata, int(asked.rank_cap), progress=progress)
+    cap = min(int(asked.rank_cap), eif.records)  # nobody has more pairs
+    found = find_nearest(costs, strata, cap, progress=progress)
     score = found.keys / DECIMALS
     if asked.metric == "taxicab":
         score = np.round(score / len(asked.link), 9)

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.data.microdata import Microdata
+from keyhole.reidentification.files import WIDE
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.truth import Truth
 from keyhole.results import Table, share
@@ -140,8 +141,14 @@ def _restored(
 def _common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     """Return the type that holds the values of two columns, if they are of one kind."""
     text = (pl.String, pl.Categorical, pl.Enum)
-    if one.is_numeric() and other.is_numeric():
-        return pl.Float64() if one.is_float() or other.is_float() else pl.Int64()
     if one.base_type() in text and other.base_type() in text:
         return pl.String()
+    if one == other:
+        return one
+    if pl.UInt128 in (one, other):  # nothing holds these and others
+        return None
+    if one.is_integer() and other.is_integer():
+        return pl.Int128() if {one, other} & set(WIDE) else pl.Int64()
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
     return next((dtype for dtype in (one, other) if {one, other} <= {dtype, pl.Null()}), None)

@@ -18,9 +18,11 @@ declaration                                             score
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,7 @@ from keyhole.reidentification.files import (
     Category,
     common_codes,
     family_of,
+    infinite_problems,
     numbers,
     strangers,
 )
@@ -70,11 +73,13 @@ def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or "it cannot be opened"
+        content = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it cannot be opened"
         raise FileError(f"scores {str(path)!r} cannot be read: {reason}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
         raise FileError(f"scores {str(path)!r} must be a TOML file. {error}.") from error
 
 
@@ -133,15 +138,20 @@ def _rows_of(rows: Any, width: int) -> bool:
 
 
 def _number_problems(what: str, value: Any) -> list[str]:
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if good and 0 <= float(value) <= BEST_SCORE:
+    if _is_number(value) and 0 <= value <= BEST_SCORE:
         return []
-    return [f"{what} must be a number from 0 to 5. Got {value!r} instead."]
+    # What is no number may be a value of a record in the wrong place.
+    got = repr(value) if _is_number(value) else type(value).__name__
+    return [f"{what} must be a number from 0 to 5. Got {got} instead."]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
     limits = [row[0] for row in score[kind]]
-    good = all(isinstance(x, int | float) and not isinstance(x, bool) and x >= 0 for x in limits)
+    good = all(_is_number(x) and x >= 0 for x in limits)
     if not good or any(a >= b for a, b in itertools.pairwise(limits)):
         return [f"the limits of {kind!r} must be numbers of 0 or more that rise."]
     values = [row[1] for row in score[kind]] + [score.get("beyond", 0)]
@@ -204,6 +214,9 @@ def _price_exact(category: Category, best: float) -> _Priced:
 def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> _Priced:
     kind = next(kind for kind in BANDED if kind in score)
     _require_kind(puf, eif, name, "dates" if kind == "days" else "numbers")
+    problems = infinite_problems(name, (puf.column(name), eif.column(name)))
+    if problems:
+        raise OptionError(problems)
     number = numbers(puf, eif, name)
     values = [float(row[1]) for row in score[kind]] + [float(score.get("beyond", 0))]
     best = values[0]
@@ -213,10 +226,17 @@ def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, 
         number.eif,
         absent=best,
         kind=RELATIVE_BAND if kind == "relative" else BAND,
-        limits=tuple(float(row[0]) for row in score[kind]),
+        limits=tuple(_as_limit(row[0]) for row in score[kind]),
         prices=tuple(best - value for value in values),
     )
     return _Priced(graded, BEST_SCORE - best)
+
+
+def _as_limit(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # beyond every difference
+        return math.inf
 
 
 def _require_kind(puf: Microdata, eif: Microdata, name: str, kind: str) -> None:
@@ -234,11 +254,12 @@ def _price_table(category: Category, score: Mapping[str, Any], warnings: list[st
     _require_room(category.name, size, size)
     values = np.full((size, size), float(score.get("other", 0)))
     np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
-    places = {str(level): i for i, level in enumerate(category.levels.to_list())}
+    places = {_word(level): i for i, level in enumerate(category.levels.to_list())}
     unknown = 0
     for left, right, value in score["table"]:
-        if str(left) in places and str(right) in places:
-            values[places[str(left)], places[str(right)]] = float(value)
+        pair = _word(left), _word(right)
+        if pair[0] in places and pair[1] in places:
+            values[places[pair[0]], places[pair[1]]] = float(value)
         else:
             unknown += 1
     if unknown:
@@ -247,6 +268,15 @@ def _price_table(category: Category, score: Mapping[str, Any], warnings: list[st
             f"neither file."
         )
     return _priced_by(category, values)
+
+
+def _word(value: Any) -> str:
+    """Write a value as a table may name it: 40 is 40.0, and a day is its midnight."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime) and value.time() == time():
+        return str(value.date())
+    return str(value)
 
 
 def _price_function(category: Category, function: Callable[[Any, Any], Any]) -> _Priced:

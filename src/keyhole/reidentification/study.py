@@ -31,8 +31,10 @@ from keyhole.reidentification.unicity import Orders
 __all__ = ["study"]
 
 Progress = Callable[..., None]
-Names = str | Iterable[str]
+Names = str | Iterable[str] | None
 Flags = npt.NDArray[np.bool_]
+
+MOST_PERMUTATIONS = 100_000
 
 
 def study(
@@ -141,11 +143,17 @@ class _Chance:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the two numbers."""
-        return [
+        problems = [
             f"{name} must be a whole number, 0 or more. Got {value!r} instead."
             for name, value in (("permutations", self.permutations), ("seed", self.seed))
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
         ]
+        if not problems and self.permutations > MOST_PERMUTATIONS:
+            problems.append(
+                f"permutations must be at most {MOST_PERMUTATIONS:,}. Got {self.permutations:,} "
+                f"instead: a few hundred are enough for the middle 95%."
+            )
+        return problems
 
     def baseline(
         self, linked: Pairs, truth: Truth, files: _Files, strata: Strata | None

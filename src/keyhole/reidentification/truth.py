@@ -16,7 +16,8 @@ import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
-from keyhole.errors import ColumnError
+from keyhole.errors import ColumnError, OptionError
+from keyhole.reidentification.files import WIDE
 
 __all__ = ["Truth", "find_truth", "names_of"]
 
@@ -51,9 +52,22 @@ class Truth:
         return len(np.unique(self.puf))
 
 
-def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names of columns; one name alone is meant as a list of one."""
-    return (names,) if isinstance(names, str) else tuple(names)
+def names_of(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return names of columns; one name alone is meant as a list of one.
+
+    Examples
+    --------
+    >>> names_of("age"), names_of(["age", "sex"]), names_of(None)
+    (('age',), ('age', 'sex'), ())
+    """
+    if isinstance(names, str):
+        return (names,)
+    if names is not None and not isinstance(names, Iterable):
+        raise OptionError(
+            f"columns must be given as a name or a list of names. Got {type(names).__name__} "
+            f"instead."
+        )
+    return tuple(map(str, names or ()))
 
 
 def find_truth(
@@ -202,9 +216,11 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype.is_float():
         whole = ((series.floor() == series) & (series.abs() < _EXACT)).all()
         return series.cast(pl.Int64) if whole else series.cast(pl.Float64)
-    if series.dtype.is_integer() and series.dtype != pl.UInt64:
+    if series.dtype == pl.Binary:  # which need not be text
+        return series.bin.encode("hex")
+    if series.dtype.is_integer() and series.dtype not in WIDE:
         return series.cast(pl.Int64)
-    if series.dtype in (pl.Categorical, pl.Enum, pl.UInt64, pl.Null):
+    if series.dtype in (pl.Categorical, pl.Enum, pl.Null, *WIDE):
         return series.cast(pl.String)
     return series
 
