@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH := $(VENV)/.bench
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs bench clean
@@ -33,7 +34,11 @@ lint: $(READY)
 docs: $(READY)  ## build the documentation into docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
-bench: $(READY)  ## measure against what a user would write instead
+$(BENCH): $(READY) requirements-bench.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.txt 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@touch $@
+
+bench: $(BENCH)  ## measure against what a user would write instead
 	@$(BIN)/python -m benchmarks
 
 clean:  ## remove everything that was made

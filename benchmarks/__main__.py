@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import importlib.metadata
 import json
@@ -10,7 +11,7 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,21 @@ from benchmarks.clock import say
 from benchmarks.report import render
 
 HERE = Path(__file__).parent
-LATEST = HERE / "results" / "latest.json"
 PAGE = HERE / "RESULTS.md"
-LIBRARIES = ("keyhole", "numpy", "numba", "polars", "pandas", "duckdb")
-PARTS = ("world", "command", "memory", "frontier", "uniques", "selection")
+LIBRARIES = ("keyhole", "numpy", "numba", "polars", "pandas", "duckdb", "splink")
+PARTS = ("world", "command", "memory", "frontier", "uniques", "study", "selection")
+Store = dict[str, dict[str, Any]]
+"""`parts`: by part its figures, when and on what they were measured; `failures`: by part why."""
+
+
+def file_of(quick: bool) -> Path:
+    """Return where the figures of the last measurement of each part are kept."""
+    return HERE / "results" / ("quick.json" if quick else "latest.json")
 
 
 def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what each part measures; imports are late so that a bad option costs nothing."""
-    from benchmarks import command, memory, selection, subsets
+    from benchmarks import command, memory, selection, study, subsets
 
     if quick:
         return {
@@ -35,6 +42,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "memory": lambda: memory.measure_memory(10**5, 16),
             "frontier": lambda: subsets.measure_frontier(10**4, 10, 2),
             "uniques": lambda: subsets.measure_uniques(10**4, 16, 3, 2),
+            "study": lambda: study.measure_study(study.QUICK),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -45,37 +53,56 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         ],
         "frontier": lambda: subsets.measure_frontier(10**5, 14, 2),
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4, 2),
+        "study": lambda: study.measure_study(study.FULL),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 
 
-def measure(quick: bool, only: Sequence[str]) -> dict[str, Any]:
-    """Measure the parts asked for; one that fails is told of and does not stop the others."""
-    found: dict[str, Any] = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "quick": quick,
-        "cores": os.cpu_count(),
-        "versions": {
-            "Python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in LIBRARIES},
-        },
-        "failures": {},
-    }
+def measure(quick: bool, only: Sequence[str]) -> Store:
+    """Measure the parts asked for, and keep each with those measured before.
+
+    A part that fails is told of; it does not stop the others, nor is what it had forgotten.
+    """
+    store = stored(quick)
     for name, run in parts_of(quick).items():
         if name not in only:
             continue
         try:
-            found[name] = run()
+            store["parts"][name] = {**setting(), "figures": run()}
+            store["failures"].pop(name, None)
         except Exception as error:
             traceback.print_exc()
-            found["failures"][name] = f"{type(error).__name__}: {error}".splitlines()[0]
-        if name == "selection" and name in found:
-            from benchmarks.selection import growth
+            store["failures"][name] = f"{type(error).__name__}: {error}".splitlines()[0]
+        keep(store, quick)
+    return store
 
-            found["growth"] = growth(found[name])
-        LATEST.parent.mkdir(exist_ok=True)
-        LATEST.write_text(json.dumps(found, indent=2) + "\n")
-    return found
+
+def setting() -> dict[str, Any]:
+    """Return when and on what is measured."""
+    versions = {"Python": platform.python_version()}
+    for name in LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"date": date, "cores": os.cpu_count(), "versions": versions}
+
+
+def stored(quick: bool) -> Store:
+    """Return what has been measured here so far."""
+    file = file_of(quick)
+    empty: Store = {"parts": {}, "failures": {}}
+    return empty | json.loads(file.read_text()) if file.exists() else empty
+
+
+def keep(store: Store, quick: bool) -> None:
+    """Write down what has been measured, the parts in their usual order."""
+    for kind in ("parts", "failures"):
+        store[kind] = {name: store[kind][name] for name in PARTS if name in store[kind]}
+    file = file_of(quick)
+    file.parent.mkdir(exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(json.dumps(store, indent=2) + "\n")
+    beside.replace(file)
 
 
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -90,33 +117,48 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="PART",
         help=f"only these parts: {', '.join(PARTS)}",
     )
-    parser.add_argument("--write", action="store_true", help="write RESULTS.md, of a whole run")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write RESULTS.md: what is measured now, the other parts as measured last",
+    )
     parser.add_argument(
         "--latest",
         action="store_true",
-        help="measure nothing: show the last run again, and write it if asked to",
+        help="measure nothing: show each part as measured last, and write it if asked to",
     )
     asked = parser.parse_args(argv)
-    if asked.write and (asked.quick or set(asked.only) != set(PARTS)):
-        parser.error("--write is for a whole run: leave --quick and --only out.")
-    if asked.latest and not LATEST.exists():
-        parser.error("there is no last run: leave --latest out.")
+    if asked.write and asked.quick:
+        parser.error("--write is for the sizes that count: leave --quick out.")
+    if asked.latest and not stored(asked.quick)["parts"]:
+        parser.error("nothing has been measured yet: leave --latest out.")
     return asked
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print the page, and write it if asked to."""
+    """Measure, print the page of the parts asked for, and write that of all if asked to."""
     asked = options(argv)
-    found = json.loads(LATEST.read_text()) if asked.latest else measure(asked.quick, asked.only)
-    page = render(found)
-    print(page)
-    if asked.write and (found["quick"] or not found.keys() >= set(PARTS)):
-        say("the last run was quick or not whole: RESULTS.md is left as it was")
+    store = stored(asked.quick) if asked.latest else measure(asked.quick, asked.only)
+    shown = {kind: _some(store[kind], asked.only) for kind in ("parts", "failures")}
+    print(render(**shown, quick=asked.quick))
+    if asked.write and not write(store):
         return 1
-    if asked.write:
-        PAGE.write_text(page)
-        say(f"written to {PAGE.relative_to(HERE.parent)}")
-    return 1 if found["failures"] else 0
+    return 1 if shown["failures"] else 0
+
+
+def _some(by_part: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: about for name, about in by_part.items() if name in names}
+
+
+def write(store: Store) -> bool:
+    """Write the page of all parts, unless some have never been measured here."""
+    absent = [name for name in PARTS if name not in store["parts"]]
+    if absent:
+        say(f"RESULTS.md is left as it was: measure {', '.join(absent)} too, then --latest --write")
+        return False
+    PAGE.write_text(render(**store, quick=False))
+    say(f"written to {PAGE.relative_to(HERE.parent)}")
+    return True
 
 
 if __name__ == "__main__":

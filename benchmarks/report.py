@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.files import MORE
+from benchmarks.study_report import study_sections
 from benchmarks.targets import best, targets
 
 __all__ = ["render"]
@@ -13,26 +14,54 @@ __all__ = ["render"]
 Cases = Sequence[Mapping[str, Any]]
 
 
-def render(found: Mapping[str, Any]) -> str:
-    """Return the whole page in Markdown."""
-    parts = [
-        _heading(found),
-        _targets(found),
+def render(
+    parts: Mapping[str, Mapping[str, Any]], failures: Mapping[str, str], *, quick: bool
+) -> str:
+    """Return the whole page in Markdown.
+
+    Parameters
+    ----------
+    parts
+        By part its figures, and when and on what they were measured.
+    failures
+        By part why its last measurement failed.
+    quick
+        Whether the sizes were small.
+    """
+    found = {name: part["figures"] for name, part in parts.items()}
+    growth = _fitted(found.get("selection", []))
+    sections = [
+        _heading(parts, quick),
+        _targets({**found, "growth": growth}),
         *_selection(found.get("selection", [])),
-        _growth(found.get("growth", [])),
+        _growth(growth),
         _memory(found.get("memory", [])),
         _subsets(found),
-        _failures(found.get("failures", {})),
+        *study_sections(found.get("study"), _table),
+        _failures(failures),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _heading(found: Mapping[str, Any]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+def _fitted(cases: Sequence[dict[str, Any]]) -> Cases:
+    if not cases:
+        return []
+    from benchmarks.selection import growth  # when needed, since it imports the rivals
+
+    return growth(cases)
+
+
+def _heading(parts: Mapping[str, Mapping[str, Any]], quick: bool) -> str:
+    """Say of each part when and on what it was measured; parts alike in that together."""
+    alike: dict[str, list[str]] = {}
+    for name, part in parts.items():
+        versions = ", ".join(f"{library} {v}" for library, v in part["versions"].items())
+        alike.setdefault(f"{part['date']}, {part['cores']} cores; {versions}", []).append(name)
+    lines = [f"- {', '.join(names)}: {about}." for about, names in alike.items()]
     return (
-        f"# Measured {found['date']}\n\n"
-        f"{found['cores']} cores; {versions}. {'A quick run.' if found['quick'] else ''}\n\n"
-        "Made by `python -m benchmarks --write`; how it is measured is told in `README.md`."
+        f"# Measurements{', quick' if quick else ''}\n\n"
+        + "\n".join(lines)
+        + "\n\nMade by `python -m benchmarks --write`; how it is measured is told in `README.md`."
     )
 
 

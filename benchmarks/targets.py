@@ -10,6 +10,10 @@ __all__ = ["LEAST_RATIO", "Target", "best", "targets"]
 
 LEAST_RATIO = {"forward": 6.0, "backward": 4.0}
 """At a million records x 16 keys, against the best plain loop in a frame engine."""
+LEAST_LINKING = 8.0
+"""At 50,000 x 50,000 records, against the fastest rival of each metric."""
+LEAST_PLAIN = 3.0
+"""At 100,000 x 100,000 records, against a plain tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def targets(found: Mapping[str, Any]) -> list[Target]:
         *_growth(found.get("growth", [])),
         *_memory(found.get("memory", [])),
         *_seconds(found),
+        *_linking(found.get("study") or {}),
     ]
 
 
@@ -74,6 +79,18 @@ def _memory(cases: Sequence[Mapping[str, Any]]) -> Iterator[Target]:
         what = f"{case['method']}, 10⁶ x {case['keys']}, memory beyond the input"
         measured = case["times_encoded_beyond_input"]
         yield Target(what, measured, case["allowed"], "times the encoded table")
+
+
+def _linking(found: Mapping[str, Any]) -> Iterator[Target]:
+    for case in found.get("compared", []):
+        if case["records"] == 50_000:
+            rival = min(case["rivals"], key=lambda rival: rival["ratio"])
+            what = f"{case['metric']}, 50,000 x 50,000, against {rival['name']}"
+            yield Target(what, rival["ratio"], LEAST_LINKING, "times", True)
+    for case in found.get("alone", []):
+        if case.get("plain_ratio") and case["records"] == 10**5:
+            what = f"{case['metric']}, 10⁵ x 10⁵, {case['variables']} variables, against one tree"
+            yield Target(what, case["plain_ratio"], LEAST_PLAIN, "times", True)
 
 
 def _seconds(found: Mapping[str, Any]) -> Iterator[Target]:
