@@ -116,6 +116,22 @@ uniques --keys sex,age --availability state=2
     --availability names 'state'
 uniques --keys sex,age --availability age=3
     availability must be above 0 and at most 2
+select --candidates sex,age --limit 0.1 --method ''
+    method must be one of forward, backward, stepwise. Got none
+select --candidates sex,age --limit 0.1 --cutoff 9223372036854775808
+    cutoff must be at most
+risk --keys sex,age --fraction 1e-320
+    fraction must be at least 1e-12
+risk --keys sex,age --kinds agee=category
+    Did you mean 'age'
+risk --keys sex,age --kinds age=number
+    kind of 'age' must be one of.*'category'
+uniques --keys sex,age --kinds age
+    like age=measure
+select --candidates sex,age --limit 0.1 --kinds sex=measure
+    'sex' must hold numbers
+frontier --candidates sex,age --limit 0.1 --kinds age=text,age=measure
+    --kinds names 'age' twice
 risk --keys sex,age --kyes sex
     No such option.*See 'keyhole risk --help'
 """
@@ -168,3 +184,23 @@ def test_all_problems_are_told_at_once(people, tmp_path, keyhole):
     assert len(err.splitlines()) == 6
     for part in ("'sxe'", "cutoff", "engine", "limit", "--records", "--plot"):
         assert part in err
+
+
+def test_all_problems_of_uniques_are_told_at_once(people, keyhole):
+    code, out, err = keyhole(
+        *("uniques", people, "--keys", "sxe,age", "--cutoff", 0, "--max-size", 9, "--fraction", 7),
+        *("--availability", "age=3", "--plot", "out.pdf", "--kinds", "age=number"),
+    )
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 7
+    for part in ("'sxe'", "cutoff", "max size", "fraction", "availability", "--plot", "kind"):
+        assert part in err
+
+
+def test_all_problems_of_the_others_are_told_at_once(people, keyhole):
+    words = ("risk", people, "--keys", "sxe", "--weight", "weight", "--fraction", 7)
+    assert len(keyhole(*words)[2].splitlines()) == 3
+    words = ("select", people, "--candidates", "sxe", "--limit", 2, "--cr-weight", -1)
+    assert len(keyhole(*words, "--method", "up,down")[2].splitlines()) == 5
+    words = ("frontier", people, "--candidates", "sxe", "--limit", 2, "--seconds", 0)
+    assert len(keyhole(*words)[2].splitlines()) == 3

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import polars as pl
 import pytest
@@ -95,7 +94,7 @@ def test_an_interrupt_is_quiet(people, keyhole, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["rsik"], "Did you mean 'risk'?. See 'keyhole --help'"),
+        (["rsik"], "Did you mean 'risk'? See 'keyhole --help'"),
         (["risk"], "Missing argument 'FILE'. See 'keyhole risk --help'"),
         (["risk", "a.csv"], "Missing option '--keys'. See 'keyhole risk --help'"),
         (["risk", "a.csv", "b.csv", "--keys", "sex"], "b.csv"),
@@ -125,22 +124,36 @@ def test_python_dash_m_keyhole(people):
     assert "Did you mean 'sex'" in err
 
 
-def test_ctrl_c_ends_a_real_run_quietly(tmp_path):
-    path, out = tmp_path / "people.csv", tmp_path / "out.csv"
-    os.mkfifo(tmp_path / "pipe.csv")
-    path.write_text("sex,age\nf,30\n")
-    # Reading from a pipe that nobody fills waits for ever.
-    words = ("risk", tmp_path / "pipe.csv", "--keys", "sex", "--records", out)
-    job = _start(*words, preexec_fn=_obey_interrupts)
-    # Opening the other end waits until the run has opened its own.
-    with open(tmp_path / "pipe.csv", "wb"):
-        time.sleep(0.3)
-        job.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-    # Polars makes the system restart a read that a signal broke off: end it by closing the pipe.
-    printed, err = job.communicate(timeout=60)
-    assert (job.returncode, printed, err) == (130, "", "")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["people.csv", "pipe.csv"]
+ENDLESS = """
+import sys, time
+from keyhole.cli.main import run
+from keyhole.exposure import cells
+
+def measure(*_):
+    print("measuring", flush=True)
+    time.sleep(600)
+
+cells._measure = measure
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_ends_a_real_run_quietly(people):
+    out = people.with_name("out.csv")
+    words = ("risk", str(people), "--keys", "sex", "--records", str(out))
+    job = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_obey_interrupts,
+    )
+    assert job.stdout is not None
+    assert job.stdout.readline() == "measuring\n"
+    job.send_signal(signal.SIGINT)
+    assert job.communicate(timeout=60) == ("", "")
+    assert job.returncode == 130
+    assert [file.name for file in people.parent.iterdir()] == ["people.csv"]
 
 
 def test_a_reader_who_goes_away_is_no_error(people):

@@ -40,7 +40,7 @@ def _names(folder):
 def test_records_are_one_row_a_record_in_any_format(veterans, keyhole, extension):
     out = veterans.with_name(f"records.{extension}")
     code, _, err = keyhole("risk", veterans, "--keys", "sex,age,homstate", "--records", out)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Wrote the records to {out}\n")
     expected = package.risk(veterans, keys=["sex", "age", "homstate"]).f.tolist()
     assert len(set(expected)) > 2
     assert [int(f) for f in package.load(out).column(package.load(out).names[0])] == expected
@@ -168,7 +168,7 @@ def test_every_verb_draws(veterans, keyhole, words):
     verb, *options = words.split()
     out = veterans.with_name("picture.svg")
     code, printed, err = keyhole(verb, veterans, *options, "--plot", out, "--json")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Wrote the picture to {out}\n")
     assert isinstance(json.loads(printed), dict)
     assert out.read_bytes().startswith(BEGINNINGS["svg"])
 

@@ -91,7 +91,7 @@ def test_adhoc_scores_come_from_a_file(files, keyhole, tmp_path):
     path.write_text(SCORES)
     words = words_for(files, "--metric", "adhoc", "--scores", path, "--missing-codes", "-9")
     code, out, err = keyhole(*words, "--pairs", tmp_path / "pairs.csv", "--json")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Wrote the pairs to {tmp_path / 'pairs.csv'}\n")
     found = json.loads(out)
     VALIDATOR.validate(found)
     assert found["effective_threshold"] == 10
@@ -126,6 +126,18 @@ def test_missing_codes_matter(files, keyhole):
     assert counts[0] != counts[1] == counts[2]
 
 
+def test_kinds_are_declared_for_all_the_files(files, keyhole):
+    _, out, _ = keyhole(*words_for(files, "--metric", "taxicab", "--json"))
+    code, again, err = keyhole(
+        *words_for(files, "--metric", "taxicab", "--json", "--kinds", "ms=category,age=measure")
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(again)["pairs"] == json.loads(out)["pairs"]
+    code, _, err = keyhole(*words_for(files, "--kinds", "age=number"))
+    assert code == 2
+    assert "kind of 'age'" in err
+
+
 def test_the_summary_is_readable(files, keyhole):
     code, out, err = keyhole(*words_for(files, "--metric", "taxicab"))
     assert (code, err) == (0, "")
@@ -157,7 +169,7 @@ def test_pairs_go_into_every_kind_of_file(files, keyhole, tmp_path, name):
     for metric, place in (("unicity", "subset"), ("taxicab", "rank")):
         words = words_for(files, "--metric", metric, "--permutations", 0, "--force")
         code, _, err = keyhole(*words, "--pairs", tmp_path / name)
-        assert (code, err) == (0, "")
+        assert (code, err) == (0, f"Wrote the pairs to {tmp_path / name}\n")
         assert place in load(tmp_path / name).names
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -246,6 +258,7 @@ BAD = {
     ),
     "scores that are not there": ({}, "--metric adhoc --scores nowhere.toml", "nowhere.toml"),
     "engine not there": ({}, "--engine spark", "engine must be"),
+    "kinds of no column": ({}, "--kinds agee=measure", "'agee'.*none of the files"),
     "missing codes of no column": ({}, "--missing-codes agee:-9", "'agee'.*none of the files"),
     "pairs in no format": ({}, "--pairs pairs.pdf", "--pairs"),
     "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is the file that is read"),

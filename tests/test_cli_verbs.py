@@ -295,3 +295,41 @@ def test_a_schema_refuses_what_lacks_a_key(veterans, keyhole, verb):
     for name in REQUIRED[verb].split():
         rest = {key: value for key, value in found.items() if key != name}
         assert not _schema(verb).is_valid(rest), name
+
+
+def test_kinds_are_declared_on_the_command_line(veterans, keyhole):
+    """Whole numbers of a category are pooled, those of a measure are put into bands."""
+    words = "risk --keys sex,age10,homstate --limit 0"
+    actions = [
+        {f["action"] for f in _asked(f"{words}{more}", veterans, keyhole)["fix"]["fixes"]
+         if f["variable"] == "age10"}
+        for more in ("", " --kinds age10=measure")
+    ]  # fmt: skip
+    assert "regroup" not in actions[0]
+    assert "regroup" in actions[1]
+
+
+@pytest.mark.parametrize("verb", ["risk --keys sex", "select --limit 0.5 --candidates sex"])
+def test_small_groups_are_not_named_on_the_screen(tmp_path, keyhole, verb):
+    path = tmp_path / "people.csv"
+    path.write_text("sex,who\n" + "f,many\n" * 5 + "m,smith\n")
+    verb, *options = verb.split()
+    words = (verb, path, *options, "--by", "who")
+    assert "smith" not in keyhole(*words)[1]
+    assert "(1 smaller)" in keyhole(*words)[1]
+    assert "smith" in keyhole(*words, "--name-small-groups")[1]
+    groups = json.loads(keyhole(*words, "--json")[1])["groups"]
+    assert [group["group"] for group in groups] == ["many", "smith"]
+
+
+def test_a_group_without_weights_is_as_the_schema_says(tmp_path, keyhole):
+    path = tmp_path / "people.csv"
+    path.write_text("sex,area,w\nf,a,0\nm,a,0\nf,b,2\n")
+    found = _asked("risk --keys sex --weight w --by area", path, keyhole)
+    assert [group["population"] is None for group in found["groups"]] == [True, False]
+    assert (
+        "\nBy area\n"
+        in keyhole(
+            *("risk", path, "--keys", "sex", "--weight", "w", "--by", "area", "--name-small-groups")
+        )[1]
+    )

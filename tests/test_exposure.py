@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.exposure.cells import risk
 
 
@@ -157,3 +157,69 @@ def test_results_print_and_become_frames():
     assert "<i>" not in found._repr_html_()
     assert found.to_frame().columns == ["f", "F", "risk"]
     assert found.rp_at(2) == pytest.approx(1 / 3)
+
+
+def test_a_group_whose_weights_are_all_0_has_no_population_and_says_why():
+    people = pl.DataFrame(
+        {"area": ["a", "a", "b", "b"], "age": [30, 31, 30, 30], "w": [0.0, 0.0, 2.0, 4.0]}
+    )
+    empty, full = risk(people, keys=["age"], weight="w", by="area").to_dict()["groups"]
+    assert (empty["population"], empty["uniques"]) == (None, 2)
+    assert any("weights of these records are all 0" in note for note in empty["notes"])
+    assert full["population"]["sampling_fraction"] == pytest.approx(2 / 6)
+    with pytest.raises(ColumnError, match="above 0"):
+        risk(people.head(2), keys=["age"], weight="w", by="area")
+
+
+def test_small_groups_are_named_only_to_those_who_ask():
+    people = pl.DataFrame(
+        {
+            "area": ["big"] * 6 + ["smith", "jones", "jones"],
+            "age": [30, 30, 30, 31, 31, 31, 1, 2, 2],
+        }
+    )
+    found = risk(people, keys=["age"], by="area")
+    table = found.tables()[-1]
+    assert table.rows == [
+        ["big", "6", "0", "0.0000", "0.3333"],
+        ["(2 smaller)", "3", "1", "1.0000", "0.6667"],
+    ]
+    assert "--name-small-groups" in table.notes[0]
+    for text in (found.summary(), found._repr_html_()):
+        assert "smith" not in text
+        assert "jones" not in text
+    named = risk(people, keys=["age"], by="area", name_small_groups=True).summary()
+    assert "smith" in named
+    assert "smaller" not in named
+    # The contract's list has every group.
+    assert [g["group"] for g in found.to_dict()["groups"]] == ["big", "jones", "smith"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"keys": None}, "keys must be a list. Got None"),
+        ({"keys": 3}, "keys must be a list"),
+        ({"keys": [None]}, "'None' is not a column"),
+        ({"cutoff": None}, "cutoff must be a whole number"),
+        ({"cutoff": True}, "cutoff must be a whole number"),
+        ({"cutoff": 2**63}, "cutoff must be at most"),
+        ({"missing": None}, "missing must be one of"),
+        ({"missing": ["own"]}, "missing must be one of"),
+        ({"approximation": None}, "approximation must be one of"),
+        ({"fraction": "half"}, "fraction must be above 0"),
+        ({"fraction": True}, "fraction must be above 0"),
+        ({"fraction": 1e-320}, "fraction must be at least 1e-12"),
+        ({"weight": 3}, "'3' is not a column"),
+        ({"by": ["age"]}, "is not a column"),
+    ],
+)
+def test_what_is_no_option_is_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        risk(pl.DataFrame({"age": [1, 2]}), **{"keys": ["age"], **options})
+
+
+def test_numbers_of_numpy_are_numbers():
+    people = pl.DataFrame({"age": [1, 2, 2]})
+    found = risk(people, keys=["age"], cutoff=np.int64(2), fraction=np.float32(0.5))
+    assert (found.rp, found.population.sampling_fraction) == (pytest.approx(1 / 3), 0.5)

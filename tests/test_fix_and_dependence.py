@@ -1,11 +1,14 @@
 """The cheapest fix against recoding by hand, and dependence against textbook formulas."""
 
+import datetime
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.data import load
 from keyhole.data.columns import encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
@@ -136,3 +139,43 @@ def test_sparse_and_dense_tables_agree(monkeypatch):
     dense = dependences(columns, nearly=0.1)
     monkeypatch.setattr("keyhole.screening.dependence.DENSE_CELLS", 0)
     assert dependences(columns, nearly=0.1) == dense
+
+
+def test_times_of_the_day_are_regrouped():
+    times = [datetime.time(i % 24, i % 60) for i in range(120)]
+    frame = pl.DataFrame({"at": times, "sex": [0, 1] * 60})
+    fixes = {f.detail: f for f in cheapest_fix(frame, keys=["at", "sex"], limit=0.1).fixes}
+    hours = frame.with_columns(pl.col("at").dt.hour())
+    assert fixes["hour"].cr == risk(hours, keys=["at", "sex"]).cr
+    assert fixes["quarter of the day"].categories == 4
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        [np.inf, -np.inf],
+        [1e308, -1e308],
+        [1e308, 0.0],
+        [1e299, -1e299],
+        [9.3e18, 0.5],
+        [5e-324, 1e-320],
+    ],
+)
+def test_numbers_of_any_size_have_a_fix(far):
+    frame = pl.DataFrame({"x": far + [float(i) for i in range(58)], "sex": [0, 1] * 30})
+    data = load(frame, kinds={"x": "measure"})
+    fixes = cheapest_fix(data, keys=["x", "sex"], limit=0.1)
+    assert fixes.best is not None
+    assert fixes.best.meets
+    assert len(fixes.fixes) < 100
+
+
+def test_durations_have_a_fix():
+    frame = pl.DataFrame({"x": [datetime.timedelta(seconds=i) for i in range(60)]})
+    assert cheapest_fix(frame, keys=["x"], limit=0.1).best.action == "drop"
+
+
+@pytest.mark.parametrize(("keys", "limit"), [(None, 0.1), (["sex"], None), (["sex"], "few")])
+def test_what_is_no_option_is_refused(people, keys, limit):
+    with pytest.raises(OptionError, match="must be"):
+        cheapest_fix(people, keys=keys, limit=limit)

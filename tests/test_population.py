@@ -319,3 +319,8 @@ def test_all_problems_are_told_at_once_and_no_value_is_shown() -> None:
 def test_bad_arguments_are_refused(call: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         call()
+
+
+def test_weights_that_add_to_more_than_any_number_are_refused() -> None:
+    with pytest.raises(OptionError, match="weights must be finite, also together"):
+        measure_population([1, 1], cells=[0, 1], weights=[1e308, 1e308])

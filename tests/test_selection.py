@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.data.examples import KEYS, veterans_sample
-from keyhole.errors import OptionError
+from keyhole.errors import InputError, OptionError
 from keyhole.selection import Criterion, backward, forward, named_criterion, stepwise
 from keyhole.selection.compare import compare
 from keyhole.selection.frontier import frontier
@@ -257,6 +257,116 @@ def test_all_problems_of_a_selection_at_once():
         select(pl.DataFrame({"a": [1], "b": [2]}), candidates=["a", "b"], limit=5)
     with pytest.raises(OptionError, match="listed twice"):
         select(pl.DataFrame({"a": [1]}), keep=["a"], candidates=["a"], limit=0.1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"candidates": None},
+        {"candidates": [None]},
+        {"candidates": [3]},
+        {"keep": None},
+        {"limit": None},
+        {"limit": True},
+        {"limit": "few"},
+        {"method": None},
+        {"method": "stepwise", "limit": None},
+        {"drop_limit": "x"},
+        {"criterion": None},
+        {"cr_weight": None},
+        {"values": [1]},
+        {"values": {"a": None}},
+        {"values": {"a": float("inf")}},
+        {"cutoff": 2**63},
+        {"by": 3},
+    ],
+)
+def test_what_is_no_option_is_refused(options):
+    frame = pl.DataFrame({"a": [1, 2], "b": [1, 1]})
+    with pytest.raises(InputError):
+        select(frame, **{"candidates": ["a", "b"], "limit": 0.5, **options})
+    shared = {"candidates", "keep", "limit", "values", "cutoff"}
+    if set(options) <= shared:
+        with pytest.raises(InputError):
+            frontier(frame, **{"candidates": ["a", "b"], "limit": 0.5, **options})
+
+
+@pytest.mark.parametrize(
+    "options", [{"candidates": None}, {"keep": None}, {"limits": 0.1}, {"methods": None},
+                {"cutoffs": 3}, {"limits": []}],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused(options):
+    frame = pl.DataFrame({"a": [1, 2], "b": [1, 1]})
+    with pytest.raises(InputError):
+        compare(frame, **{"candidates": ["a", "b"], **options})
+
+
+def test_all_problems_of_a_frontier_at_once():
+    with pytest.raises(OptionError) as error:
+        frontier(
+            pl.DataFrame({"a": [1]}), candidates=["b"], limit=2, cutoff=0, seconds=0,
+            values={"a": -1},
+        )  # fmt: skip
+    assert len(error.value.problems) == 5
+
+
+@pytest.mark.parametrize("method", ["forward", "backward", "stepwise"])
+def test_no_set_is_within_the_limit_of_fewer_records_than_the_cutoff(method):
+    frame = pl.DataFrame({"a": [1, 1], "b": [1, 2]})
+    chosen = select(frame, method=method, candidates=["a", "b"], limit=0.5)
+    assert chosen.within_limit is None
+    assert "fewer records than the cutoff" in chosen.summary()
+    found = frontier(frame, candidates=["a", "b"], limit=0.5)
+    assert (found.complete, found.sets, set(found.greedy.values())) == (True, (), {None})
+    assert any("fewer records than the cutoff" in note for note in found.notes)
+    # With as many records as the cutoff no variable at all is within it, which is a set.
+    wide = pl.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]})
+    assert select(wide, method=method, candidates=["a", "b"], limit=0.5).within_limit == ()
+    (only,) = frontier(wide, candidates=["a", "b"], limit=0.5).sets
+    assert (only.variables, only.rp) == ((), 0)
+
+
+def test_one_maximal_set_is_one_set():
+    frame = pl.DataFrame({"a": [1] * 9, "b": [1, 2, 3] * 3})
+    found = frontier(frame, candidates=["a", "b"], limit=0.1)
+    assert found.tables()[1].title == "1 maximal set with RP(3) within 10%"
+
+
+class Clock:
+    """A clock by which every look takes a second."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        self.now += 1
+        return self.now
+
+
+def test_the_greedy_searches_of_a_frontier_end_in_time(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("keyhole.selection.maximal.time", clock)
+    monkeypatch.setattr("keyhole.selection.frontier.time", clock)
+    asked = {"keep": ["sex"], "candidates": KEYS[1:], "limit": 0.2}
+    found = frontier(veterans_sample(3000), **asked, seconds=12)
+    assert not found.complete
+    assert clock.now < 12 + 2 * len(KEYS)  # every branch that waits looks once more
+    # Half of the time is for greedy searches, of which the first takes all.
+    assert found.greedy == {}
+    assert "not done in time, and so not compared: forward, backward, stepwise" in found.notes
+    assert all(s.rp <= 0.2 for s in found.sets)
+    assert "in time" in found.summary()
+    assert "nothing within the limit" not in found.summary()
+
+
+def test_small_groups_are_named_only_to_those_who_ask():
+    frame = pl.DataFrame({"g": ["big"] * 6 + ["smith"], "a": [1] * 7, "b": [1, 2] * 3 + [1]})
+    found = select(frame, candidates=["a", "b"], limit=0.1, by="g")
+    assert found.tables()[1].rows == [["big", "6", "b a"], ["(1 smaller)", "1", "not shown"]]
+    assert "smith" not in found.summary()
+    named = select(frame, candidates=["a", "b"], limit=0.1, by="g", name_small_groups=True)
+    assert named.tables()[1].rows[1] == ["smith", "1", "nothing"]
+    assert [g["group"] for g in found.to_dict()["groups"]] == ["big", "smith"]
 
 
 def test_results_print_become_frames_and_escape_names():

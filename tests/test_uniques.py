@@ -134,3 +134,62 @@ def test_progress_is_told_and_an_interrupt_stops_the_search():
         uniques(veterans_sample(3000), keys=KEYS, max_size=8, progress=tell)
     assert told
     assert told[0][1] > 39_000
+
+
+@pytest.mark.parametrize(
+    ("keys", "records", "fitting"), [(28, 10, 14), (64, 10, 7), (20, 70_000, 8)]
+)
+def test_a_search_that_would_not_fit_into_memory_is_refused(keys, records, fitting, monkeypatch):
+    def fail(*_):
+        raise AssertionError("searched in vain")
+
+    monkeypatch.setattr("keyhole.exposure.uniques.minimal_uniques", fail)
+    # Every record differs from every other.
+    frame = pl.DataFrame({f"k{i:02}": range(records) for i in range(keys)})
+    for max_size in (None, keys - 1, fitting + 1):
+        with pytest.raises(OptionError, match=rf"\(--max-size\) of at most {fitting}, or fewer"):
+            uniques(frame, keys=frame.columns, max_size=max_size)
+    with pytest.raises(AssertionError):
+        uniques(frame, keys=frame.columns, max_size=fitting)
+
+
+def test_many_keys_are_searched_to_a_small_size():
+    frame = pl.DataFrame({f"k{i:02}": [i % 2, 0, 0] for i in range(64)})
+    found = uniques(frame, keys=frame.columns, max_size=2)
+    assert found.by_size == {1: 32, 2: 0}
+
+
+def test_all_problems_are_told_at_once():
+    with pytest.raises(OptionError) as error:
+        uniques(
+            pl.DataFrame({"a": [1], "b": [1]}), keys=["a", "c"], max_size=9, cutoff=0, fraction=7,
+            convention="x", availability=[3, 1], identifiability="ab",
+        )  # fmt: skip
+    assert len(error.value.problems) == 7
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keys": None},
+        {"keys": []},
+        {"convention": None},
+        {"max_size": "x"},
+        {"max_size": True},
+        {"availability": 1},
+        {"availability": {"a": 1}},
+        {"availability": [None, None]},
+        {"fraction": 1e-320},
+        {"cutoff": 10**30},
+    ],
+)
+def test_what_is_no_option_is_refused(options):
+    frame = pl.DataFrame({"a": [1, 2], "b": [1, 1]})
+    with pytest.raises(OptionError, match="must"):
+        uniques(frame, **{"keys": ["a", "b"], **options})
+
+
+def test_the_tables_say_what_the_levels_mean():
+    found = uniques(pl.DataFrame({"a": [1, 2, 2], "b": [1, 1, 1]}), keys=["a", "b"])
+    table = next(t for t in found.tables() if t.title == "Risk levels")
+    assert table.notes[0].startswith("High: alone on 1 or 2 variables, medium: on 3; low:")

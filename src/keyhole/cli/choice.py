@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from keyhole.cli import lists
@@ -40,7 +41,7 @@ class Choice:
 
     def problems(self) -> list[str]:
         """Say of each value that is given to no variable, or is none, so."""
-        wrong = [name for name, value in self.values.items() if not value > 0]
+        wrong = [name for name, value in self.values.items() if not 0 < value < math.inf]
         return [
             *name_problems("--values", self.values, self.names),
             *(f"--values must be above 0. That of {name!r} is not." for name in wrong),

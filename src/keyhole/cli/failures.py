@@ -54,7 +54,8 @@ def _message(error: BaseException) -> str:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "keyhole"
-    return f"keyhole: {error.format_message().rstrip('. ')}. See '{command} --help'."
+    said = error.format_message().rstrip(". ")
+    return f"keyhole: {said}{'' if said.endswith('?') else '.'} See '{command} --help'."
 
 
 def _unexpected(error: BaseException) -> str:
@@ -62,6 +63,8 @@ def _unexpected(error: BaseException) -> str:
         return "the run failed.\n" + "".join(traceback.format_exception(error)).rstrip()
     if isinstance(error, MemoryError):
         return "the run failed: the memory is used up. Give fewer columns or a larger machine."
+    if _passed(error, "numba/core/caching.py") and not isinstance(error, OSError):
+        return _damaged_cache()
     if isinstance(error, OSError) and error.errno:
         reason = f"{os.strerror(error.errno)}"
     else:
@@ -69,6 +72,22 @@ def _unexpected(error: BaseException) -> str:
     return (
         f"the run failed unexpectedly ({reason.strip()}). This is a fault of keyhole; please "
         f"report it. KEYHOLE_DEBUG=1 shows the details, which may quote the data."
+    )
+
+
+def _passed(error: BaseException, file: str) -> bool:
+    """Tell whether the error went through a file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(Path(frame.filename).as_posix().endswith(file) for frame in frames)
+
+
+def _damaged_cache() -> str:
+    from keyhole.kernels.caching import usual_folders
+
+    places = " or ".join(repr(str(folder)) for folder in usual_folders() if folder.exists())
+    return (
+        f"the run failed: compiled code that was kept is damaged. Delete the files *.nbi and "
+        f"*.nbc in {places}, and run again: they are made anew."
     )
 
 

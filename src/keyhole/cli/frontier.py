@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
-import typer
-
-from keyhole.cli import lists
-from keyhole.cli.checks import limit_problems
+from keyhole.cli import options as opt
 from keyhole.cli.choice import Choice
-from keyhole.cli.options import (
-    Candidates,
-    Cutoff,
-    Delimiter,
-    Encoding,
-    Engine,
-    File,
-    Force,
-    Json,
-    Keep,
-    Limit,
-    MissingCodes,
-    Plot,
-    Sheet,
-    Values,
-)
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
@@ -36,45 +16,46 @@ EXAMPLE = "keyhole frontier people.csv --keep sex --candidates age,state,race --
 
 Seconds = Annotated[
     float | None,
-    typer.Option(
-        metavar="S",
-        parser=partial(lists.number, option="seconds", kind=float),
-        help="Stop after this time with what was found; the result says that it is not complete.",
+    opt.number(
+        "seconds",
+        "S",
+        "Stop after about this time with what was found; the result says that it is not complete.",
     ),
 ]
 
 
 def frontier(
-    file: File,
-    limit: Limit,
-    keep: Keep = None,
-    candidates: Candidates = None,
-    cutoff: Cutoff = 3,
+    file: opt.File,
+    limit: opt.Limit,
+    keep: opt.Keep = None,
+    candidates: opt.Candidates = None,
+    cutoff: opt.Cutoff = 3,
     seconds: Seconds = None,
-    values: Values = None,
-    missing_codes: MissingCodes = None,
-    engine: Engine = "memory",
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    plot: Plot = None,
-    json: Json = False,
-    force: Force = False,
+    values: opt.Values = None,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Find all the largest sets of variables within the limit.
 
     Exactly, not step by step: every set to which nothing can be added, the best of them, and
     how near the searches of keyhole select come to it.
     """
-    source = Source(file, missing_codes, engine, encoding, delimiter, sheet)
+    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
     with working("Searching the frontier") as report:
-        from keyhole.exposure.cells import check_cutoff
         from keyhole.selection.frontier import frontier as search
+        from keyhole.selection.frontier import option_problems
 
         choice = Choice.parse(source, keep, candidates, values)
-        problems = [*check_cutoff(cutoff), *limit_problems(limit=limit), *choice.problems()]
-        problems += outputs.problems(file)
+        problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds)
+        problems += [*choice.problems(), *outputs.problems(file)]
         found = search(
             source.read(choice.names, problems), keep=choice.keep, candidates=choice.candidates,
             limit=limit, cutoff=cutoff, seconds=seconds, values=choice.values, progress=report,

@@ -1,4 +1,4 @@
-"""Lists as one types them: names, alternatives, numbers, values and missing codes.
+"""Lists as one types them: names, alternatives, numbers, values, kinds and missing codes.
 
 Items are separated by commas, and spaces around them do not count. What stands in double
 quotes is taken as it is, so that any name can be given: ``'"born, year",sex'``.
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from keyhole.errors import OptionError
 
-__all__ = ["amounts", "candidates", "codes", "names", "number", "numbers"]
+__all__ = ["amounts", "candidates", "codes", "kinds", "names", "number", "numbers"]
 
 Number = TypeVar("Number", int, float)
 
@@ -78,17 +78,43 @@ def amounts(text: str | None, option: str) -> dict[str, float]:
     >>> amounts("homstate=3,ms=2", "--values")
     {'homstate': 3.0, 'ms': 2.0}
     """
-    found: dict[str, float] = {}
+    like = "names with a number each, like age=2,sex=1"
+    given = _assigned(text, option, like).items()
+    return {name: number(item, option, float) for name, item in given}
+
+
+def kinds(text: str | None) -> dict[str, str]:
+    """Read the kinds of some columns.
+
+    Examples
+    --------
+    >>> kinds("age=measure,zip=category")
+    {'age': 'measure', 'zip': 'category'}
+    """
+    return _assigned(text, "--kinds", "names with a kind each, like age=measure,zip=category")
+
+
+def models(text: str | None) -> dict[str, str]:
+    """Read the models of some targets.
+
+    Examples
+    --------
+    >>> models("income=quantile")
+    {'income': 'quantile'}
+    """
+    return _assigned(text, "--models", "targets with a model each, like income=quantile")
+
+
+def _assigned(text: str | None, option: str, like: str) -> dict[str, str]:
+    """Read what is given to each of some names."""
+    found: dict[str, str] = {}
     for item in _split(text, ",") if text else ():
         name, *rest = _split(item, "=")
         if len(rest) != 1:
-            raise OptionError(
-                f"{option} must be names with a number each, like age=2,sex=1. "
-                f"Got {item!r} instead."
-            )
+            raise OptionError(f"{option} must be {like}. Got {item!r} instead.")
         if _name(name, option) in found:
-            raise OptionError(f"{option} has two numbers for {name!r}. Give one.")
-        found[_name(name, option)] = number(rest[0], option, float)
+            raise OptionError(f"{option} names {name!r} twice. Name it once.")
+        found[_name(name, option)] = rest[0]
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -28,13 +28,36 @@ __all__ = [
     "Json",
     "Keep",
     "Keys",
+    "Kinds",
     "Limit",
     "MissingCodes",
+    "NameSmallGroups",
     "Plot",
     "Records",
     "Sheet",
     "Values",
+    "columns",
+    "number",
+    "whole_number",
 ]
+
+
+def number(name: str, metavar: str, words: str, **more: Any) -> Any:
+    """Return an option that takes a number, and says by its name what is none."""
+    parser = partial(lists.number, option=name, kind=float)
+    return typer.Option(metavar=metavar, parser=parser, help=words, **more)
+
+
+def whole_number(name: str, metavar: str, words: str, **more: Any) -> Any:
+    """Return an option that takes a whole number, and says by its name what is none."""
+    parser = partial(lists.number, option=name, kind=int)
+    return typer.Option(metavar=metavar, parser=parser, help=words, **more)
+
+
+def columns(words: str, **more: Any) -> Any:
+    """Return an option that takes the names of columns."""
+    return typer.Option(metavar="A,B,…", help=words, **more)
+
 
 File = Annotated[
     Path,
@@ -46,52 +69,40 @@ File = Annotated[
 ]
 Keys = Annotated[
     str,
-    typer.Option(
-        metavar="A,B,…",
+    columns(
+        "The columns an intruder is assumed to know. A name with a comma goes in quotes.",
         show_default=False,
-        help="The columns an intruder is assumed to know. A name with a comma goes in quotes.",
     ),
 ]
 Cutoff = Annotated[
-    int,
-    typer.Option(
-        metavar="C",
-        parser=partial(lists.number, option="cutoff", kind=int),
-        help="Records in cells smaller than this are at risk.",
-    ),
+    int, whole_number("cutoff", "C", "Records in cells smaller than this are at risk.")
 ]
 By = Annotated[
     str | None,
     typer.Option(metavar="G", help="A column whose categories are treated one by one as well."),
 ]
-Fraction = Annotated[
-    float | None,
+NameSmallGroups = Annotated[
+    bool,
     typer.Option(
-        metavar="F",
-        parser=partial(lists.number, option="fraction", kind=float),
-        help="The share of the population that was sampled, above 0 to 1.",
+        "--name-small-groups",
+        help="With --by: name groups of fewer records than the cutoff too; they may be people.",
     ),
 ]
-Keep = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,…", help="The variables that go out in any case."),
+Fraction = Annotated[
+    float | None,
+    number("fraction", "F", "The share of the population that was sampled, above 0 to 1."),
 ]
+Keep = Annotated[str | None, columns("The variables that go out in any case.")]
 Candidates = Annotated[
     str | None,
-    typer.Option(
-        metavar="A,B,…",
-        help="The variables to choose among, in order of preference; 'age|age10' are "
-        "alternatives of one, the finest first.",
+    columns(
+        "The variables to choose among, in order of preference; 'age|age10' are alternatives of "
+        "one, the finest first."
     ),
 ]
 Limit = Annotated[
     float,
-    typer.Option(
-        metavar="L",
-        parser=partial(lists.number, option="limit", kind=float),
-        show_default=False,
-        help="The largest RP that is acceptable, from 0 to 1.",
-    ),
+    number("limit", "L", "The largest RP that is acceptable, from 0 to 1.", show_default=False),
 ]
 Values = Annotated[
     str | None,
@@ -107,6 +118,13 @@ MissingCodes = Annotated[
         metavar="CODES",
         help="Values that mean missing: '-9,.' in any column, 'age:-9|-8' in one, or both. "
         "Empty cells are missing always.",
+    ),
+]
+Kinds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A=KIND,…",
+        help="What columns are, where it is guessed wrongly: category, measure, date or text.",
     ),
 ]
 Engine = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from keyhole.errors import FileError, InputError
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = ["Outputs", "plain_values"]
+__all__ = ["Outputs", "plain_values", "tell_written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,12 @@ class Outputs:
         """
         if self.records is not None:
             _write_records(result, self.records, self.force)
+            tell_written("records", self.records)
         if self.plot is not None:
             from keyhole.charts import save_chart
 
             save_chart(result.plot(), self.plot, force=self.force)
+            tell_written("picture", self.plot)
         extra = more or {}
         if self.as_json:
             found = {**result.to_dict(), **{key: one.to_dict() for key, one in extra.items()}}
@@ -72,6 +75,12 @@ class Outputs:
         else:
             parts = [result.summary(), *(one.summary() for one in extra.values()), tables]
             print("\n\n".join(part for part in parts if part))
+
+
+def tell_written(what: str, path: Path) -> None:
+    """Say where something was written, apart from the result."""
+    if sys.stderr is not None:
+        print(f"Wrote the {what} to {path}", file=sys.stderr)
 
 
 def plain_values(value: Any) -> Any:

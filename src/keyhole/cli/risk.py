@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
 from keyhole.cli import lists
-from keyhole.cli.checks import limit_problems
-from keyhole.cli.options import (
-    By,
-    Cutoff,
-    Delimiter,
-    Encoding,
-    Engine,
-    File,
-    Force,
-    Fraction,
-    Json,
-    Keys,
-    MissingCodes,
-    Plot,
-    Records,
-    Sheet,
-)
+from keyhole.cli import options as opt
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
@@ -60,34 +43,36 @@ Approximation = Annotated[
 ]
 Accepted = Annotated[
     float | None,
-    typer.Option(
-        metavar="L",
-        parser=partial(lists.number, option="limit", kind=float),
-        help="The largest RP that is acceptable: tells the cheapest change of one key to meet it.",
+    opt.number(
+        "limit",
+        "L",
+        "The largest RP that is acceptable: tells the cheapest change of one key to meet it.",
     ),
 ]
 
 
 def risk(
-    file: File,
-    keys: Keys,
-    cutoff: Cutoff = 3,
+    file: opt.File,
+    keys: opt.Keys,
+    cutoff: opt.Cutoff = 3,
     missing: Missing = "own",
     weight: Weight = None,
-    fraction: Fraction = None,
+    fraction: opt.Fraction = None,
     household: Household = None,
-    by: By = None,
+    by: opt.By = None,
+    name_small_groups: opt.NameSmallGroups = False,
     limit: Accepted = None,
     approximation: Approximation = "exact",
-    missing_codes: MissingCodes = None,
-    engine: Engine = "memory",
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    records: Records = None,
-    plot: Plot = None,
-    json: Json = False,
-    force: Force = False,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
+    records: opt.Records = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Measure how exposed the records are on a key.
 
@@ -95,18 +80,21 @@ def risk(
     the number of records.
     """
     named = lists.names(keys, "--keys")
-    source = Source(file, missing_codes, engine, encoding, delimiter, sheet)
+    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, records, force)
     with working("Measuring exposure"):
         from keyhole.exposure import cells, fix
 
-        columns = ["f", "F"] if weight or fraction else ["f"]
-        problems = [*cells.check_cutoff(cutoff), *limit_problems(limit=limit)]
-        problems += [*_policy_problems(limit, missing), *outputs.problems(file, columns)]
+        problems = cells.option_problems(
+            cutoff=cutoff, missing=missing, weight=weight, fraction=fraction
+        )
+        problems += _limit_problems(limit, missing)
+        problems += outputs.problems(file, ["f", "F"] if weight or fraction else ["f"])
         data = source.read([*named, weight, household, by], problems)
         found = cells.risk(
             data, keys=named, cutoff=cutoff, missing=missing, weight=weight, fraction=fraction,
             household=household, by=by, approximation=approximation,
+            name_small_groups=name_small_groups,
         )  # fmt: skip
         more = {}
         if limit is not None:
@@ -114,10 +102,15 @@ def risk(
     outputs.give(found, more=more)
 
 
-def _policy_problems(limit: float | None, missing: str) -> list[str]:
-    if limit is None or missing == "own":
+def _limit_problems(limit: float | None, missing: str) -> list[str]:
+    from keyhole.exposure.checks import share_problems
+
+    if limit is None:
         return []
-    return [
-        f"limit must go with --missing own, since fixes are counted so. Got {missing!r} instead: "
-        f"leave one of the two out."
-    ]
+    problems = share_problems("limit", limit)
+    if missing != "own":
+        problems.append(
+            f"limit must go with --missing own, since fixes are counted so. Got {missing!r} "
+            f"instead: leave one of the two out."
+        )
+    return problems

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from keyhole.cli import lists
-from keyhole.cli.checks import limit_problems
+from keyhole.cli import options as opt
 from keyhole.cli.choice import Choice
-from keyhole.cli.options import (
-    By,
-    Candidates,
-    Delimiter,
-    Encoding,
-    Engine,
-    File,
-    Force,
-    Json,
-    Keep,
-    MissingCodes,
-    Plot,
-    Sheet,
-    Values,
-)
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
@@ -65,24 +50,17 @@ Compare = Annotated[
 ]
 DropLimit = Annotated[
     float | None,
-    typer.Option(
-        metavar="D",
-        parser=partial(lists.number, option="drop limit", kind=float),
-        help="For stepwise: from this RP on variables are removed; 0.65 of the limit if left out.",
+    opt.number(
+        "drop limit",
+        "D",
+        "For stepwise: from this RP on variables are removed; 0.65 of the limit if left out.",
     ),
 ]
 Criterion = Annotated[
     Literal["ratio", "difference"],
     typer.Option(metavar="WHAT", help="What is made small: ratio, RP / CR; difference, RP - X·CR."),
 ]
-CrWeight = Annotated[
-    float,
-    typer.Option(
-        metavar="X",
-        parser=partial(lists.number, option="cr weight", kind=float),
-        help="The weight of CR in the difference.",
-    ),
-]
+CrWeight = Annotated[float, opt.number("cr weight", "X", "The weight of CR in the difference.")]
 SkipDependent = Annotated[
     bool,
     typer.Option("--skip-dependent", help="Leave out what nearly repeats an earlier variable."),
@@ -97,48 +75,53 @@ AllTables = Annotated[
 
 
 def select(
-    file: File,
+    file: opt.File,
     limit: Limit,
     method: Method = "forward",
-    keep: Keep = None,
-    candidates: Candidates = None,
+    keep: opt.Keep = None,
+    candidates: opt.Candidates = None,
     drop_limit: DropLimit = None,
     cutoff: Cutoff = "3",
     criterion: Criterion = "ratio",
     cr_weight: CrWeight = 0.5,
     skip_dependent: SkipDependent = False,
-    values: Values = None,
-    by: By = None,
+    values: opt.Values = None,
+    by: opt.By = None,
+    name_small_groups: opt.NameSmallGroups = False,
     compare: Compare = False,
     table: OneTable = None,
     tables: AllTables = False,
-    missing_codes: MissingCodes = None,
-    engine: Engine = "memory",
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    plot: Plot = None,
-    json: Json = False,
-    force: Force = False,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Choose the variables that can go out, step by step.
 
     Forward, backward or stepwise, as Lin and Garin do: at each step the variable with the
     smallest ratio of RP to CR, until RP meets the limit. "Within the limit" is what may go out.
     """
-    source = Source(file, missing_codes, engine, encoding, delimiter, sheet)
+    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
     runs = _Runs.parse("forward,backward,stepwise" if compare else method, limit, cutoff)
+    options: dict[str, Any] = {
+        "drop_limit": drop_limit,
+        "criterion": criterion,
+        "cr_weight": cr_weight,
+    }
     with working("Selecting") as report:
         choice = Choice.parse(source, keep, candidates, values)
-        problems = [*runs.problems(by, table or tables), *choice.problems()]
-        problems += [*limit_problems(drop_limit=drop_limit), *outputs.problems(file)]
-        data = source.read([*choice.names, by], problems)
-        found = runs.run(
-            data, keep=choice.keep, candidates=choice.candidates, values=choice.values,
-            drop_limit=drop_limit, criterion=criterion, cr_weight=cr_weight,
-            skip_dependent=skip_dependent, by=by, progress=report,
-        )  # fmt: skip
+        problems = [*runs.problems(by, table or tables, **options), *choice.problems()]
+        data = source.read([*choice.names, by], [*problems, *outputs.problems(file)])
+        options |= {"skip_dependent": skip_dependent, "values": choice.values, "progress": report}
+        if not runs.several:
+            options |= {"by": by, "name_small_groups": name_small_groups}
+        found = runs.run(data, keep=choice.keep, candidates=choice.candidates, **options)
     outputs.give(found, tables=_steps(found, table, tables))
 
 
@@ -162,26 +145,23 @@ class _Runs:
     def several(self) -> bool:
         return len(self.methods) * len(self.limits) * len(self.cutoffs) > 1
 
-    def problems(self, by: str | None, tables: object) -> list[str]:
-        from keyhole.exposure.cells import check_cutoff
-        from keyhole.selection.select import METHODS
+    def problems(self, by: str | None, tables: object, **options: Any) -> list[str]:
+        from keyhole.selection.select import METHODS, option_problems
 
-        known = ", ".join(METHODS)
-        problems = [
-            f"method must be one of {known}. Got {name!r} instead."
-            for name in self.methods
-            if name not in METHODS
-        ]
-        problems += [one for limit in self.limits for one in limit_problems(limit=limit)]
-        problems += [one for cutoff in self.cutoffs for one in check_cutoff(cutoff)]
+        problems: dict[str, None] = {}  # each once, in order
+        for method, limit, cutoff in product(self.methods, self.limits, self.cutoffs):
+            found = option_problems(method=method, limit=limit, cutoff=cutoff, **options)
+            problems.update(dict.fromkeys(found))
+        if not self.methods:
+            problems[f"method must be one of {', '.join(METHODS)}. Got none instead."] = None
         if self.several and (by is not None or tables):
-            problems.append(
+            problems[
                 "--by, --table and --tables need a single selection. Give one method, one limit "
                 "and one cutoff, or leave them out."
-            )
-        return problems
+            ] = None
+        return list(problems)
 
-    def run(self, data: Microdata, *, by: str | None, **options: Any) -> Selection | Comparison:
+    def run(self, data: Microdata, **options: Any) -> Selection | Comparison:
         if self.several:
             from keyhole.selection.compare import compare
 
@@ -191,7 +171,7 @@ class _Runs:
         from keyhole.selection.select import select
 
         method, limit, cutoff = self.methods[0], self.limits[0], self.cutoffs[0]
-        return select(data, method=method, limit=limit, cutoff=cutoff, by=by, **options)
+        return select(data, method=method, limit=limit, cutoff=cutoff, **options)
 
 
 def _steps(found: Selection | Comparison, step: str | None, all_steps: bool) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ class Source:
 
     file: Path
     missing_codes: str | None = None
+    kinds: str | None = None
     engine: str = "memory"
     encoding: str | None = None
     delimiter: str | None = None
@@ -57,6 +58,7 @@ class Source:
             self.file,
             columns=columns or None,
             missing_codes=lists.codes(self.missing_codes),
+            kinds=lists.kinds(self.kinds),
             encoding=self.encoding,
             delimiter="\t" if self.delimiter in ("tab", r"\t") else self.delimiter,
             sheet=self.sheet,
@@ -71,9 +73,13 @@ class Source:
         ]
 
 
+@cache
 def _tell_of_compiling() -> None:
-    """Say why the very first run takes longer: nothing has been compiled yet."""
-    kernels = Path(__file__).parent.parent / "kernels" / "__pycache__"
-    watched = sys.stderr is not None and sys.stderr.isatty()
-    if watched and "NUMBA_CACHE_DIR" not in os.environ and not any(kernels.glob("*.nbi")):
+    """Say, once, why the very first run takes longer: nothing has been compiled yet."""
+    compiles = "numba" in sys.modules  # a verb that counts without it has not imported it
+    if not compiles or sys.stderr is None or not sys.stderr.isatty():
+        return
+    from keyhole.kernels.caching import is_compiled
+
+    if not is_compiled():
         print("Compiling keyhole's kernels, once: this takes about half a minute.", file=sys.stderr)

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from keyhole.cli import lists
-from keyhole.cli.options import (
-    Delimiter,
-    Encoding,
-    Engine,
-    Force,
-    Json,
-    MissingCodes,
-    Plot,
-    Sheet,
-)
-from keyhole.cli.output import Outputs
+from keyhole.cli import options as opt
+from keyhole.cli.output import Outputs, tell_written
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
 from keyhole.errors import InputError, OptionError
@@ -54,37 +44,21 @@ Iuf = Annotated[
         "If it has linking variables too, these are the values before perturbation.",
     ),
 ]
-PufId = Annotated[
-    str,
-    typer.Option(metavar="A,B,…", show_default=False, help="The columns that name a PUF record."),
-]
-EifId = Annotated[
-    str,
-    typer.Option(metavar="A,B,…", show_default=False, help="The columns that name an EIF record."),
-]
+PufId = Annotated[str, opt.columns("The columns that name a PUF record.", show_default=False)]
+EifId = Annotated[str, opt.columns("The columns that name an EIF record.", show_default=False)]
 Link = Annotated[
     str,
-    typer.Option(
-        metavar="A,B,…",
-        show_default=False,
-        help="The linking variables, which both files have under the same names.",
+    opt.columns(
+        "The linking variables, which both files have under the same names.", show_default=False
     ),
 ]
-Numeric = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,…", help="Those of them that are numbers, not categories."),
-]
+Numeric = Annotated[str | None, opt.columns("Those of them that are numbers, not categories.")]
 Metric = Annotated[
     Literal["unicity", "taxicab", "euclidean", "adhoc"],
     typer.Option(help="How pairs are suspected."),
 ]
 Alpha = Annotated[
-    float,
-    typer.Option(
-        metavar="A",
-        parser=partial(lists.number, option="alpha", kind=float),
-        help="What a missing value costs, for taxicab and euclidean.",
-    ),
+    float, opt.number("alpha", "A", "What a missing value costs, for taxicab and euclidean.")
 ]
 Threshold = Annotated[
     Literal["published", "derived"],
@@ -104,33 +78,20 @@ Orders = Annotated[
 ]
 RankCap = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        parser=partial(lists.number, option="rank cap", kind=int),
-        help="Ranks are kept while they hold at most this many pairs of a PUF record.",
+    opt.whole_number(
+        "rank cap", "N", "Ranks are kept while they hold at most this many pairs of a PUF record."
     ),
 ]
-Strata = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,…", help="Variables within whose categories records are linked."),
-]
+Strata = Annotated[str | None, opt.columns("Variables within whose categories records are linked.")]
 Permutations = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        parser=partial(lists.number, option="permutations", kind=int),
-        help="How often ids are dealt out at random, to see what chance would confirm; 0 for "
-        "never.",
+    opt.whole_number(
+        "permutations",
+        "N",
+        "How often ids are dealt out at random, to see what chance would confirm; 0 for never.",
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        parser=partial(lists.number, option="seed", kind=int),
-        help="The seed of the permutations.",
-    ),
-]
+Seed = Annotated[int, opt.whole_number("seed", "N", "The seed of the permutations.")]
 PairsFile = Annotated[
     Path | None,
     typer.Option(
@@ -158,15 +119,16 @@ def study(
     strata: Strata = None,
     permutations: Permutations = 200,
     seed: Seed = 1,
-    missing_codes: MissingCodes = None,
-    engine: Engine = "memory",
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
     pairs: PairsFile = None,
-    plot: Plot = None,
-    json: Json = False,
-    force: Force = False,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Attack the file with an intruder's, and see who is found.
 
@@ -174,8 +136,11 @@ def study(
     whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
     """
     files = _Files(
-        tuple(Source(file, None, engine, encoding, delimiter, sheet) for file in (puf, eif, iuf)),
+        tuple(
+            Source(file, None, None, engine, encoding, delimiter, sheet) for file in (puf, eif, iuf)
+        ),
         lists.codes(missing_codes),
+        lists.kinds(kinds),
     )
     ids = lists.names(puf_id, "--puf-id"), lists.names(eif_id, "--eif-id")
     linking = lists.names(link, "--link")
@@ -200,10 +165,11 @@ def study(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The three files, which may use the same missing codes."""
+    """The three files, of which the same may be declared."""
 
     sources: tuple[Source, ...]
     codes: Mapping[str, Sequence[str]]
+    kinds: Mapping[str, str]
 
     def read(
         self, ids: tuple[tuple[str, ...], ...], shared: Iterable[str], problems: Sequence[str]
@@ -220,24 +186,27 @@ class _Files:
                 kind = type(error)
                 found += error.problems
         if not found:
-            found = self._unknown_codes(data)
+            found = self._unknown_names(data)
         if found:
             raise kind(dict.fromkeys(found))
-        return [self._coded(one) for one in data]
+        return [self._declared(one) for one in data]
 
-    def _unknown_codes(self, data: Sequence[Microdata]) -> list[str]:
+    def _unknown_names(self, data: Sequence[Microdata]) -> list[str]:
         known = {name for one in data for name in one.names} | {"*"}
+        named = [("--missing-codes", name) for name in self.codes]
+        named += [("--kinds", name) for name in self.kinds]
         return [
-            f"--missing-codes names {name!r}, which is a column of none of the files."
-            for name in self.codes
+            f"{option} names {name!r}, which is a column of none of the files."
+            for option, name in named
             if name not in known
         ]
 
-    def _coded(self, data: Microdata) -> Microdata:
+    def _declared(self, data: Microdata) -> Microdata:
         from keyhole.data import load
 
-        mine = {name: codes for name, codes in self.codes.items() if name in {*data.names, "*"}}
-        return load(data, missing_codes=mine) if mine else data
+        codes = {name: codes for name, codes in self.codes.items() if name in {*data.names, "*"}}
+        kinds = {name: kind for name, kind in self.kinds.items() if name in data.names}
+        return load(data, missing_codes=codes, kinds=kinds) if codes or kinds else data
 
 
 def _score_problems(metric: str, scores: Path | None) -> list[str]:
@@ -266,3 +235,4 @@ def _write_pairs(found: Study, path: Path, force: bool) -> None:
     from keyhole.data import load
 
     load(found.pairs_frame()).save(path, force=force)
+    tell_written("pairs", path)

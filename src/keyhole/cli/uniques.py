@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from keyhole.cli import lists
+from keyhole.cli import options as opt
 from keyhole.cli.checks import name_problems
-from keyhole.cli.options import (
-    Cutoff,
-    Delimiter,
-    Encoding,
-    Engine,
-    File,
-    Force,
-    Fraction,
-    Json,
-    Keys,
-    MissingCodes,
-    Plot,
-    Records,
-    Sheet,
-)
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
@@ -34,10 +19,10 @@ EXAMPLE = "keyhole uniques people.csv --keys sex,age,state,race --max-size 3"
 
 MaxSize = Annotated[
     int | None,
-    typer.Option(
-        metavar="M",
-        parser=partial(lists.number, option="max size", kind=int),
-        help="The most variables of a minimal unique; one less than the keys if left out.",
+    opt.whole_number(
+        "max size",
+        "M",
+        "The most variables of a minimal unique; one less than the keys if left out.",
     ),
 ]
 Convention = Annotated[
@@ -58,23 +43,24 @@ Identifiability = Annotated[
 
 
 def uniques(
-    file: File,
-    keys: Keys,
+    file: opt.File,
+    keys: opt.Keys,
     max_size: MaxSize = None,
-    cutoff: Cutoff = 3,
-    fraction: Fraction = None,
+    cutoff: opt.Cutoff = 3,
+    fraction: opt.Fraction = None,
     convention: Convention = "guide",
     availability: Availability = None,
     identifiability: Identifiability = None,
-    missing_codes: MissingCodes = None,
-    engine: Engine = "memory",
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    records: Records = None,
-    plot: Plot = None,
-    json: Json = False,
-    force: Force = False,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
+    records: opt.Records = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Find what makes records unique: SUDA scores and levels.
 
@@ -82,22 +68,26 @@ def uniques(
     left out. The fewer keys it takes, the more the record is at risk.
     """
     named = lists.names(keys, "--keys")
-    source = Source(file, missing_codes, engine, encoding, delimiter, sheet)
+    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, records, force)
     with working("Finding minimal uniques") as report:
-        from keyhole.exposure.cells import check_cutoff
+        from keyhole.exposure.uniques import option_problems
         from keyhole.exposure.uniques import uniques as find
 
         ease = lists.amounts(availability, "--availability")
         telling = lists.amounts(identifiability, "--identifiability")
-        problems = [*check_cutoff(cutoff), *outputs.problems(file)]
+        options: dict[str, Any] = {
+            "max_size": max_size,
+            "cutoff": cutoff,
+            "fraction": fraction,
+            "convention": convention,
+            "availability": _by_key(ease, named),
+            "identifiability": _by_key(telling, named),
+        }
+        problems = [*option_problems(named, **options), *outputs.problems(file)]
         problems += name_problems("--availability", ease, named)
         problems += name_problems("--identifiability", telling, named)
-        found = find(
-            source.read(named, problems), keys=named, max_size=max_size, cutoff=cutoff,
-            fraction=fraction, convention=convention, availability=_by_key(ease, named),
-            identifiability=_by_key(telling, named), progress=report,
-        )  # fmt: skip
+        found = find(source.read(named, problems), keys=named, progress=report, **options)
     outputs.give(found)
 
 

@@ -8,7 +8,7 @@ two metrics when the target is known to be in the file).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,7 +18,15 @@ import numpy.typing as npt
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Missing
-from keyhole.errors import ColumnError, OptionError
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import (
+    check_cutoff,
+    fraction_problems,
+    listed,
+    one_of,
+    problems_of,
+    small_group_note,
+)
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.results import Result, Table, share
 
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["AT_RISK_BELOW", "Exposure", "check_cutoff", "risk"]
+__all__ = ["AT_RISK_BELOW", "Exposure", "groups_of", "option_problems", "risk"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,6 +54,7 @@ class Exposure(Result):
 
     `sizes` are cell sizes and `counts` how many records lie in cells of that size; `f` has
     one value a record, in the order of the file (0: not counted, under `missing="drop"`).
+    `unestimated` says why `population`, though asked for, is None.
     """
 
     keys: tuple[str, ...]
@@ -62,8 +71,10 @@ class Exposure(Result):
     counts: tuple[int, ...]
     f: Ints
     population: PopulationRisk | None = None
+    unestimated: str = ""
     groups: tuple[Group, ...] = ()
     by: str | None = None
+    name_small_groups: bool = False
     engine: str = "memory"
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,6 +97,8 @@ class Exposure(Result):
         }
         if self.population is not None:
             out["population"] = self.population.to_dict()
+        elif self.unestimated:
+            out["population"] = None
         if self.by is not None:
             out["by"] = self.by
             out["groups"] = [{"group": g.label, **g.exposure.to_dict()} for g in self.groups]
@@ -105,6 +118,8 @@ class Exposure(Result):
             notes.append(f"{left:,} records have a missing key and were not counted")
         if not self.sizes:
             notes.append("highest_risk is null: no record has a complete key")
+        if self.unestimated:
+            notes.append(f"population is null: {self.unestimated}")
         return notes
 
     def rp_at(self, cutoff: int) -> float:
@@ -140,18 +155,29 @@ class Exposure(Result):
         return out
 
     def _group_table(self) -> Table:
-        rows = [
-            [g.label, f"{g.exposure.records:,}", f"{g.exposure.uniques:,}",
-             share(g.exposure.rp), share(g.exposure.cr)]
-            for g in self.groups
-        ]  # fmt: skip
-        return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows)
+        least = 0 if self.name_small_groups else self.cutoff
+        named = [g for g in self.groups if g.exposure.records >= least]
+        pooled = [g.exposure for g in self.groups if g.exposure.records < least]
+        rows = [_group_row(g.label, [g.exposure]) for g in named]
+        rows += [_group_row(f"({len(pooled)} smaller)", pooled)] if pooled else []
+        notes = [small_group_note(self.cutoff)] if pooled else []
+        return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows, notes)
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the cell sizes and RP by cutoff."""
         from keyhole.exposure.charts import exposure_chart
 
         return exposure_chart(self)
+
+
+def _group_row(label: str, exposures: Sequence[Exposure]) -> list[str]:
+    """Write one group, or several together; the shares are those of all their records."""
+    records = sum(e.records for e in exposures)
+    uniques = sum(e.uniques for e in exposures)
+    shares = (
+        sum(getattr(e, name) * e.records for e in exposures) / records for name in ("rp", "cr")
+    )
+    return [label, f"{records:,}", f"{uniques:,}", *(share(value) for value in shares)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +199,7 @@ def risk(
     household: str | None = None,
     by: str | None = None,
     approximation: Approximation = "exact",
+    name_small_groups: bool = False,
 ) -> Exposure:
     """Measure how exposed the records of a file are on a key.
 
@@ -196,6 +223,8 @@ def risk(
         A column whose categories are measured one by one as well.
     approximation
         `exact`, or `sdcmicro` for that program's approximation of the individual risk.
+    name_small_groups
+        Whether the tables name groups of fewer records than the cutoff, which may be people.
 
     Notes
     -----
@@ -211,14 +240,16 @@ def risk(
     (3, 2, 1.0, 0.75)
     """
     data = load(data)
-    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    names = listed(keys, "keys")
     question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
     _check(data, question, by)
     whole = _measure(data, question)
     if by is None:
         return whole
     groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
-    return dataclasses.replace(whole, by=by, groups=tuple(groups))
+    return dataclasses.replace(
+        whole, by=by, groups=tuple(groups), name_small_groups=name_small_groups
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,23 +265,30 @@ class _Question:
     approximation: Approximation
 
 
-def check_cutoff(cutoff: Any) -> list[str]:
-    """Return what is wrong with a cutoff."""
-    whole = isinstance(cutoff, int | np.integer) and not isinstance(cutoff, bool)
-    if whole and cutoff >= 1:
-        return []
-    return [f"cutoff must be a whole number of at least 1. Got {cutoff!r} instead."]
+def option_problems(
+    *,
+    cutoff: Any = 3,
+    missing: Any = "own",
+    weight: str | None = None,
+    fraction: Any = None,
+    approximation: Any = "exact",
+) -> list[str]:
+    """Return what is wrong with the options of `risk`, whatever the data."""
+    problems = check_cutoff(cutoff) + one_of("missing", missing, get_args(Missing))
+    problems += one_of("approximation", approximation, get_args(Approximation))
+    if weight is not None and fraction is not None:
+        problems.append("weight and fraction both tell the population: give one of them.")
+    return problems + fraction_problems(fraction)
 
 
 def _check(data: Microdata, asked: _Question, by: str | None) -> None:
-    problems = check_cutoff(asked.cutoff)
-    if asked.missing not in get_args(Missing):
-        known = ", ".join(get_args(Missing))
-        problems.append(f"missing must be one of {known}. Got {asked.missing!r} instead.")
-    if asked.approximation not in get_args(Approximation):
-        known = ", ".join(get_args(Approximation))
-        problems.append(f"approximation must be one of {known}.")
-    problems += _population_problems(asked.weight, asked.fraction)
+    problems = option_problems(
+        cutoff=asked.cutoff,
+        missing=asked.missing,
+        weight=asked.weight,
+        fraction=asked.fraction,
+        approximation=asked.approximation,
+    )
     if not asked.keys:
         problems.append("keys must name at least one column. Got none instead.")
     columns = {"weight": asked.weight, "household": asked.household, "by": by}
@@ -260,24 +298,8 @@ def _check(data: Microdata, asked: _Question, by: str | None) -> None:
     if problems:
         raise OptionError(problems)
     data.require_records()
-
-
-def _population_problems(weight: str | None, fraction: Any) -> list[str]:
-    problems = []
-    if weight is not None and fraction is not None:
-        problems.append("weight and fraction both tell the population: give one of them.")
-    if fraction is not None and not (isinstance(fraction, int | float) and 0 < fraction <= 1):
-        problems.append(f"fraction must be above 0 and at most 1. Got {fraction!r} instead.")
-    return problems
-
-
-def problems_of(data: Microdata, names: Iterable[str], purpose: str) -> list[str]:
-    """Return what is wrong with the columns named, instead of raising it."""
-    try:
-        data.require(names, purpose=purpose)
-    except ColumnError as error:
-        return list(error.problems)
-    return []
+    if asked.weight is not None:
+        data.weights(asked.weight)  # says what is wrong with them
 
 
 def groups_of(data: Microdata, by: str) -> list[tuple[str, Microdata]]:
@@ -296,7 +318,7 @@ def _measure(data: Microdata, asked: _Question) -> Exposure:
     by_size[0] = 0
     sizes = np.flatnonzero(by_size)
     cells = int(numbers.max(initial=-1)) + 1
-    estimated = (asked.weight, asked.fraction, asked.household) != (None, None, None)
+    population, unestimated = _population(data, asked, engine, f, numbers)
     return Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
@@ -311,18 +333,24 @@ def _measure(data: Microdata, asked: _Question) -> Exposure:
         sizes=tuple(sizes.tolist()),
         counts=tuple(by_size[sizes].tolist()),
         f=f,
-        population=_population(data, asked, engine, f, numbers) if estimated else None,
+        population=population,
+        unestimated=unestimated,
     )
 
 
 def _population(
     data: Microdata, asked: _Question, engine: MemoryEngine, f: Ints, numbers: Ints
-) -> PopulationRisk:
+) -> tuple[PopulationRisk | None, str]:
+    """Return the risk in the population where it is asked for, or why there is none."""
+    if (asked.weight, asked.fraction, asked.household) == (None, None, None):
+        return None, ""
+    if asked.weight is not None and data.column(asked.weight).max() == 0:
+        return None, "the weights of these records are all 0"
     weights = None if asked.weight is None else data.weights(asked.weight)
     people = None
     if asked.missing == "wildcard" and weights is not None:
         people = engine.matched(asked.keys, weights)
-    return measure_population(
+    found = measure_population(
         f,
         cells=numbers,
         weights=weights,
@@ -331,6 +359,7 @@ def _population(
         households=None if asked.household is None else _households(data, asked.household),
         approximation=asked.approximation,
     )
+    return found, ""
 
 
 def _households(data: Microdata, name: str) -> Ints:

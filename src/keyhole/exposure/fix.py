@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.errors import OptionError
-from keyhole.exposure.cells import check_cutoff, problems_of
+from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
 from keyhole.results import Result, Table, share
 
 __all__ = ["Fix", "Fixes", "cheapest_fix"]
@@ -30,6 +31,10 @@ Action = Literal["drop", "regroup", "top-code", "bottom-code", "pool"]
 TAILS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 # Bands are tried from twice the finest step on, until fewer than this many are left.
 FEWEST_BANDS = 2
+# One far number leaves room for ever wider bands: three widths a power of ten, ten powers.
+MOST_WIDTHS = 30
+# Numbers from here on are infinite for all practical purposes.
+LARGEST = 1e300
 SHOWN = 12
 
 
@@ -128,7 +133,7 @@ def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 
     ('age', 'regroup', 'bands of 5')
     """
     data = load(data)
-    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    names = listed(keys, "keys")
     _check(data, names, limit, cutoff)
     now = MemoryEngine({n: data.codes(n) for n in names}).tally(names, cutoff=cutoff)
     fixes = [fix for name in names for fix in _fixes(data, names, name, now, limit, cutoff)]
@@ -138,10 +143,9 @@ def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 
 
 def _check(data: Microdata, names: tuple[str, ...], limit: Any, cutoff: Any) -> None:
     problems = problems_of(data, names, "key") + check_cutoff(cutoff)
+    problems += share_problems("limit", limit)
     if not names:
         problems.append("keys must name at least one column. Got none instead.")
-    if not (isinstance(limit, int | float) and 0 <= limit <= 1):
-        problems.append(f"limit must be a fraction from 0 to 1. Got {limit!r} instead.")
     if problems:
         raise OptionError(problems)
     data.require_records()
@@ -189,27 +193,40 @@ def _changed(codes: Codes, change: _Change) -> Codes:
 
 def _changes(codes: Codes, kind: str) -> list[_Change]:
     counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
-    if kind == "date" and codes.levels.dtype.is_temporal():
-        years = codes.levels.dt.year().to_numpy().astype(np.int64)
-        months = years * 12 + codes.levels.dt.month().to_numpy()
-        found = (("month and year", months), ("year", years), ("decade", years // 10))
+    dtype = codes.levels.dtype
+    if kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
+        found = _calendar(codes.levels)
         return [_Change("regroup", how, _with_missing(new, codes)) for how, new in found]
-    if kind == "measure" and codes.levels.dtype.is_numeric() and len(codes.levels) > FEWEST_BANDS:
+    if kind == "measure" and dtype.is_numeric() and len(codes.levels) > FEWEST_BANDS:
         levels = codes.levels.cast(pl.Float64).to_numpy()
-        return [*_bands(levels, codes), *_tails(levels, counts, codes)]
+        # Round widths and cuts need differences, which numbers without end do not have.
+        if np.abs(levels).max() < LARGEST:
+            return [*_bands(levels, codes), *_tails(levels, counts, codes)]
     return _pools(counts, codes)
 
 
-def _with_missing(new: npt.NDArray[np.int64], codes: Codes) -> npt.NDArray[np.int64]:
+def _calendar(levels: pl.Series) -> list[tuple[str, npt.NDArray[np.int64]]]:
+    """Return the coarser units of dates, or of times of the day."""
+    if levels.dtype == pl.Time:
+        hours = levels.dt.hour().to_numpy().astype(np.int64)
+        return [("hour", hours), ("quarter of the day", hours // 6)]
+    years = levels.dt.year().to_numpy().astype(np.int64)
+    months = years * 12 + levels.dt.month().to_numpy()
+    return [("month and year", months), ("year", years), ("decade", years // 10)]
+
+
+def _with_missing(new: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.int64]:
     """Number the categories from 0 without gaps; what is missing stays its own."""
     dense = np.unique(new, return_inverse=True)[1].astype(np.int64)
     return np.append(dense, dense.max() + 1) if codes.has_missing else dense
 
 
 def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
-    for width in _widths(levels):
-        band = np.floor(levels / width).astype(np.int64)
+    for width in islice(_widths(levels), MOST_WIDTHS):
+        band = np.floor(levels / width)
         yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes))
+        if len(np.unique(band)) <= FEWEST_BANDS:
+            return
 
 
 def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:

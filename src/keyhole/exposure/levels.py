@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
+LEGEND = (
+    "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
+    "A variable of weight w counts as 1 / w of one.",
+)
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
@@ -62,12 +66,20 @@ def variable_weights(
     weights = np.ones(variables)
     checks: list[Check] = []
     for name, given in (("availability", availability), ("identifiability", identifiability)):
-        factor = np.ones(variables) if given is None else np.asarray(given, dtype=np.float64)
+        factor = np.ones(variables) if given is None else _numbers(given)
         fit = factor.shape == (variables,) and bool(((factor > 0) & (factor <= 2)).all())
         checks.append((not fit, f"{name} must be above 0 and at most 2 for each key variable."))
         weights = weights * factor if fit else weights
     require(*checks)
     return weights
+
+
+def _numbers(given: Any) -> Floats:
+    """Return what is given as numbers; where it is none, nothing at all."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
@@ -271,7 +283,7 @@ class LevelSummary(Result):
         rows = zip(LEVEL_NAMES, (f"{c:,}" for c in self.counts), shares, strict=True)
         flags = sorted(self.flags.items(), key=lambda item: -item[1])
         return [
-            Table("Risk levels", ["level", "records", "share of risk set"], list(rows)),
+            Table("Risk levels", ["level", "records", "share of risk set"], list(rows), LEGEND),
             Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
         ]
 
@@ -307,6 +319,8 @@ def summarise_levels(
       low           1             0.3333
       medium        0             0.0000
       high          2             0.6667
+      High: alone on 1 or 2 variables, medium: on 3; low: alone on more, ...
+      A variable of weight w counts as 1 / w of one.
     <BLANKLINE>
     What flags them
       variable  records

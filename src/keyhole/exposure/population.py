@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.exposure.checks import fraction_problems
+from keyhole.exposure.households import household_risk, numbered
 from keyhole.exposure.scores import Check, require
 from keyhole.results import Result, Table, share
 
@@ -58,7 +60,7 @@ def population_sizes(cells: npt.ArrayLike, weights: npt.ArrayLike) -> Floats:
     >>> population_sizes([0, 0, 7], [180, 180, 215]).tolist()
     [360.0, 360.0, 215.0]
     """
-    groups, amounts = _groups(cells), np.asarray(weights, dtype=np.float64)
+    groups, amounts = numbered(cells), np.asarray(weights, dtype=np.float64)
     require(*_weight_checks(amounts, groups.shape))
     return cast("Floats", np.bincount(groups, weights=amounts)[groups])
 
@@ -144,39 +146,6 @@ def _by_recurrence(count: Floats, ratio: Floats) -> Floats:
         more = count > size
         risk[more] = odds[more] * (1.0 / size - risk[more])
     return risk
-
-
-def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:
-    r"""Give each record the risk that anybody of its household is re-identified.
-
-    Parameters
-    ----------
-    risk
-        The individual risks. Members without one (not a number) add nothing to their
-        household, and a household of such members only has none.
-    households
-        The household of each record; equal values mean the same household.
-
-    Notes
-    -----
-    :math:`1 - \prod_i (1 - r_i)` over the members, taken as independent (Templ, Kowarik &
-    Meindl 2015, "hierarchical risk"). It is never below the largest risk of a member.
-
-    Examples
-    --------
-    >>> household_risk([0.5, 0.5, 0.1], [3, 3, 8]).round(4).tolist()
-    [0.75, 0.75, 0.1]
-    """
-    single, groups = np.asarray(risk, dtype=np.float64), _groups(households)
-    require(
-        (single.shape != groups.shape, "risk and households must each have one value a record."),
-        (bool(((single < 0) | (single > 1)).any()), "risk must lie between 0 and 1."),
-    )
-    known = ~np.isnan(single)
-    with np.errstate(divide="ignore"):
-        spared = np.bincount(groups, weights=np.log1p(-np.where(known, single, 0.0)))
-    joint = np.where(np.bincount(groups, weights=known) > 0, -np.expm1(spared), np.nan)
-    return cast("Floats", joint[groups])
 
 
 def intrusion_probability(uniques: float, pairs: float, fraction: float) -> Estimate:
@@ -354,11 +323,11 @@ def _estimates(
     population: npt.ArrayLike | None,
 ) -> tuple[Floats | None, float | None]:
     """Return F and the sampling fraction, each None where nothing tells it."""
-    fit = fraction is None or (isinstance(fraction, int | float) and 0 < fraction <= 1)
+    unfit = fraction_problems(fraction)
     lost = weights is not None and cells is None and population is None
     amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
     require(
-        (not fit, f"fraction must be above 0 and at most 1. Got {fraction!r} instead."),
+        *((True, problem) for problem in unfit),
         (weights is not None and fraction is not None, "weights or fraction: leave one out."),
         (lost, "cells must be given with weights."),
         *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
@@ -385,21 +354,14 @@ def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:
     return [text for text, holds in notes.items() if holds]
 
 
-def _groups(labels: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    given = np.asarray(labels)
-    numbered = given.size > 0 and given.dtype.kind in "iu" and given.min() >= 0
-    if numbered and given.max() < 2 * given.size:  # fit for counting without a sort
-        return given.astype(np.int64, copy=False)
-    return np.unique(given, return_inverse=True)[1].astype(np.int64)
-
-
 def _finite(amounts: Floats) -> bool:
-    return bool((np.isfinite(amounts) & (amounts >= 0)).all())
+    with np.errstate(over="ignore"):
+        return bool((amounts >= 0).all() and np.isfinite(amounts.sum()))
 
 
 def _weight_checks(weights: Floats, shape: tuple[int, ...]) -> list[Check]:
     return [
         (weights.shape != shape, "weights must be given for each record."),
-        (not _finite(weights), "weights must be finite and 0 or more."),
+        (not _finite(weights), "weights must be finite, also together, and 0 or more."),
         (not weights.any(), "weights must not all be 0."),
     ]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.errors import OptionError
+from keyhole.exposure.checks import fraction_problems
 
 __all__ = [
     "Contribution",
@@ -191,11 +192,10 @@ def dis_suda(
     (None, 'no cell holds exactly two records')
     """
     values = np.asarray(scores, dtype=np.float64)
-    fit = isinstance(fraction, int | float) and 0 < fraction <= 1
     require(
         (not bool((values >= 0).all()), "scores must be 0 or more."),
         (not pairs >= 0, f"pairs must be 0 or more. Got {pairs!r} instead."),
-        (not fit, f"fraction must be above 0 and at most 1. Got {fraction!r} instead."),
+        *((True, problem) for problem in fraction_problems(fraction)),
     )
     if pairs == 0:
         return None, "no cell holds exactly two records"

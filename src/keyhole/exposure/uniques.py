@@ -6,6 +6,7 @@ values. What is missing matches nothing and is never part of one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
@@ -19,7 +20,13 @@ from keyhole.engines import MemoryEngine
 from keyhole.engines.subsets import minimal_uniques
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
-from keyhole.exposure.cells import check_cutoff, problems_of
+from keyhole.exposure.checks import (
+    check_cutoff,
+    fraction_problems,
+    listed,
+    one_of,
+    problems_of,
+)
 from keyhole.exposure.levels import (
     LevelSummary,
     levels,
@@ -33,12 +40,14 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["MinimalUniques", "uniques"]
+__all__ = ["MinimalUniques", "option_problems", "uniques"]
 
 Progress = Callable[[int, int], None]
 
 # A category is named only if it flags at least this many records.
 NAMED_FROM = 3
+# What the sets that a search keeps may take, at the most: one bit a pattern and a place each.
+MOST_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -189,13 +198,19 @@ def uniques(
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
     data = load(data)
-    names = (keys,) if isinstance(keys, str) else tuple(keys)
-    size = _checked_size(data, names, max_size, cutoff, convention)
-    weights = variable_weights(len(names), availability, identifiability)
+    names = listed(keys, "keys")
+    size = max(len(names) - 1, 1) if max_size is None else max_size
+    _check(
+        data, names, max_size=size, cutoff=cutoff, fraction=fraction, convention=convention,
+        availability=availability, identifiability=identifiability,
+    )  # fmt: skip
+    size = int(size)
     columns = [data.codes(name) for name in names]
+    f, cells = MemoryEngine(dict(zip(names, columns, strict=True))).cells(names)
+    _check_work(len(names), size, int(cells.max()) + 1)
     owner, mask = minimal_uniques(columns, size, progress)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
-    f = MemoryEngine(dict(zip(names, columns, strict=True))).cell_sizes(names)
+    weights = variable_weights(len(names), availability, identifiability)
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
@@ -236,12 +251,15 @@ def _scored(
     notes = []
     if fraction is None:
         fraction = 0.01
-        notes.append("DIS-SUDA assumes a sampling fraction of 0.01: give the fraction if known")
+        notes.append(
+            "DIS-SUDA, which each record has, assumes a sampling fraction of 0.01: give the "
+            "fraction if known"
+        )
     ihsn = scores.suda_scores(sets, "ihsn")
     pairs = int((f == 2).sum())
     dis, reason = scores.dis_suda(ihsn, pairs=pairs, variables=sets.variables, fraction=fraction)
     if dis is None:
-        notes = [f"DIS-SUDA is not estimable: {reason}"]
+        notes = [f"DIS-SUDA, which each record would have, is not estimable: {reason}"]
     if convention == "guide" and sets.max_size == sets.variables:
         return None, dis, [*notes, "the guide's score needs a size below the number of keys"]
     return scores.suda_scores(sets, convention), dis, notes
@@ -271,24 +289,58 @@ def _category(data: Microdata, summary: LevelSummary) -> str | None:
     return str(data.variable(summary.worst_variable).value_labels.get(level, level))
 
 
-def _checked_size(
-    data: Microdata, names: tuple[str, ...], max_size: Any, cutoff: Any, convention: str
-) -> int:
-    problems = problems_of(data, names, "key") + check_cutoff(cutoff)
-    if not names:
-        problems.append("keys must name at least one column. Got none instead.")
-    if len(names) > MOST_VARIABLES:
-        problems.append(f"keys must be at most {MOST_VARIABLES}. Got {len(names)} instead.")
-    if convention not in get_args(Convention):
-        problems.append(f"convention must be one of {', '.join(get_args(Convention))}.")
-    size = max(len(names) - 1, 1) if max_size is None else max_size
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if names and not (whole and 1 <= size <= len(names)):
+def option_problems(
+    keys: Sequence[str],
+    *,
+    max_size: Any = None,
+    cutoff: Any = 3,
+    fraction: Any = None,
+    convention: Any = "guide",
+    availability: Any = None,
+    identifiability: Any = None,
+) -> list[str]:
+    """Return what is wrong with the options of `uniques`, whatever the data."""
+    problems = check_cutoff(cutoff) + fraction_problems(fraction)
+    problems += one_of("convention", convention, get_args(Convention))
+    if not keys:
+        return [*problems, "keys must name at least one column. Got none instead."]
+    if len(keys) > MOST_VARIABLES:
+        problems.append(f"keys must be at most {MOST_VARIABLES}. Got {len(keys)} instead.")
+    whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)
+    if max_size is not None and not (whole and 1 <= max_size <= len(keys)):
         problems.append(
-            f"max size must be a whole number from 1 to the number of keys ({len(names)}). "
+            f"max size must be a whole number from 1 to the number of keys ({len(keys)}). "
             f"Got {max_size!r} instead."
         )
+    try:
+        variable_weights(len(keys), availability, identifiability)
+    except OptionError as error:
+        problems += error.problems
+    return problems
+
+
+def _check(data: Microdata, names: tuple[str, ...], **options: Any) -> None:
+    problems = problems_of(data, names, "key") + option_problems(names, **options)
     if problems:
         raise OptionError(problems)
     data.require_records()
-    return int(size)
+
+
+def _check_work(variables: int, max_size: int, patterns: int) -> None:
+    """Refuse a search that might not fit into memory, before it begins."""
+    fitting = [
+        size for size in range(1, max_size + 1) if _bytes(variables, size, patterns) <= MOST_BYTES
+    ]
+    if max_size not in fitting:
+        raise OptionError(
+            f"a search of {variables} keys to size {max_size} may need "
+            f"{_bytes(variables, max_size, patterns) / 2**30:,.1f} GiB of memory, and is refused "
+            f"above {MOST_BYTES >> 30}: give a max size (--max-size) of at most "
+            f"{max(fitting, default=1)}, or fewer keys."
+        )
+
+
+def _bytes(variables: int, max_size: int, patterns: int) -> int:
+    """Return what all the sets smaller than the largest searched take."""
+    sets = sum(math.comb(variables, k) for k in range(max_size))
+    return sets * (8 + 8 * -(-patterns // 64))

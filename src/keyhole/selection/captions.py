@@ -82,6 +82,8 @@ def caption(
 def _title(selection: Selection) -> str:
     limit, search = percentage(selection.limit), f"({selection.method} search)"
     if selection.within_limit is None:
+        if not selection.keep:
+            return f"No set of variables is within the risk limit of {limit} {search}"
         return f"The variables kept exceed the risk limit of {limit} by themselves {search}"
     count, of = len(selection.within_limit), len(selection.keep) + len(selection.candidates)
     verb = "stays" if count == 1 else "stay"
@@ -91,7 +93,7 @@ def _title(selection: Selection) -> str:
 def _lines(selection: Selection) -> list[str]:
     within = selection.within_limit
     if within is None:
-        return [f"Kept: {listed(selection.keep)}."]
+        return [f"Kept: {listed(selection.keep)}."] if selection.keep else []
     groups = [*((name,) for name in selection.keep), *selection.candidates]
     out = [group[0] for group in groups if not set(group) & set(within)]
     lines = [f"Chosen{_figures(selection)}: {listed(within, 20)}."]
@@ -161,7 +163,8 @@ def _frontier_lines(frontier: Frontier) -> list[str]:
     lines = []
     if best is not None:
         lines.append(
-            f"Grey: the {count:,} sets within the limit to which nothing can be added. Most detail "
+            f"Grey: the {count:,} {'set' if count == 1 else 'sets'} within the limit to which "
+            f"nothing can be added. Most detail "
             f"(CR {best.cr:.3f}): {listed(best.variables, 20)}."
         )
     if not frontier.complete:

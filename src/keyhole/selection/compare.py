@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
+from keyhole.exposure.checks import listed
 from keyhole.results import Result, Table, share
 from keyhole.selection.result import Selection
 from keyhole.selection.select import METHODS, select
@@ -130,7 +131,9 @@ def compare(
       forward       3  50.0%          4  ...
     """
     data = load(data)
-    keep, candidates = tuple(keep), tuple(candidates)
+    keep, candidates = listed(keep, "keep"), listed(candidates, "candidates")
+    methods, cutoffs = listed(methods, "methods"), listed(cutoffs, "cutoffs")
+    limits = listed(limits, "limits")
     asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]
     if not asked:
         raise OptionError("methods, cutoffs and limits must each name at least one. Got none.")

@@ -2,29 +2,24 @@
 
 RP only grows as variables are added. So a set beyond the limit has no good superset, and a set
 within it has no interesting subset: what remains to be found are the maximal sets, as in the
-mining of maximal frequent itemsets (Burdick et al. 2001, Gouda & Zaki 2005). Sets are extended
-depth first; a branch ends when everything it could still add fits together, or lies inside a set
-already found.
+mining of maximal frequent itemsets (Burdick et al. 2001, Gouda & Zaki 2005).
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
-from keyhole.engines.partition import Partition
-from keyhole.engines.threads import WORKERS
-from keyhole.errors import OptionError
+from keyhole.exposure.checks import check_cutoff, is_number, share_problems, value_problems
 from keyhole.results import Result, Table, share
 from keyhole.selection.evaluators import EngineEvaluator
+from keyhole.selection.maximal import Hunt, OutOfTimeError, Progress, hurry
+from keyhole.selection.result import why_nothing
 from keyhole.selection.search import backward, forward, stepwise
 from keyhole.selection.select import checked_space
 from keyhole.selection.space import Space
@@ -33,11 +28,12 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Frontier", "FrontierSet", "frontier"]
+__all__ = ["Frontier", "FrontierSet", "frontier", "option_problems"]
 
-Progress = Callable[[int, int], None]
 SHOWN = 20
-POLL_SECONDS = 0.2
+# The greedy searches, which the frontier is compared with, may take this share of the time.
+GREEDY_SHARE = 0.5
+SEARCHES = {"forward": forward, "backward": backward, "stepwise": stepwise}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,8 @@ class Frontier(Result):
     """All maximal sets within the limit, the best of them, and how near greedy searches come.
 
     `complete` is False when the time ran out: then the sets found are within the limit, but
-    some may be missing and some may not be maximal.
+    some may be missing and some may not be maximal. `greedy` has the searches that were done
+    in time; None is one that ends at no set within the limit.
     """
 
     keep: tuple[str, ...]
@@ -127,13 +124,15 @@ class Frontier(Result):
     def tables(self) -> list[Table]:
         """Return the best sets, how far the greedy searches stay behind, and the largest sets."""
         word = "largest" if self.complete else "largest yet"
-        best = [_row(f"{word} {k}", s) for k, s in self.best.items()]
+        nothing = "nothing within the limit" if self.complete else "nothing found in time"
+        best = [_row(f"{word} {k}", s, nothing) for k, s in self.best.items()]
         greedy = [_row(method, s) for method, s in self.greedy.items()]
         columns = ["", "RP", "CR", "variables", "which"]
         shown = [_row(str(i + 1), s) for i, s in enumerate(self.sets[:SHOWN])]
         more = len(self.sets) - len(shown)
         notes = [f"and {more:,} more"] if more > 0 else []
-        found = "maximal sets" if self.complete else "sets found before the time ran out,"
+        noun = "set" if len(self.sets) == 1 else "sets"
+        found = f"maximal {noun}" if self.complete else f"{noun} found before the time ran out,"
         title = f"{len(self.sets):,} {found} with RP({self.cutoff}) within {self.limit:.0%}"
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
@@ -147,9 +146,11 @@ class Frontier(Result):
         return path_chart([], frontier=self)
 
 
-def _row(name: str, found: FrontierSet | None) -> list[str]:
+def _row(
+    name: str, found: FrontierSet | None, nothing: str = "nothing within the limit"
+) -> list[str]:
     if found is None:
-        return [name, share(None), share(None), "0", "nothing within the limit"]
+        return [name, share(None), share(None), "0", nothing]
     return [name, share(found.rp), share(found.cr), str(found.size), " ".join(found.variables)]
 
 
@@ -173,7 +174,7 @@ def frontier(
     keep, candidates, limit, cutoff, values
         As in `select`.
     seconds
-        Stop after this time with what was found; the result says that it is not complete.
+        Stop after about this time with what was found; the result says that it is not complete.
     progress
         Called with the first-level branches done, and how many there are.
 
@@ -187,13 +188,14 @@ def frontier(
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
     data = load(data)
-    space = checked_space(data, keep, candidates, cutoff)
-    _check(limit, seconds)
+    problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds, values=values)
+    space = checked_space(data, keep, candidates, problems=problems)
+    start, time_left = time.monotonic(), math.inf if seconds is None else seconds
     engine = MemoryEngine({name: data.codes(name) for name in space.names})
     worth = dict(values or {})
-    greedy = _greedy(engine, space, limit, cutoff, worth)
-    hunt = _Hunt(engine, space, limit, cutoff, seconds)
-    hunt.start_from(greedy.values())
+    greedy = _greedy(engine, space, limit, cutoff, start + GREEDY_SHARE * time_left)
+    hunt = Hunt(engine, space, limit, cutoff, start + time_left)
+    hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
         (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
@@ -208,27 +210,32 @@ def frontier(
         complete=not hunt.out_of_time,
         evaluated=hunt.evaluated,
         sets=tuple(sets),
-        greedy=greedy,
-        notes=tuple(_notes(hunt, sets, seconds)),
+        greedy={k: _measured(engine, space, s, cutoff, worth) for k, s in greedy.items()},
+        notes=tuple(_notes(hunt, sets, greedy, seconds)),
     )
 
 
-def _check(limit: Any, seconds: Any) -> None:
-    problems = []
-    if not (isinstance(limit, int | float) and 0 <= limit <= 1):
-        problems.append(f"limit must be a fraction from 0 to 1. Got {limit!r} instead.")
-    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+def option_problems(
+    *, limit: Any, cutoff: Any = 3, seconds: Any = None, values: Any = None
+) -> list[str]:
+    """Return what is wrong with the options of `frontier`, whatever the data."""
+    problems = check_cutoff(cutoff) + share_problems("limit", limit) + value_problems(values)
+    if seconds is not None and not (is_number(seconds) and seconds > 0):
         problems.append(f"seconds must be a number above 0. Got {seconds!r} instead.")
-    if problems:
-        raise OptionError(problems)
+    return problems
 
 
-def _notes(hunt: _Hunt, sets: Sequence[FrontierSet], seconds: float | None) -> list[str]:
+def _notes(
+    hunt: Hunt, sets: Sequence[FrontierSet], greedy: Mapping[str, Any], seconds: float | None
+) -> list[str]:
     notes = []
     if hunt.out_of_time:
         notes.append(f"the time of {seconds:g} s ran out: sets may be missing or not maximal")
-    if not sets:
-        notes.append("the variables kept exceed the limit by themselves: no set is within it")
+    late = [method for method in SEARCHES if method not in greedy]
+    if late:
+        notes.append(f"not done in time, and so not compared: {', '.join(late)}")
+    if not sets and not hunt.out_of_time:
+        notes.append(f"{why_nothing(hunt.space.keep)}: no set is within the limit")
     return notes
 
 
@@ -240,160 +247,38 @@ def _named(
     return FrontierSet(names, tally.rp, tally.cr, worth)
 
 
+def _measured(
+    engine: MemoryEngine,
+    space: Space,
+    variables: Sequence[str] | None,
+    cutoff: int,
+    values: Mapping[str, float],
+) -> FrontierSet | None:
+    if variables is None:
+        return None
+    tally = engine.tally(variables, cutoff=cutoff)
+    return _named(space, frozenset(engine.numbers(variables)), tally, values)
+
+
 def _greedy(
-    engine: MemoryEngine, space: Space, limit: float, cutoff: int, values: Mapping[str, float]
-) -> dict[str, FrontierSet | None]:
-    """Return the set within the limit that each greedy search ends at."""
+    engine: MemoryEngine, space: Space, limit: float, cutoff: int, deadline: float
+) -> dict[str, tuple[str, ...] | None]:
+    """Return the set within the limit that each greedy search ends at, if it ends in time."""
     evaluate = EngineEvaluator(engine, cutoff=cutoff)
-    out: dict[str, FrontierSet | None] = {}
-    for search in (forward, backward, stepwise):
-        found = search(evaluate, keep=space.keep, candidates=space.groups, limit=limit)
-        out[found.method] = None
-        if found.within_limit is not None:
-            tally = engine.tally(found.within_limit, cutoff=cutoff)
-            numbers = frozenset(engine.numbers(found.within_limit))
-            out[found.method] = _named(space, numbers, tally, values)
+    out: dict[str, tuple[str, ...] | None] = {}
+    for method, search in SEARCHES.items():
+        try:
+            found = search(
+                evaluate,
+                keep=space.keep,
+                candidates=space.groups,
+                limit=limit,
+                progress=lambda _: hurry(deadline),
+            )
+        except OutOfTimeError:
+            break
+        within = found.within_limit
+        # Even the empty set is beyond the limit where there are fewer records than the cutoff.
+        fits = within is not None and engine.tally(within, cutoff=cutoff).rp <= limit
+        out[method] = within if fits else None
     return out
-
-
-class _OutOfTimeError(Exception):
-    """Unwinds a branch when the time is over."""
-
-
-@dataclass(slots=True)
-class _Hunt:
-    """The search itself: what it has found, and how much it has looked at."""
-
-    engine: MemoryEngine
-    space: Space
-    limit: float
-    cutoff: int
-    seconds: float | None
-    found: dict[frozenset[int], Tally] = field(default_factory=dict)
-    evaluated: int = 0
-    out_of_time: bool = False
-    _group: dict[int, int] = field(default_factory=dict)
-    _deadline: float = math.inf
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def start_from(self, sets: Iterable[FrontierSet | None]) -> None:
-        """Take sets that are known to be within the limit as found."""
-        for s in sets:
-            if s is not None:
-                tally = self.engine.tally(s.variables, cutoff=self.cutoff)
-                self._report(frozenset(self.engine.numbers(s.variables)), tally)
-
-    def run(self, progress: Progress | None) -> None:
-        """Search every branch, on threads; an interrupt ends them all."""
-        if self.seconds is not None:
-            self._deadline = time.monotonic() + self.seconds
-        for number, group in enumerate(self.space.groups):
-            self._group.update(dict.fromkeys(self.engine.numbers(group), number))
-        root = self.engine.partition(self.space.keep, cutoff=self.cutoff)
-        tally = root.tally(self.engine.records)
-        if tally.rp > self.limit:
-            return
-        head = frozenset(self.engine.numbers(self.space.keep))
-        jobs = self._children(head, root, tally, sorted(self._group))
-        done = 0
-
-        def branch(job: Callable[[], None]) -> None:
-            nonlocal done
-            try:
-                job()
-            except _OutOfTimeError:
-                self.out_of_time = True
-            with self._lock:
-                done += 1
-                if progress is not None:
-                    progress(done, len(jobs))
-
-        with ThreadPoolExecutor(WORKERS) as pool:
-            try:
-                pending = {pool.submit(branch, job) for job in jobs}
-                while pending:
-                    # A short wait, since an interrupt may reach a thread that cannot act on it.
-                    done_now, pending = wait(pending, timeout=POLL_SECONDS)
-                    for future in done_now:
-                        future.result()
-            except BaseException:
-                self._deadline = -math.inf
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
-    def _children(
-        self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
-    ) -> list[Callable[[], None]]:
-        """Look at all one-variable extensions; return what remains to be searched."""
-        fits = self._fitting(cells, tail)
-        if not fits:
-            self._report(head, tally)
-            return []
-        # The riskiest first: what comes last has few rivals and tends to fit together.
-        tail = sorted(fits, key=lambda v: -fits[v].at_risk)
-        if self._settled(head, cells, fits, tail):
-            return []
-        jobs: list[Callable[[], None]] = []
-        for place, v in enumerate(tail):
-            rest = [u for u in tail[place + 1 :] if self._group[u] != self._group[v]]
-            jobs.append(partial(self._descend, head, cells, v, fits[v], rest))
-        return jobs
-
-    def _fitting(self, cells: Partition, tail: Sequence[int]) -> dict[int, Tally]:
-        if not tail:
-            return {}
-        tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
-        with self._lock:
-            self.evaluated += len(tail)
-        return {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
-
-    def _settled(
-        self,
-        head: frozenset[int],
-        cells: Partition,
-        fits: Mapping[int, Tally],
-        tail: Sequence[int],
-    ) -> bool:
-        """Tell whether everything left fits together, or lies inside a set already found."""
-        if len({self._group[v] for v in tail}) < len(tail):
-            return False
-        whole = head | frozenset(tail)
-        if self._covered(whole):
-            return True
-        if len(tail) == 1:
-            self._report(whole, fits[tail[0]])
-            return True
-        tally = cells.tally_joint(tail, self.engine.records)
-        with self._lock:
-            self.evaluated += 1
-        if tally.rp <= self.limit:
-            self._report(whole, tally)
-            return True
-        return False
-
-    def _descend(
-        self, head: frozenset[int], cells: Partition, v: int, tally: Tally, rest: Sequence[int]
-    ) -> None:
-        if time.monotonic() > self._deadline:
-            raise _OutOfTimeError
-        head = head | {v}
-        if self._covered(head.union(rest)):
-            return
-        if not rest:
-            self._report(head, tally)
-            return
-        for job in self._children(head, cells.refined([v]), tally, rest):
-            job()
-
-    def _covered(self, numbers: frozenset[int]) -> bool:
-        with self._lock:
-            return any(numbers <= known for known in self.found)
-
-    def _report(self, numbers: frozenset[int], tally: Tally) -> None:
-        with self._lock:
-            if not any(numbers <= known for known in self.found):
-                self.found[numbers] = tally
-
-    def maximal(self) -> dict[frozenset[int], Tally]:
-        """Return the sets found that lie inside no other."""
-        return {s: t for s, t in self.found.items() if not any(s < other for other in self.found)}

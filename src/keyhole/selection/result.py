@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from keyhole.exposure.checks import small_group_note
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ __all__ = [
     "Step",
     "StepTable",
     "Stopped",
+    "why_nothing",
 ]
 
 Reason = Literal["limit", "reentry", "cycle", "exhausted"]
@@ -79,7 +82,8 @@ class Selection(Result):
     """The path of a search, where it stopped, and the set that is within the limit.
 
     `selected` is where the published rule stops, which for backward lies just above the limit;
-    `within_limit` is what may be released, or None if `keep` alone exceeds the limit.
+    `within_limit` is what may be released, or None if `keep` alone exceeds the limit (as it does
+    even where nothing is kept, if there are fewer records than the cutoff).
     """
 
     method: str
@@ -99,6 +103,7 @@ class Selection(Result):
     engine: str | None = None
     by: str | None = None
     groups: tuple[SelectionGroup, ...] = ()
+    name_small_groups: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -134,7 +139,7 @@ class Selection(Result):
     def _notes(self) -> list[str]:
         notes = []
         if self.within_limit is None:
-            notes.append("the variables kept exceed the limit by themselves: within_limit is null")
+            notes.append(f"{why_nothing(self.keep)}: within_limit is null")
         if any(step.alpha is None for step in self.steps):
             notes.append("alpha is undefined where the ratio it divides by is 0: it is left empty")
         return notes
@@ -166,21 +171,23 @@ class Selection(Result):
         rows = [[s.step, " ".join(s.variables), *_cells(s)[1:]] for s in self.steps]
         title = f"Summary of {self.method} selection, limit {self.limit:.0%}"
         summary = Table(title, ["step", "variables", *self._figures()], rows, self._ending())
-        if not self.groups:
-            return [summary]
+        return [summary, self._group_table()] if self.groups else [summary]
+
+    def _group_table(self) -> Table:
+        least = 0 if self.name_small_groups else self.cutoff or 0
+        sized = [(g.label, g.selection.records or 0, g.selection.within_limit) for g in self.groups]
         rows = [
-            [
-                g.label,
-                f"{g.selection.records:,}",
-                " ".join(g.selection.within_limit or ("nothing",)),
-            ]
-            for g in self.groups
+            [label, f"{records:,}", " ".join(within or ("nothing",))]
+            for label, records, within in sized
+            if records >= least
         ]
-        by_group = Table(f"By {self.by}", ["group", "records", "within the limit"], rows)
-        return [summary, by_group]
+        small = [records for _, records, _ in sized if records < least]
+        rows += [[f"({len(small)} smaller)", f"{sum(small):,}", "not shown"]] if small else []
+        notes = [small_group_note(least)] if small else []
+        return Table(f"By {self.by}", ["group", "records", "within the limit"], rows, notes)
 
     def _ending(self) -> list[str]:
-        within = "nothing: the variables kept exceed the limit by themselves"
+        within = f"nothing: {why_nothing(self.keep)}"
         if self.within_limit is not None:
             within = " ".join(self.within_limit) or "no variable at all"
         return [
@@ -196,6 +203,13 @@ class Selection(Result):
         from keyhole.selection.charts import path_chart
 
         return path_chart([self])
+
+
+def why_nothing(keep: Sequence[str]) -> str:
+    """Say why no set at all is within a limit."""
+    if keep:
+        return "the variables kept exceed the limit by themselves"
+    return "there are fewer records than the cutoff, so that RP is 1 whatever is released"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from keyhole.errors import OptionError
+from keyhole.exposure.checks import share_problems, value_problems
 from keyhole.selection.criteria import Criterion, Exposed, named_criterion
 from keyhole.selection.evaluators import Evaluate, evaluate_moves
 from keyhole.selection.result import Reason, Row, Selection, Step, StepTable, Stopped
@@ -134,13 +136,9 @@ def _exhausted(walk: _Walk, letter: str) -> Stopped:
     return Stopped(f"{letter}{walk.count[letter] + 1}", None, "exhausted", None, None)
 
 
-def _check(limit: float, drop_limit: float | None, values: Mapping[str, float]) -> None:
-    problems = []
-    for name, value in (("limit", limit), ("drop limit", drop_limit)):
-        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
-            problems.append(f"{name} must be a fraction from 0 to 1. Got {value!r} instead.")
-    unfit = sorted(name for name, value in values.items() if not value > 0)
-    problems += [f"the value of variable {name!r} must be above 0." for name in unfit]
+def _check(limit: Any, drop_limit: Any, values: Any) -> None:
+    problems = share_problems("limit", limit) + value_problems(values)
+    problems += [] if drop_limit is None else share_problems("drop limit", drop_limit)
     if problems:
         raise OptionError(problems)
 
@@ -183,7 +181,7 @@ def forward(
     >>> forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3).selected
     ('a',)
     """
-    _check(limit, None, values or {})
+    _check(limit, None, values)
     space = Space.parse(keep, candidates)
     walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
     while True:
@@ -214,7 +212,7 @@ def backward(
     The parameters are those of `forward`. As in the published run the set where the search
     stops lies just above the limit; `within_limit` goes on with the same rule.
     """
-    _check(limit, None, values or {})
+    _check(limit, None, values)
     space = Space.parse(keep, candidates)
     walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
     walk.current = space.fullest
@@ -247,8 +245,8 @@ def stepwise(
     The parameters are those of `forward`, and `drop_limit`: from this RP on variables are
     removed, never the one entered last; 0.65 of the limit by default.
     """
+    _check(limit, drop_limit, values)
     drop = DROP_SHARE * limit if drop_limit is None else drop_limit
-    _check(limit, drop, values or {})
     space = Space.parse(keep, candidates)
     walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
     seen = {frozenset(walk.current)}
@@ -330,7 +328,11 @@ def _finish(
 
 
 def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
-    """Go on removing by the same rule until RP is within the limit."""
+    """Go on removing by the same rule until RP is within the limit.
+
+    The empty set is not evaluated: of an evaluator it is not asked. `select`, which knows how
+    many records there are, refuses it where even that is beyond the limit.
+    """
     while walk.current and walk.here().rp > limit:
         moves = walk.space.removals(walk.current)
         if not moves:

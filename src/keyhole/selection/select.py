@@ -10,15 +10,23 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
-from keyhole.exposure.cells import check_cutoff, groups_of, problems_of
+from keyhole.exposure.cells import groups_of
+from keyhole.exposure.checks import (
+    check_cutoff,
+    is_number,
+    one_of,
+    problems_of,
+    share_problems,
+    value_problems,
+)
 from keyhole.screening.dependence import Dependence, dependences
-from keyhole.selection.criteria import Criterion, named_criterion
+from keyhole.selection.criteria import CRITERIA, Criterion, named_criterion
 from keyhole.selection.evaluators import EngineEvaluator
 from keyhole.selection.result import Selection, SelectionGroup
 from keyhole.selection.search import Progress, backward, forward, stepwise
 from keyhole.selection.space import Space
 
-__all__ = ["METHODS", "checked_space", "select"]
+__all__ = ["METHODS", "checked_space", "option_problems", "select"]
 
 METHODS = ("forward", "backward", "stepwise")
 
@@ -37,6 +45,7 @@ def select(
     values: Mapping[str, float] | None = None,
     skip_dependent: bool = False,
     by: str | None = None,
+    name_small_groups: bool = False,
     progress: Progress | None = None,
 ) -> Selection:
     """Choose variables of a file by their re-identification risk.
@@ -65,6 +74,8 @@ def select(
         Leave out a candidate that nearly duplicates a variable kept or declared before it.
     by
         A column: select within each of its categories as well.
+    name_small_groups
+        Whether the tables name groups of fewer records than the cutoff, which may be people.
     progress
         Called with the name of each step before it is evaluated.
 
@@ -82,10 +93,14 @@ def select(
     (('sex', 'homstate'), 'pow')
     """
     data = load(data)
-    space = checked_space(data, keep, candidates, cutoff, by)
-    rule = criterion if isinstance(criterion, Criterion) else _criterion(criterion, cr_weight)
-    if method not in METHODS:
-        raise OptionError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    problems = option_problems(
+        method=method, limit=limit, drop_limit=drop_limit, cutoff=cutoff, criterion=criterion,
+        cr_weight=cr_weight, values=values,
+    )  # fmt: skip
+    space = checked_space(data, keep, candidates, by=by, problems=problems)
+    rule = criterion
+    if not isinstance(rule, Criterion):
+        rule = named_criterion(rule, cr_weight=cr_weight)
     similar = dependences({name: data.codes(name) for name in space.names})
     similar = [d for d in similar if not _same_group(space, d)]
     left_out = _left_out(space, similar) if skip_dependent else {}
@@ -102,7 +117,13 @@ def select(
     if by is not None:
         parts = groups_of(data, by)
         groups = tuple(SelectionGroup(label, question.answer(p, progress)) for label, p in parts)
-    return dataclasses.replace(whole, warnings=tuple(warnings), by=by, groups=groups)
+    return dataclasses.replace(
+        whole,
+        warnings=tuple(warnings),
+        by=by,
+        groups=groups,
+        name_small_groups=name_small_groups,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,21 +152,54 @@ class _Question:
             progress=progress,
             **more,
         )
+        within = found.within_limit
+        if within == () and engine.tally((), cutoff=self.cutoff).rp > self.limit:
+            within = None
         return dataclasses.replace(
-            found, cutoff=self.cutoff, records=data.records, engine=engine.name
+            found,
+            within_limit=within,
+            cutoff=self.cutoff,
+            records=data.records,
+            engine=engine.name,
         )
+
+
+def option_problems(
+    *,
+    method: Any = "forward",
+    limit: Any,
+    drop_limit: Any = None,
+    cutoff: Any = 3,
+    criterion: Any = "ratio",
+    cr_weight: Any = 0.5,
+    values: Any = None,
+) -> list[str]:
+    """Return what is wrong with the options of `select`, whatever the data."""
+    problems = one_of("method", method, METHODS) + share_problems("limit", limit)
+    problems += [] if drop_limit is None else share_problems("drop limit", drop_limit)
+    problems += check_cutoff(cutoff) + value_problems(values)
+    if not isinstance(criterion, Criterion):
+        problems += one_of("criterion", criterion, CRITERIA)
+    if not (is_number(cr_weight) and 0 <= cr_weight < float("inf")):
+        problems.append(f"cr weight must be a number from 0 on. Got {cr_weight!r} instead.")
+    return problems
 
 
 def checked_space(
     data: Microdata,
     keep: Iterable[str],
     candidates: Iterable[str | Sequence[str]],
-    cutoff: Any,
+    *,
     by: str | None = None,
+    problems: Iterable[str] = (),
 ) -> Space:
-    """Read the variables to move between, and say everything that is wrong with them."""
-    space = Space.parse(keep, candidates)
-    problems = check_cutoff(cutoff) + problems_of(data, space.names, "variable")
+    """Read the variables to move between; what is wrong with them is told with other problems."""
+    problems = list(problems)
+    try:
+        space = Space.parse(keep, candidates)
+    except OptionError as error:
+        raise OptionError([*problems, *error.problems]) from None
+    problems += problems_of(data, space.names, "variable")
     if not space.groups:
         problems.append("candidates must name at least one column. Got none instead.")
     if by is not None:
@@ -154,12 +208,6 @@ def checked_space(
         raise OptionError(problems)
     data.require_records()
     return space
-
-
-def _criterion(name: str, cr_weight: Any) -> Criterion:
-    if not isinstance(cr_weight, int | float) or not cr_weight >= 0:
-        raise OptionError(f"cr weight must be a number from 0 on. Got {cr_weight!r} instead.")
-    return named_criterion(name, cr_weight=cr_weight)
 
 
 def _same_group(space: Space, pair: Dependence) -> bool:

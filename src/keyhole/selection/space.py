@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keyhole.errors import OptionError
+from keyhole.exposure.checks import listed
 
 __all__ = ["Move", "Space"]
 
@@ -46,10 +47,12 @@ class Space:
         (('age', 'age10'), ('state',))
         """
         groups = tuple(
-            tuple(part.strip() for part in c.split("|")) if isinstance(c, str) else tuple(c)
-            for c in candidates
+            tuple(part.strip() for part in c.split("|"))
+            if isinstance(c, str)
+            else listed(c, "a candidate's alternatives")
+            for c in listed(candidates, "candidates")
         )
-        space = cls(tuple(keep), groups)
+        space = cls(listed(keep, "keep"), groups)
         names = space.names
         twice = sorted({n for n in names if names.count(n) > 1})
         problems = [f"variable {n!r} is listed twice. Name it once." for n in twice]

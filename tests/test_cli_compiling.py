@@ -1,0 +1,102 @@
+"""Compiled code is kept somewhere, also where the installation cannot be written."""
+
+import os
+import pickle
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from keyhole.cli import source
+from keyhole.cli.main import run
+from keyhole.kernels import caching
+
+# A kernel that is quickly compiled, in a world where only one folder can be written.
+READ_ONLY = """
+import pathlib, sys, tempfile
+import numba.core.caching as numba_caching
+
+usable, write = sys.argv[1], tempfile.TemporaryFile
+
+def refuse(*, dir):
+    if not str(dir).startswith(usable):
+        raise PermissionError
+    return write(dir=dir)
+
+tempfile.TemporaryFile = refuse
+numba_caching.tempfile.TemporaryFile = refuse
+import numpy as np
+from keyhole.kernels.crosstab import crosstab
+
+codes = np.zeros(3, dtype=np.uint8)
+print(crosstab(codes, codes, 1, 1).tolist(), crosstab.stats.cache_path)
+"""
+
+
+def test_a_read_only_installation_keeps_compiled_code_elsewhere(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "HOME": "/proc/nowhere"}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-c", READ_ONLY, str(tmp_path)]
+    for _ in range(2):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"[[3]] {tmp_path}/keyhole-")
+    (folder,) = tmp_path.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert len(list(folder.rglob("crosstab*.nbi"))) == 1
+
+
+def test_a_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    usual = caching._private_folder()
+    assert caching._private_folder() == usual
+    usual.chmod(0o777)
+    assert caching._private_folder() != usual
+    usual.rmdir()
+    usual.symlink_to(tmp_path)
+    assert caching._private_folder() != usual
+
+
+def test_nothing_is_set_where_numba_finds_a_folder(monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    caching.settle_cache()
+    assert "NUMBA_CACHE_DIR" not in os.environ
+
+
+def test_damaged_compiled_code_is_told_with_the_remedy(tmp_path, monkeypatch, capsys):
+    def damaged(*_arguments, **_options):
+        from numba.core.caching import IndexDataCacheFile
+
+        (tmp_path / "kernel.nbi").write_bytes(pickle.dumps("0")[:-2])
+        IndexDataCacheFile(tmp_path, "kernel", None).load("key")
+
+    people = tmp_path / "people.csv"
+    people.write_text("sex\nf\n")
+    monkeypatch.delenv("KEYHOLE_DEBUG", raising=False)
+    monkeypatch.setattr("keyhole.exposure.cells._measure", damaged)
+    assert run(["risk", str(people), "--keys", "sex"]) == 1
+    err = capsys.readouterr().err
+    assert "is damaged. Delete the files *.nbi" in err
+    assert "__pycache__" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_first_run_tells_of_compiling_once(compiled, monkeypatch, capsys):
+    monkeypatch.setattr("keyhole.kernels.caching.is_compiled", lambda: compiled)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "numba", sys.modules.get("numba"))
+    source._tell_of_compiling.cache_clear()
+    for _ in range(3):
+        source._tell_of_compiling()
+    source._tell_of_compiling.cache_clear()
+    assert capsys.readouterr().err.count("Compiling") == (0 if compiled else 1)
+
+
+def test_what_is_compiled_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(caching, "usual_folders", lambda: iter([tmp_path]))
+    assert not caching.is_compiled()
+    (tmp_path / "kernels_1a2b").mkdir()
+    (tmp_path / "kernels_1a2b" / "cells.nbi").touch()
+    assert caching.is_compiled()
