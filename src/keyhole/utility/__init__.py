@@ -1,0 +1,39 @@
+"""What synthesis leaves of the data's use: combining rules, tabulations and comparisons.
+
+The first half is for the analyst who receives implicates (`combine`, `combine_fits`,
+`tabulate`), the second for the producer who compares them with the original (Hawala & Funk 3.2):
+`compare_distributions`, `compare_moments`, `compare_correlations`, `compare_coefficients` and
+`propensity_score`.
+"""
+
+from keyhole.utility.coefficients import Coefficients, compare_coefficients, interval_overlap
+from keyhole.utility.combining import Combined, combine
+from keyhole.utility.correlations import Correlations, compare_correlations
+from keyhole.utility.distributions import Distributions, compare_distributions
+from keyhole.utility.fits import combine_fits
+from keyhole.utility.homogeneity import Homogeneity, holm, homogeneity_test
+from keyhole.utility.moments import Moments, compare_moments
+from keyhole.utility.propensity import Propensity, propensity_score
+from keyhole.utility.tabulation import Tabulation, tabulate
+
+__all__ = [
+    "Coefficients",
+    "Combined",
+    "Correlations",
+    "Distributions",
+    "Homogeneity",
+    "Moments",
+    "Propensity",
+    "Tabulation",
+    "combine",
+    "combine_fits",
+    "compare_coefficients",
+    "compare_correlations",
+    "compare_distributions",
+    "compare_moments",
+    "holm",
+    "homogeneity_test",
+    "interval_overlap",
+    "propensity_score",
+    "tabulate",
+]

@@ -1,0 +1,163 @@
+"""Pictures of utility: tabulations as bars with intervals, coefficients as two intervals.
+
+This module is imported when a picture is asked for, so Altair may be imported at its top.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from keyhole.charts import INK, PALETTE, QUIET, house_style, inline, listed, plain
+from keyhole.utility.figures import amount
+from keyhole.utility.tabulation_result import cell_label
+
+if TYPE_CHECKING:
+    from keyhole.utility.coefficients import Coefficients
+    from keyhole.utility.tabulation_result import Tabulation
+
+__all__ = ["coefficient_chart", "tabulation_chart"]
+
+# More bars than this cannot be read.
+MOST = 60
+SIDES = ("original", "combined")
+
+
+def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
+    """Draw a bar a cell with its interval, a colour for each column of the table.
+
+    Parameters
+    ----------
+    found
+        What `keyhole.utility.tabulate` returned.
+    """
+    rows, dropped = _bars(found)
+    names = list(dict.fromkeys(row["side"] for row in rows))
+    heads = list(dict.fromkeys(row["head"] for row in rows))
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(heads))]
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("side:N", title=plain(", ".join(found.rows)), sort=names).axis(ticks=False)
+    )
+    if found.cols:
+        base = base.encode(yOffset=alt.YOffset("head:N", sort=heads))
+    colour = alt.Color("head:N", title=plain(", ".join(found.cols)), sort=heads).scale(
+        domain=heads, range=colours
+    )
+    legend = alt.Legend(orient="top", symbolType="square", columns=6) if found.cols else None
+    x = alt.X("estimate:Q", title=_measured(found)).axis(format="~s", tickCount=6)
+    bars = base.mark_bar(opacity=0.75).encode(
+        x=x, color=colour.legend(legend), tooltip=_tips(found)
+    )
+    sure = base.transform_filter(alt.datum.low != None)  # noqa: E711
+    whiskers = sure.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    chart = alt.layer(bars, whiskers).properties(
+        width=460, height=alt.Step(16 if found.cols else 22)
+    )
+    return house_style(chart, title=found.title(), subtitle=_explanation(found, dropped), width=72)
+
+
+def _bars(found: Tabulation) -> tuple[list[dict[str, Any]], int]:
+    known = [row for row in found.cells.iter_rows(named=True) if row["estimate"] is not None]
+    rows = [
+        {
+            "side": _joined(row, found.rows),
+            "head": _joined(row, found.cols),
+            **{name: row[name] for name in ("estimate", "se", "low", "high")},
+        }
+        for row in known[:MOST]
+    ]
+    return rows, found.cells.height - len(rows)
+
+
+def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
+    return ", ".join(plain(cell_label(row[name]), 28) for name in names)
+
+
+def _measured(found: Tabulation) -> str:
+    if found.mean is not None:
+        return f"Mean of {plain(found.mean)}"
+    return "Records" if found.weight is None else f"Sum of {plain(found.weight)}"
+
+
+def _tips(found: Tabulation) -> list[alt.Tooltip]:
+    tips = [alt.Tooltip("side:N", title=plain(", ".join(found.rows)))]
+    if found.cols:
+        tips.append(alt.Tooltip("head:N", title=plain(", ".join(found.cols))))
+    figures = (("estimate", "estimate"), ("se", "se"), ("low", "from"), ("high", "to"))
+    return tips + [alt.Tooltip(f"{name}:Q", title=words, format=",.4~f") for name, words in figures]
+
+
+def _explanation(found: Tabulation, dropped: int) -> list[str]:
+    percent = f"{100 * found.level:g}%"
+    lines = [
+        f"Combined over {found.implicates} implicates of {found.records:,} records. Whiskers: "
+        f"{percent} intervals that count the synthesis in."
+        if found.implicates > 1
+        else f"One implicate of {found.records:,} records: no interval can be given."
+    ]
+    if dropped:
+        lines.append(f"{dropped:,} further cells are not drawn.")
+    return lines
+
+
+def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
+    """Draw each coefficient's interval on the original, and combined, in the former's errors.
+
+    Parameters
+    ----------
+    found
+        What `keyhole.utility.compare_coefficients` returned.
+    """
+    rows = _intervals(found)
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    colour = alt.Color("side:N", title=None, sort=SIDES).scale(
+        domain=list(SIDES), range=[QUIET, PALETTE[0]]
+    )
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("name:N", title=None, sort=names).axis(ticks=False),
+        yOffset=alt.YOffset("side:N", sort=SIDES),
+        color=colour.legend(orient="top", symbolType="circle"),
+    )
+    title = "Distance from the original's estimate, in its standard errors"
+    x = alt.X("value:Q", title=title).axis(tickCount=7)
+    tips = [alt.Tooltip("name:N", title="term"), alt.Tooltip("side:N", title="data"),
+            alt.Tooltip("text:N", title="estimate")]  # fmt: skip
+    whiskers = base.transform_filter(alt.datum.low != None).mark_rule(strokeWidth=3)  # noqa: E711
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(x=x, tooltip=tips)
+    chart = alt.layer(whiskers.encode(x=alt.X("low:Q", title=title), x2="high:Q"), dots)
+    return house_style(
+        chart.properties(width=460, height=alt.Step(14)), title=_overlapping(found),
+        subtitle=f"{found.family}: {plain(found.formula, 200)}", width=72,
+    )  # fmt: skip
+
+
+def _intervals(found: Coefficients) -> list[dict[str, Any]]:
+    rows = []
+    for one in found.coefficients[: MOST // 2]:
+        if one.original_se == 0:
+            continue
+        sides = zip(
+            SIDES,
+            (
+                (one.original, one.original_low, one.original_high),
+                (one.estimate, one.low, one.high),
+            ),
+            strict=True,
+        )
+        for side, (value, low, high) in sides:
+            places = [None if x is None else (x - one.original) / one.original_se
+                      for x in (value, low, high)]  # fmt: skip
+            drawn = dict(zip(("value", "low", "high"), places, strict=True))
+            rows.append({"name": plain(one.name), "side": side, "text": amount(value), **drawn})
+    return rows
+
+
+def _overlapping(found: Coefficients) -> str:
+    if found.mean_overlap is None:
+        return "The coefficients of one implicate have no interval"
+    least = min(found.coefficients, key=lambda one: 2.0 if one.overlap is None else one.overlap)
+    return (
+        f"The intervals overlap by {100 * found.mean_overlap:.0f}% in the mean, least for "
+        f"{listed([least.name])}"
+    )

@@ -1,0 +1,210 @@
+"""Regression coefficients of the original against those combined from implicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from keyhole.results import Result, Table
+from keyhole.utility.combining import Combined
+from keyhole.utility.figures import amount
+from keyhole.utility.regressions import fit_models
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["Coefficient", "Coefficients", "compare_coefficients", "interval_overlap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One coefficient on the original, and combined over the implicates.
+
+    `overlap` is the mean share of the two intervals that lies in both, `standardised_difference`
+    the difference in standard errors of the original; None where not estimable.
+    """
+
+    name: str
+    original: float
+    original_se: float
+    original_low: float
+    original_high: float
+    estimate: float
+    se: float | None
+    df: float | None
+    low: float | None
+    high: float | None
+    overlap: float | None
+    standardised_difference: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Coefficients(Result):
+    """A regression on the original beside the same one combined over implicates.
+
+    Parameters
+    ----------
+    formula, family
+        The model.
+    coefficients
+        One for each term.
+    implicates
+        How many were combined.
+    level
+        The confidence level.
+    notes
+        What could not be computed, and which records were left out.
+    """
+
+    formula: str
+    family: str
+    coefficients: tuple[Coefficient, ...]
+    implicates: int
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mean_overlap(self) -> float | None:
+        """The overlap averaged over the coefficients."""
+        known = [one.overlap for one in self.coefficients if one.overlap is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def largest_standardised_difference(self) -> float | None:
+        """The largest difference in standard errors of the original, whatever its sign."""
+        known = [one.standardised_difference for one in self.coefficients]
+        return max((abs(x) for x in known if x is not None), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values; an infinite df is null, as a note says."""
+        return {
+            "formula": self.formula,
+            "family": self.family,
+            "implicates": self.implicates,
+            "level": self.level,
+            "mean_overlap": self.mean_overlap,
+            "largest_standardised_difference": self.largest_standardised_difference,
+            "coefficients": [
+                {**asdict(one), "df": None if one.df is None or np.isinf(one.df) else one.df}
+                for one in self.coefficients
+            ],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a coefficient."""
+        names = Coefficient.__dataclass_fields__
+        kinds: dict[str, Any] = dict.fromkeys(names, pl.Float64) | {"name": pl.String}
+        return pl.DataFrame([asdict(one) for one in self.coefficients], schema=kinds)
+
+    def tables(self) -> list[Table]:
+        """Return the coefficients side by side."""
+        rows = [
+            [one.name, *map(amount, (
+                one.original, one.original_se, one.estimate, one.se, one.overlap,
+                one.standardised_difference,
+            ))]
+            for one in self.coefficients
+        ]  # fmt: skip
+        columns = ["", "original", "se", "combined", "se", "overlap", "difference in se"]
+        count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
+        notes = [f"Combined over {count}; overlap of {100 * self.level:g}% intervals."]
+        notes += [note[0].upper() + note[1:] + "." for note in self.notes]
+        return [Table(f"{self.family}: {self.formula}", columns, rows, notes)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the intervals of the original and of the implicates below each other."""
+        from keyhole.utility.charts import coefficient_chart
+
+        return coefficient_chart(self)
+
+
+def compare_coefficients(
+    original: Any, implicates: Any, *, formula: str, family: str = "ols", level: float = 0.95
+) -> Coefficients:
+    """Fit a model to the original and to each implicate, and set the coefficients side by side.
+
+    Parameters
+    ----------
+    original
+        The data before synthesis: a frame, a file or microdata.
+    implicates
+        The synthetic data: a folder, a frame, or a list of them.
+    formula
+        The model, like ``income ~ age + C(race) + log(wealth)``. Numbers enter as they are; what
+        is not a number, or stands in ``C(…)``, by its categories.
+    family
+        ``ols`` for least squares, ``logit`` for a response of 0 and 1.
+    level
+        The confidence level of the intervals.
+
+    Returns
+    -------
+    Coefficients
+        Estimates, standard errors, interval overlap and standardised differences.
+
+    Raises
+    ------
+    InputError
+        If the formula or the data are wrong, or the model cannot be fitted to one of the files.
+
+    Examples
+    --------
+    >>> before = pl.DataFrame({"y": [1.0, 3.0, 5.0, 8.0], "x": [0, 1, 2, 3]})
+    >>> after = [before.with_columns(y=pl.Series([1.0, 3.0, 6.0, 8.0])), before]
+    >>> round(compare_coefficients(before, after, formula="y ~ x").mean_overlap, 4)
+    0.7157
+    """
+    models = fit_models(original, implicates, formula, family, level)
+    rows = [
+        _coefficient(models.combined, place, *models.original[place])
+        for place in range(len(models.combined.names))
+    ]
+    notes = (*models.combined.notes, *models.notes)
+    return Coefficients(formula, family, tuple(rows), models.combined.implicates, level, notes)
+
+
+def _coefficient(
+    combined: Combined, place: int, estimate: float, se: float, low: float, high: float
+) -> Coefficient:
+    found = {
+        name: None if array is None else float(array[place])
+        for name in ("estimate", "se", "df", "low", "high")
+        for array in [getattr(combined, name)]
+    }
+    overlap = None
+    if found["low"] is not None and found["high"] is not None:
+        overlap = interval_overlap((low, high), (found["low"], found["high"]))
+    difference = None if se == 0 else (float(combined.estimate[place]) - estimate) / se  # type: ignore[index]
+    return Coefficient(
+        combined.names[place], estimate, se, low, high,
+        **found, overlap=overlap, standardised_difference=difference,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def interval_overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    r"""Return the mean share of two intervals that lies in both (Karr et al. 2006).
+
+    Notes
+    -----
+    With :math:`L = \max(l_1, l_2)` and :math:`U = \min(u_1, u_2)`,
+
+    .. math:: J = \frac{1}{2} \left(\frac{U - L}{u_1 - l_1} + \frac{U - L}{u_2 - l_2}\right)
+
+    and 0 if they have nothing in common. An interval that is a point lies wholly in another one
+    or not at all.
+
+    Examples
+    --------
+    >>> interval_overlap((0, 4), (2, 4)), interval_overlap((0, 1), (2, 3))
+    (0.75, 0.0)
+    """
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    if high < low:
+        return 0.0
+    widths = (one[1] - one[0], other[1] - other[0])
+    return sum((high - low) / width if width > 0 else 1.0 for width in widths) / 2

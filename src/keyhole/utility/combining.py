@@ -1,0 +1,276 @@
+"""Reiter's (2003) rules: one answer from several partially synthetic implicates.
+
+An analyst computes the same estimate and its variance on each implicate as if it were the file
+itself; the rules put them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.errors import OptionError
+from keyhole.results import Result, Table
+from keyhole.utility.figures import amount, degrees
+
+__all__ = ["ONE_IMPLICATE", "Combined", "combine", "level_problems"]
+
+Floats = npt.NDArray[np.float64]
+Figures = float | Floats
+
+ONE_IMPLICATE = (
+    "not estimable from one implicate: how much the synthesis adds to the variance shows only "
+    "between implicates"
+)
+CERTAIN = "df is infinite where the implicates all give the same estimate"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Combined(Result):
+    """Estimates combined over implicates; numbers for a scalar, arrays for a vector.
+
+    Parameters
+    ----------
+    estimate
+        The mean over the implicates.
+    within
+        The mean of the variances within implicates.
+    between
+        The variance between implicates.
+    variance
+        The total variance.
+    df
+        The degrees of freedom of the t distribution; infinite where the implicates agree.
+    low, high
+        The confidence interval.
+    implicates
+        How many were combined. With one, only `estimate` and `within` can be had, and the rest
+        is None.
+    level
+        The confidence level.
+    names
+        What is estimated.
+    notes
+        What could not be computed, and why.
+    """
+
+    estimate: Figures
+    within: Figures
+    between: Figures | None
+    variance: Figures | None
+    df: Figures | None
+    low: Figures | None
+    high: Figures | None
+    implicates: int
+    level: float
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def se(self) -> Figures | None:
+        """The standard error, the root of the total variance."""
+        if self.variance is None:
+            return None
+        root = np.sqrt(self.variance)
+        return float(root) if np.ndim(root) == 0 else root
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row an estimate: name, estimate, se, df, low, high, within, between."""
+        columns = ("estimate", "se", "df", "low", "high", "within", "between")
+        size = np.size(self.estimate)
+        figures = {name: _column(getattr(self, name), size) for name in columns}
+        return pl.DataFrame({"name": list(self._labels(size)), **figures})
+
+    def _labels(self, size: int) -> tuple[str, ...]:
+        return self.names or tuple(str(place) for place in range(1, size + 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values; an infinite df is null, as a note says."""
+        rows = self.to_frame().with_columns(
+            pl.when(pl.col("df").is_infinite()).then(None).otherwise(pl.col("df")).alias("df")
+        )
+        return {
+            "implicates": self.implicates,
+            "level": self.level,
+            "estimates": rows.to_dicts(),
+            "notes": list(self.notes),
+        }
+
+    def tables(self) -> list[Table]:
+        """Return the estimates as a table of coefficients."""
+        percent = f"{100 * self.level:g}%"
+        rows = [
+            [row["name"], amount(row["estimate"]), amount(row["se"]), degrees(row["df"]),
+             amount(row["low"]), amount(row["high"])]
+            for row in self.to_frame().iter_rows(named=True)
+        ]  # fmt: skip
+        title = f"Combined over {self.implicates} implicate{'s' if self.implicates > 1 else ''}"
+        columns = ["", "estimate", "se", "df", f"{percent} from", "to"]
+        return [Table(title, columns, rows, [_sentence(note) for note in self.notes])]
+
+
+def _column(figures: Figures | None, size: int) -> pl.Series:
+    if figures is None:
+        return pl.Series([None] * size, dtype=pl.Float64)
+    return pl.Series(np.atleast_1d(figures), dtype=pl.Float64)
+
+
+def _sentence(note: str) -> str:
+    return note[0].upper() + note[1:] + "."
+
+
+def combine(
+    estimates: Any, variances: Any, *, level: float = 0.95, names: Sequence[str] = ()
+) -> Combined:
+    r"""Combine estimates of partially synthetic implicates into one.
+
+    Parameters
+    ----------
+    estimates
+        One estimate an implicate: numbers, or vectors of the same length.
+    variances
+        The variance of each, as computed on that implicate alone.
+    level
+        The confidence level of the interval.
+    names
+        What the parts of a vector are called.
+
+    Returns
+    -------
+    Combined
+        The estimate with its standard error, degrees of freedom and interval.
+
+    Raises
+    ------
+    OptionError
+        If the estimates and variances do not fit together, or are no finite numbers.
+
+    Notes
+    -----
+    With estimates :math:`q_i` and variances :math:`v_i` of m implicates (Reiter 2003),
+
+    .. math:: \bar q = \frac{1}{m} \sum q_i, \quad \bar v = \frac{1}{m} \sum v_i, \quad
+              b = \frac{1}{m-1} \sum (q_i - \bar q)^2, \quad T = \bar v + \frac{b}{m}, \quad
+              \nu = (m-1) \left(1 + \frac{\bar v}{b/m}\right)^2
+
+    and the interval is :math:`\bar q \pm t_\nu \sqrt T`. Rubin's rule for missing data,
+    :math:`\bar v + (1 + 1/m) b`, is another one and too wide here.
+
+    Examples
+    --------
+    >>> found = combine([10.0, 12.0, 11.0], [4.0, 4.0, 4.0])
+    >>> found.estimate, found.between, round(found.variance, 4), round(found.df)
+    (11.0, 1.0, 4.3333, 338)
+    """
+    q, v = _checked(estimates, variances, level, names)
+    figures = _figures(q, v, level)
+    if q.ndim == 1:
+        figures = {name: None if x is None else float(x) for name, x in figures.items()}
+    notes = []
+    if len(q) == 1:
+        notes.append(f"se, df and interval are {ONE_IMPLICATE}")
+    elif np.isinf(np.asarray(figures["df"])).any():
+        notes.append(CERTAIN)
+    return Combined(
+        **figures, implicates=len(q), level=level, names=tuple(names), notes=tuple(notes)
+    )
+
+
+def _figures(q: Floats, v: Floats, level: float) -> dict[str, Any]:
+    m = len(q)
+    estimate, within = q.mean(axis=0), v.mean(axis=0)
+    if m == 1:
+        nothing = dict.fromkeys(("between", "variance", "df", "low", "high"))
+        return {"estimate": estimate, "within": within, **nothing}
+    # Estimates that are equal to the last digit have no variance, whatever their mean's rounding.
+    between = np.where((q == q[0]).all(axis=0), 0.0, q.var(axis=0, ddof=1))
+    added = between / m
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        df = np.where(added > 0, (m - 1) * (1 + within / added) ** 2, np.inf)
+    total = within + added
+    reach = _quantile(df, level) * np.sqrt(total)
+    return {
+        "estimate": estimate, "within": within, "between": between, "variance": total,
+        "df": df, "low": estimate - reach, "high": estimate + reach,
+    }  # fmt: skip
+
+
+def _quantile(df: Floats, level: float) -> Floats:
+    from scipy.stats import t
+
+    return np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64)  # at infinity the normal one
+
+
+def _checked(
+    estimates: Any, variances: Any, level: float, names: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Return both as arrays with a row an implicate, or say everything that is wrong."""
+    problems = level_problems(level)
+    arrays = []
+    for name, given in (("estimates", estimates), ("variances", variances)):
+        found = _array(given)
+        if found is None:
+            problems.append(
+                f"{name} must be one number for each implicate, or vectors of one length. Got "
+                f"something else instead: give a list."
+            )
+            continue
+        problems += _array_problems(name, found)
+        arrays.append(found)
+    if len(arrays) == 2:
+        problems += _fit_problems(arrays[0], arrays[1], names)
+    if problems:
+        raise OptionError(problems)
+    return arrays[0], arrays[1]
+
+
+def _array(given: Any) -> Floats | None:
+    try:
+        found = np.asarray([np.asarray(one, dtype=np.float64) for one in given])
+    except (TypeError, ValueError):  # no list, no numbers, or of several lengths
+        return None
+    return found if found.ndim in (1, 2) else None
+
+
+def _array_problems(name: str, found: Floats) -> list[str]:
+    if not len(found):
+        return [f"{name} must be of at least one implicate. Got none instead."]
+    problems = []
+    wrong = int((~np.isfinite(found)).sum())
+    if wrong:
+        problems.append(
+            f"{name} must be finite numbers. Got {wrong} that are missing or infinite instead: "
+            f"an estimate must be there in every implicate."
+        )
+    if name == "variances" and (found < 0).any():
+        problems.append("variances must not be negative. Give squared standard errors.")
+    return problems
+
+
+def _fit_problems(q: Floats, v: Floats, names: Sequence[str]) -> list[str]:
+    problems = []
+    if q.shape != v.shape:
+        shapes = " and ".join(" × ".join(map(str, array.shape)) for array in (q, v))
+        problems.append(
+            f"estimates and variances must have one shape, a row for each implicate. Got {shapes} "
+            f"instead."
+        )
+    if names and len(names) != np.size(q[:1]):
+        problems.append(
+            f"names must be as many as there are estimates. Got {len(names)} for "
+            f"{np.size(q[:1])} instead."
+        )
+    return problems
+
+
+def level_problems(level: Any) -> list[str]:
+    """Return what is wrong with a confidence level."""
+    right = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
+    if right and 0 < level < 1:
+        return []
+    return [f"level must be a fraction above 0 and below 1, like 0.95. Got {level!r} instead."]

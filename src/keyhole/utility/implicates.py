@@ -1,0 +1,210 @@
+"""The implicates of a release: found in a folder, loaded, and checked that they belong together."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data import Microdata, load
+from keyhole.data.columns import Codes, encode
+from keyhole.data.formats import EXTENSIONS
+from keyhole.data.naming import quoted
+from keyhole.errors import ColumnError, FileError, InputError
+
+__all__ = [
+    "chosen",
+    "find_implicates",
+    "load_implicates",
+    "numbers",
+    "shared_codes",
+    "split",
+    "stack",
+]
+
+Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
+
+_NAME = re.compile(r"implicate-([0-9]+)(\.[a-z0-9]+(?:\.gz)?)", re.IGNORECASE)
+
+
+def find_implicates(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the files ``implicate-1.csv``, ``implicate-2.csv`` and so on of a folder, in order.
+
+    Examples
+    --------
+    >>> find_implicates("nowhere")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.FileError: 'nowhere' does not exist. Give the folder 'release' of a synthesis.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        wrong = "is a file" if path.exists() else "does not exist"
+        raise FileError(f"{str(path)!r} {wrong}. Give the folder 'release' of a synthesis.")
+    found = sorted(
+        (int(match[1]), file.name)
+        for file in path.iterdir()
+        if (match := _NAME.fullmatch(file.name)) and _is_known(match[2])
+    )
+    problems = _number_problems([number for number, _ in found], path)
+    if problems:
+        raise FileError(problems)
+    return [path / name for _, name in found]
+
+
+def _is_known(suffix: str) -> bool:
+    return suffix.lower().removesuffix(".gz") in EXTENSIONS
+
+
+def _number_problems(numbers: Sequence[int], folder: Path) -> list[str]:
+    if not numbers:
+        inner = folder / "release"
+        remedy = f"Give {str(inner)!r}." if inner.is_dir() else "Give another folder."
+        return [f"{str(folder)!r} has no files implicate-1.csv, implicate-2.csv, …. {remedy}"]
+    twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
+    gaps = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
+    problems = []
+    if twice:
+        listed = quoted(f"implicate-{number}" for number in twice)
+        problems.append(f"{str(folder)!r} has {listed} more than once. Keep one file of each.")
+    if gaps:
+        listed = quoted(f"implicate-{number}" for number in gaps)
+        problems.append(f"{str(folder)!r} lacks {listed}. Get the whole release.")
+    return problems
+
+
+def load_implicates(
+    source: Any,
+    columns: Iterable[str] | None = None,
+    *,
+    purpose: str = "column",
+    **reading: Any,
+) -> tuple[Microdata, ...]:
+    """Load implicates, one after the other, and keep the columns that are needed.
+
+    Parameters
+    ----------
+    source
+        The folder of a release, one frame or file, or a list of them.
+    columns
+        The columns to keep; all if left out.
+    purpose
+        What the columns are for, as a message calls them.
+    reading
+        How to read them, as for `keyhole.load`: missing codes, encoding and so on.
+    """
+    wanted = None if columns is None else tuple(dict.fromkeys(columns))
+    kept: list[Microdata] = []
+    shapes: list[Shape] = []
+    problems: dict[str, None] = {}
+    kind: type[InputError] = ColumnError
+    for place, one in enumerate(_listed(source), 1):
+        name = None if isinstance(one, str | os.PathLike | Microdata) else f"implicate-{place}"
+        try:
+            data = load(one, name=name, **reading)
+            shapes.append((data.name, data.names, data.records))
+            held = wanted or data.names
+            if len(shapes) == 1:  # a column that none has is told of once
+                data.require(held, purpose=purpose)
+            kept.append(data.select([column for column in held if column in data.names]))
+        except InputError as error:
+            kind = type(error)
+            problems.update(dict.fromkeys(error.problems))
+    problems.update(dict.fromkeys(_differences(shapes)))
+    if problems:
+        raise kind(problems)
+    return tuple(kept)
+
+
+def _listed(source: Any) -> list[Any]:
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return [path] if path.is_file() else list(find_implicates(path))
+    listed = list(source) if isinstance(source, list | tuple) else [source]
+    if not listed:
+        raise FileError("implicates must be at least one frame or file. Got none instead.")
+    return listed
+
+
+def _differences(shapes: Sequence[Shape]) -> list[str]:
+    if not shapes:
+        return []
+    first, names, records = shapes[0]
+    problems = []
+    if records == 0:
+        problems.append(f"{first!r} has a header but no records. Give implicates with records.")
+    for other, others, count in shapes[1:]:
+        both = f"{first!r} and {other!r}"
+        if count != records:
+            problems.append(
+                f"implicates must have the same number of records. Got {records:,} and {count:,} "
+                f"in {both} instead: take all from one release."
+            )
+        differing = set(names) ^ set(others)
+        if differing:
+            some = sorted(differing)
+            problems.append(
+                f"implicates must have the same columns. {both} differ in {quoted(some, most=5)}: "
+                f"take all from one release."
+            )
+    return problems
+
+
+def stack(series: Sequence[pl.Series]) -> pl.Series:
+    """Put columns below each other; numbers of several types become one type, else text.
+
+    Examples
+    --------
+    >>> stack([pl.Series([1, 2]), pl.Series([1.5])]).to_list()
+    [1.0, 2.0, 1.5]
+    >>> stack([pl.Series([1]), pl.Series(["01"])]).to_list()
+    ['1', '01']
+    """
+    if len({str(one.dtype) for one in series if one.dtype != pl.Null}) > 1 and not all(
+        one.dtype.is_numeric() or one.dtype == pl.Null for one in series
+    ):
+        series = [one.cast(pl.String) for one in series]
+    frames = [one.alias("").to_frame() for one in series]
+    return pl.concat(frames, how="vertical_relaxed").to_series()
+
+
+def shared_codes(data: Sequence[Microdata], name: str) -> Codes:
+    """Encode a column over all files together, so that a code means the same in each."""
+    return encode(stack([one.column(name) for one in data]).alias(name))
+
+
+def split(values: npt.NDArray[Any], data: Sequence[Microdata]) -> list[npt.NDArray[Any]]:
+    """Cut what was computed over stacked files into the parts of each."""
+    return np.split(values, np.cumsum([one.records for one in data])[:-1])
+
+
+def numbers(data: Microdata, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of numbers; what is missing is not a number (NaN)."""
+    series = data.column(name)
+    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+        raise ColumnError(
+            f"column {name!r} of {data.name!r} must hold numbers. Got other values instead: "
+            f"choose another column, or declare its missing codes."
+        )
+    array: npt.NDArray[np.float64] = series.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return array
+
+
+def chosen(names: Any) -> tuple[str, ...]:
+    """Return names as a tuple; one name alone is meant as a list of one.
+
+    Examples
+    --------
+    >>> chosen(None), chosen("age"), chosen(["age", "sex"])
+    ((), ('age',), ('age', 'sex'))
+    """
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)

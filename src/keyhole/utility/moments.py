@@ -1,0 +1,286 @@
+"""Means, variances and shares of the original and of its implicates, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data import Microdata
+from keyhole.results import Result, Table
+from keyhole.utility.figures import amount
+from keyhole.utility.implicates import chosen, numbers, shared_codes, split
+from keyhole.utility.sides import load_sides
+
+__all__ = ["MeasureMoments", "Moments", "Shares", "compare_moments"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureMoments:
+    """Mean and variance of a number; `synthetic_…` are means over the implicates.
+
+    None where nothing can be computed: no value is there, or a single one.
+    """
+
+    variable: str
+    mean: float | None
+    synthetic_mean: float | None
+    variance: float | None
+    synthetic_variance: float | None
+    missing: float
+    synthetic_missing: float
+
+    @property
+    def relative_difference(self) -> float | None:
+        """The difference of the means as a share of the original's; None if that is 0."""
+        if self.mean is None or self.synthetic_mean is None or self.mean == 0:
+            return None
+        return (self.synthetic_mean - self.mean) / abs(self.mean)
+
+    @property
+    def standardised_difference(self) -> float | None:
+        """The difference of the means in standard deviations of the original."""
+        if self.mean is None or self.synthetic_mean is None or not self.variance:
+            return None
+        return float((self.synthetic_mean - self.mean) / np.sqrt(self.variance))
+
+    @property
+    def variance_ratio(self) -> float | None:
+        """The synthetic variance over the original one; None if that is 0."""
+        if not self.variance or self.synthetic_variance is None:
+            return None
+        return self.synthetic_variance / self.variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "variable": self.variable,
+            "mean": self.mean,
+            "synthetic_mean": self.synthetic_mean,
+            "relative_difference": self.relative_difference,
+            "standardised_difference": self.standardised_difference,
+            "variance": self.variance,
+            "synthetic_variance": self.synthetic_variance,
+            "variance_ratio": self.variance_ratio,
+            "missing": self.missing,
+            "synthetic_missing": self.synthetic_missing,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How the shares of a variable's categories differ; a missing value is one of them.
+
+    `largest` is the largest absolute difference, `moved` half the sum of all: the share of
+    records that would have to move to make the two the same.
+    """
+
+    variable: str
+    categories: int
+    largest: float
+    moved: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "variable": self.variable,
+            "categories": self.categories,
+            "largest_difference": self.largest,
+            "moved": self.moved,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Moments(Result):
+    """How far means, variances and shares are from the original's.
+
+    Parameters
+    ----------
+    measures
+        One for each number.
+    shares
+        One for each categorical variable.
+    categories
+        One row a category: variable, category (as text), original and synthetic share, and
+        their difference.
+    implicates
+        How many implicates were averaged.
+    weight
+        The weight used, if any.
+    """
+
+    measures: tuple[MeasureMoments, ...]
+    shares: tuple[Shares, ...]
+    categories: pl.DataFrame
+    implicates: int
+    weight: str | None = None
+
+    @property
+    def largest_relative_difference(self) -> float | None:
+        """The largest relative difference of a mean, whatever its sign."""
+        known = [one.relative_difference for one in self.measures]
+        return max((abs(x) for x in known if x is not None), default=None)
+
+    @property
+    def largest_share_difference(self) -> float | None:
+        """The largest difference of a share, whatever its sign."""
+        return max((one.largest for one in self.shares), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "implicates": self.implicates,
+            "weight": self.weight,
+            "largest_relative_difference": self.largest_relative_difference,
+            "largest_share_difference": self.largest_share_difference,
+            "measures": [one.to_dict() for one in self.measures],
+            "shares": [one.to_dict() for one in self.shares],
+            "notes": self._notes(),
+        }
+
+    def _notes(self) -> list[str]:
+        if any(one.to_dict()[name] is None for one in self.measures for name in one.to_dict()):
+            return ["null: no value is there, or what it would be divided by is 0"]
+        return []
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a number: its moments before and after."""
+        names = list(MeasureMoments("", None, None, None, None, 0, 0).to_dict())
+        kinds: dict[str, Any] = dict.fromkeys(names, pl.Float64) | {"variable": pl.String}
+        return pl.DataFrame([one.to_dict() for one in self.measures], schema=kinds)
+
+    def tables(self) -> list[Table]:
+        """Return the numbers, then the shares."""
+        tables = []
+        if self.measures:
+            tables.append(self._measure_table())
+        if self.shares:
+            rows = [
+                [one.variable, f"{one.categories:,}", amount(one.largest), amount(one.moved)]
+                for one in self.shares
+            ]
+            columns = ["variable", "categories", "largest difference", "share moved"]
+            tables.append(Table("Shares of categories", columns, rows))
+        return tables
+
+    def _measure_table(self) -> Table:
+        rows = [
+            [one.variable, *map(amount, (
+                one.mean, one.synthetic_mean, one.relative_difference,
+                one.variance, one.synthetic_variance, one.variance_ratio,
+            ))]
+            for one in self.measures
+        ]  # fmt: skip
+        columns = ["variable", "mean", "synthetic", "relative difference", "variance", "synthetic",
+                   "ratio"]  # fmt: skip
+        notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+        return Table("Means and variances", columns, rows, notes)
+
+
+def compare_moments(
+    original: Any,
+    implicates: Any,
+    *,
+    variables: str | Sequence[str] | None = None,
+    weight: str | None = None,
+) -> Moments:
+    """Set means, variances and shares of implicates beside the original's.
+
+    Parameters
+    ----------
+    original
+        The data before synthesis: a frame, a file or microdata.
+    implicates
+        The synthetic data: a folder, a frame, or a list of them.
+    variables
+        The variables to be compared; all the original's if left out. Measures get means and
+        variances over the values that are there, the others shares.
+    weight
+        A weight, which may differ between implicates.
+
+    Examples
+    --------
+    >>> before = pl.DataFrame({"income": [10.5, 20.0, 30.0], "sex": ["f", "f", "m"]})
+    >>> after = pl.DataFrame({"income": [10.5, 21.0, 30.0], "sex": ["f", "m", "m"]})
+    >>> found = compare_moments(before, after)
+    >>> round(found.largest_relative_difference, 4), round(found.largest_share_difference, 4)
+    (0.0165, 0.3333)
+    """
+    data = load_sides(original, implicates, variables, more=chosen(weight))
+    weights = [np.ones(one.records) if weight is None else one.weights(weight) for one in data]
+    names = [name for name in data[0].names if name != weight or name in chosen(variables)]
+    measures = [name for name in names if data[0].variable(name).kind == "measure"]
+    shares, frames = [], [pl.DataFrame(schema=_CATEGORIES)]
+    for name in names:
+        if name not in measures:
+            found, frame = _shares(data, name, weights)
+            shares.append(found)
+            frames.append(frame)
+    return Moments(
+        tuple(_moments(data, name, weights) for name in measures),
+        tuple(shares), pl.concat(frames), len(data) - 1, weight,
+    )  # fmt: skip
+
+
+_CATEGORIES = {
+    "variable": pl.String,
+    "category": pl.String,
+    "original": pl.Float64,
+    "synthetic": pl.Float64,
+    "difference": pl.Float64,
+}
+
+
+def _moments(data: Sequence[Microdata], name: str, weights: Sequence[Floats]) -> MeasureMoments:
+    found = np.array(
+        [_weighted(numbers(one, name), w) for one, w in zip(data, weights, strict=True)]
+    )
+    before, after = found[0], found[1:].mean(axis=0)
+    mean, variance = (
+        (_known(before[i]), _known(after[i])) for i in (0, 1)
+    )  # fmt: skip
+    return MeasureMoments(name, *mean, *variance, float(before[2]), float(after[2]))
+
+
+def _known(value: np.float64) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _weighted(values: Floats, weights: Floats) -> tuple[float, float, float]:
+    """Return mean, variance and the share that is missing."""
+    there = ~np.isnan(values)
+    total, kept, w = float(weights.sum()), values[there], weights[there]
+    held, n = float(w.sum()), int((w > 0).sum())
+    missing = 1 - held / total
+    if held == 0:
+        return np.nan, np.nan, missing
+    mean = float(w @ kept / held)
+    if n < 2:
+        return mean, np.nan, missing
+    return mean, float(w @ (kept - mean) ** 2 / held * n / (n - 1)), missing
+
+
+def _shares(
+    data: Sequence[Microdata], name: str, weights: Sequence[Floats]
+) -> tuple[Shares, pl.DataFrame]:
+    codes = shared_codes(data, name)
+    parts = split(codes.values, data)
+    found = np.array(
+        [np.bincount(c, w, codes.size) / w.sum() for c, w in zip(parts, weights, strict=True)]
+    )
+    before, after = found[0], found[1:].mean(axis=0)
+    gaps = np.abs(after - before)
+    gaps[gaps < 1e-15] = 0.0  # a mean of equal shares need not be that share to the last digit
+    labels = codes.levels.cast(pl.String).to_list() + ["missing"] * codes.has_missing
+    frame = pl.DataFrame(
+        {"variable": [name] * codes.size, "category": labels, "original": before,
+         "synthetic": after, "difference": after - before},
+        schema=_CATEGORIES,
+    )  # fmt: skip
+    return Shares(name, codes.size, float(gaps.max(initial=0)), float(gaps.sum() / 2)), frame
