@@ -12,7 +12,8 @@ from typer.main import get_command
 
 from keyhole.cli.main import app, run
 
-VERBS = ["risk", "uniques", "select", "frontier", "study", "review", "demo", "selftest"]
+VERBS = ["risk", "uniques", "select", "frontier", "synthesise", "tabulate", "study"]
+VERBS += ["review", "demo", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
 COMMANDS = get_command(app).commands
 

@@ -22,6 +22,8 @@ PUBLIC = [
     "select",
     "selftest",
     "study",
+    "synthesise",
+    "tabulate",
     "uniques",
 ]
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
     from keyhole.selection.select import select
+    from keyhole.synthesis.synthesise import synthesise
+    from keyhole.utility.tabulation import tabulate
 
     __version__: str
 
@@ -45,6 +47,8 @@ __all__ = [
     "select",
     "selftest",
     "study",
+    "synthesise",
+    "tabulate",
     "uniques",
 ]
 
@@ -58,6 +62,8 @@ _HOMES = {
     "frontier": "keyhole.selection.frontier",
     "compare": "keyhole.selection.compare",
     "study": "keyhole.reidentification.study",
+    "synthesise": "keyhole.synthesis.synthesise",
+    "tabulate": "keyhole.utility.tabulation",
     "review": "keyhole.reviews.runner",
     "selftest": "keyhole.published.certificate",
 }

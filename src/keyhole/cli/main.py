@@ -8,7 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from keyhole.cli import demo, failures, frontier, review, risk, select, selftest, study, uniques
+from keyhole.cli import (
+    demo,
+    failures,
+    frontier,
+    review,
+    risk,
+    select,
+    selftest,
+    study,
+    synthesise,
+    tabulate,
+    uniques,
+)
 
 __all__ = ["app", "run"]
 
@@ -28,6 +40,8 @@ _VERBS: tuple[tuple[Callable[..., None], str], ...] = (
     (uniques.uniques, uniques.EXAMPLE),
     (select.select, select.EXAMPLE),
     (frontier.frontier, frontier.EXAMPLE),
+    (synthesise.synthesise, synthesise.EXAMPLE),
+    (tabulate.tabulate, tabulate.EXAMPLE),
     (study.study, study.EXAMPLE),
     (review.review, review.EXAMPLE),
     (demo.demo, demo.EXAMPLE),

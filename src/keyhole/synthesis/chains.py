@@ -107,6 +107,7 @@ class _Fold:
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
         self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
+        self._fitted: dict[tuple[int, tuple[str, ...]], tuple[Fitted, Donors]] = {}
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
@@ -117,6 +118,7 @@ class _Fold:
         for _ in range(self._plan.options.cycles):
             if self._plan.options.bootstrap == "all":
                 gram = self._gram_of_all()
+                self._fitted.clear()
             for t, target in enumerate(self._plan.targets):
                 who = np.flatnonzero(self._replace[:, t])
                 self._update(t, who, *self._fit(t, self._plan.predictors[target], gram))
@@ -152,6 +154,12 @@ class _Fold:
         return self._design.gram(everybody, weights, codes)
 
     def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
+        """Fit a target's model and predict its donors, unless that was done."""
+        if (t, predictors) not in self._fitted:
+            self._fitted[t, predictors] = self._fit_anew(t, predictors, gram)
+        return self._fitted[t, predictors]
+
+    def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
         options, design, target = self._plan.options, self._design, self._plan.targets[t]
         if options.models.get(target) == "quantile":
             weights = self._chain.weights.copy()

@@ -20,6 +20,8 @@ Ints = npt.NDArray[np.int64]
 
 # A subgroup with fewer records than this borrows the model of the pooled neighbours.
 SMALLEST_POOL = 250
+# A subgroup with so many records at risk takes their donors from among them.
+SMALLEST_STATUS = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,6 +84,7 @@ def draw_implicates(
     plan: Plan,
     *,
     strata: Sequence[str] = (),
+    at_risk: npt.NDArray[np.bool_] | None = None,
     implicates: int = 5,
     seed: int,
     progress: Callable[[float], None] | None = None,
@@ -90,6 +93,21 @@ def draw_implicates(
 
     Each implicate and subgroup has a generator of its own, so that neither the order of the
     work nor the number of threads changes anything.
+
+    Parameters
+    ----------
+    data, plan
+        The file, and what is to be replaced how.
+    strata
+        Columns whose combinations are the subgroups; donors are of the record's own.
+    at_risk
+        The records at risk. They are so because their values are rare, so that models and
+        donors of all records together would make the file more ordinary than it was; where
+        there are enough of them in a subgroup, they are one of their own.
+    implicates, seed
+        How many, and the secret seed.
+    progress
+        Called with the share of the work done.
     """
     replaced = np.flatnonzero(plan.replace.any(axis=1))
     place = np.full(data.records, -1, dtype=np.int64)
@@ -98,7 +116,9 @@ def draw_implicates(
         np.repeat(replaced[:, None], len(plan.targets), axis=1).astype(np.int32)
         for _ in range(implicates)
     ]
-    pools = list(_pools(data, plan, strata))
+    from threadpoolctl import threadpool_limits
+
+    pools = list(_pools(data, plan, strata, at_risk))
     work = sum(len(pool.rows) for pool in pools) or 1
     done = 0
     for number, pool in enumerate(pools):
@@ -112,7 +132,9 @@ def draw_implicates(
                 rows, given = chain.run(places, _generator(seed, implicate, number, s + 1))  # noqa: B023
                 donors[implicate][place[rows]] = given
 
-        in_threads(draw, range(implicates))
+        # One thread of linear algebra in each of ours, so that sums are the same every time.
+        with threadpool_limits(1, user_api="blas"):
+            in_threads(draw, range(implicates))
         done += len(pool.rows)
         if progress is not None:
             progress(done / work)
@@ -136,22 +158,25 @@ def _names(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def _pools(data: Microdata, plan: Plan, strata: Sequence[str]) -> Iterator[Pool]:
+def _pools(
+    data: Microdata, plan: Plan, strata: Sequence[str], at_risk: npt.NDArray[np.bool_] | None
+) -> Iterator[Pool]:
     """Find for each subgroup with records to replace the smallest pool that can carry a model.
 
     A subgroup that is too small is pooled with those that differ in the last stratum variable,
     then in the last two, and so on up to the whole file.
     """
     groups = [_groups(data, strata[:depth]) for depth in range(len(strata) + 1)]
+    if at_risk is not None and plan.options.donors == "folds":
+        groups.append(_by_status(groups[-1], at_risk))
     sizes = [np.bincount(g) for g in groups]
-    finest = groups[-1]
-    wanted = np.unique(finest[plan.replace.any(axis=1)])
+    finest, deepest = groups[-1], len(groups) - 1
     order = np.argsort(finest, kind="stable")
     bounds = np.searchsorted(finest[order], np.arange(len(sizes[-1]) + 1))
     served: dict[tuple[int, int], list[Ints]] = {}
-    for group in wanted:
+    for group in np.unique(finest[plan.replace.any(axis=1)]):
         rows = order[bounds[group] : bounds[group + 1]]
-        depth = len(strata)
+        depth = deepest
         while depth and sizes[depth][groups[depth][rows[0]]] < SMALLEST_POOL:
             depth -= 1
         served.setdefault((depth, int(groups[depth][rows[0]])), []).append(rows)
@@ -160,10 +185,19 @@ def _pools(data: Microdata, plan: Plan, strata: Sequence[str]) -> Iterator[Pool]
         yield Pool(rows, subgroups, depth < len(strata))
 
 
+def _by_status(groups: Ints, at_risk: npt.NDArray[np.bool_]) -> Ints:
+    """Part the records at risk from the others where a subgroup has enough of both."""
+    few = np.minimum(np.bincount(groups, at_risk), np.bincount(groups, ~at_risk))
+    apart = at_risk & (few >= SMALLEST_STATUS)[groups]
+    _, number = np.unique(groups * 2 + apart, return_inverse=True)
+    return number.astype(np.int64)
+
+
 def _groups(data: Microdata, strata: Sequence[str]) -> Ints:
     """Number the records' subgroups."""
     number = np.zeros(data.records, dtype=np.int64)
     for name in strata:
         codes = data.codes(name)
-        _, number = np.unique(number * codes.size + codes.values, return_inverse=True)
+        joined = number * codes.size + codes.values
+        number = np.unique(joined, return_inverse=True)[1].astype(np.int64)
     return number

@@ -1,0 +1,334 @@
+"""How likely a record alone in the sample is alone in the population (Skinner & Shlomo 2008).
+
+The size of a cell in the sample is taken as a Poisson number whose mean follows a log-linear
+model of the key. What the model expects of a cell says how many others of that kind were not
+sampled. Too simple a model makes records look rarer than they are, too rich a one less rare: a
+test chooses between models, from independence to all pairs of variables.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import fraction_problems, listed, one_of, problems_of
+from keyhole.exposure.loglinear_bias import bias_test
+from keyhole.exposure.loglinear_models import (
+    MOST_CELLS,
+    TOLERANCE,
+    Pair,
+    Patterns,
+    fit,
+    fits,
+    forest,
+    gains,
+)
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ModelTest", "PopulationUniques", "population_uniques"]
+
+Floats = npt.NDArray[np.float64]
+ModelName = Literal["independence", "forest", "pairs", "two-way"]
+Choice = Literal["auto", "independence", "forest", "pairs", "two-way"]
+
+WORDS: dict[str, str] = {
+    "independence": "main effects only",
+    "forest": "main effects, and pairs of variables that pay and close no circle",
+    "pairs": "main effects, and the pairs of variables that pay",
+    "two-way": "main effects, and all pairs of variables",
+}
+# The bias of a model is judged at the 5% level.
+CRITICAL = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTest:
+    """What Skinner & Shlomo's test says of one model.
+
+    `bias` is the estimated error of `expected`, the population uniques among the sample
+    uniques; `z` the same over its standard deviation. Well above 0 the model is too simple,
+    well below too rich.
+    """
+
+    model: str
+    pairs: int
+    expected: float
+    bias: float
+    z: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PopulationUniques(Result):
+    """The probability of each sample unique to be unique in the population.
+
+    `probability` has one value a record, not a number where it is not alone in the sample.
+    `expected` is their sum; `expected_in_population` estimates how many population uniques
+    there are in all, sampled or not. `pairs` are the interactions of the model chosen.
+    """
+
+    keys: tuple[str, ...]
+    records: int
+    uniques: int
+    sampling_fraction: float
+    model: str
+    pairs: tuple[tuple[str, str], ...]
+    tests: tuple[ModelTest, ...]
+    expected: float
+    expected_in_population: float
+    probability: Floats
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of the file as plain values, without the records."""
+        return {
+            "records": self.records,
+            "keys": list(self.keys),
+            "uniques": self.uniques,
+            "sampling_fraction": self.sampling_fraction,
+            "model": self.model,
+            "pairs": [list(pair) for pair in self.pairs],
+            "expected": self.expected,
+            "expected_in_population": self.expected_in_population,
+            "tests": [dataclasses.asdict(test) for test in self.tests],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a record: the probability, null where it is not a sample unique."""
+        import polars as pl
+
+        return pl.DataFrame({"probability": self.probability}).fill_nan(None)
+
+    def tables(self) -> list[Table]:
+        """Return the figures, and the models that were tried."""
+        rows = [
+            ["sample uniques", f"{self.uniques:,}"],
+            ["of them expected to be population uniques", f"{self.expected:,.1f}"],
+            ["population uniques in all", f"{self.expected_in_population:,.1f}"],
+            ["sampling fraction", share(self.sampling_fraction)],
+            ["model", WORDS.get(self.model, self.model)],
+        ]
+        title = "Population uniques on " + ", ".join(self.keys)
+        tried = [[t.model, str(t.pairs), f"{t.expected:,.1f}", _z(t.z)] for t in self.tests]
+        out = [Table(title, ["figure", "value"], rows, self.notes)]
+        if tried:
+            out.append(Table("Models", ["model", "pairs", "expected", "bias / sd"], tried))
+        return out
+
+
+def _z(value: float | None) -> str:
+    return "not estimable" if value is None else f"{value:.1f}"
+
+
+def population_uniques(
+    data: Any,
+    *,
+    keys: Iterable[str],
+    weight: str | None = None,
+    fraction: float | None = None,
+    model: Choice = "auto",
+) -> PopulationUniques:
+    r"""Estimate for each sample unique how likely it is unique in the population.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    keys
+        What an intruder is assumed to know; a missing value is a category of its own.
+    weight, fraction
+        A column with the number of people each record stands for, or the share of the
+        population that was sampled. One of them is needed.
+    model
+        `independence`, `forest` (pairs of variables that pay and close no circle), `pairs`
+        (all that pay), `two-way` (all pairs whatsoever), or `auto`: the first two are tried, the
+        third if the second is too simple, and the least biased that is not rejected is taken.
+
+    Notes
+    -----
+    .. math:: P(F = 1 \mid f = 1) = \exp(-\mu (1 - \pi) / \pi)
+
+    with μ the fitted sample mean of the record's cell and π the sampling fraction, or one over
+    the record's weight. The model is fitted to the unweighted counts: unequal chances that
+    follow the key are part of μ already.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans
+    >>> sample = veterans(50_000, seed=1).sample
+    >>> keys = ["sex", "ag8r", "ms", "race1", "homstate"]
+    >>> found = population_uniques(sample, keys=keys, weight="weight")
+    >>> found.uniques, found.model, round(found.expected)
+    (1276, 'forest', 332)
+    """
+    data = load(data)
+    names = listed(keys, "keys")
+    _check(data, names, weight, fraction, model)
+    weights = _weights(data, weight, fraction)
+    f, numbers = MemoryEngine({name: data.codes(name) for name in names}).cells(names)
+    patterns, unique = _patterns(data, names, numbers), f == 1
+    rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
+    trials = _trials(patterns, rate, numbers[unique], weights[unique], model)
+    chosen = _choose(trials)
+    probability = np.full(data.records, np.nan)
+    probability[unique] = _probability(chosen.mean[numbers[unique]], weights[unique])
+    return PopulationUniques(
+        keys=names,
+        records=data.records,
+        uniques=int(unique.sum()),
+        sampling_fraction=rate,
+        model=chosen.test.model,
+        pairs=tuple((names[i], names[j]) for i, j in chosen.pairs),
+        tests=tuple(trial.test for trial in trials),
+        expected=float(probability[unique].sum()),
+        expected_in_population=float((probability * weights)[unique].sum()),
+        probability=probability,
+        notes=tuple(_notes(names, chosen, int(unique.sum()))),
+    )
+
+
+def _probability(mean: Floats, weights: Floats) -> Floats:
+    # With π = 1 / weight, (1 - π) / π is the weight less one.
+    probability: Floats = np.exp(-mean * (weights - 1))
+    return probability
+
+
+def _weights(data: Microdata, weight: str | None, fraction: float | None) -> Floats:
+    """Return how many people each record stands for: itself at the least."""
+    if weight is None:
+        return np.full(data.records, 1 / float(fraction or 1))
+    weights: Floats = np.maximum(data.weights(weight), 1.0)
+    return weights
+
+
+def _patterns(data: Microdata, names: Sequence[str], numbers: npt.NDArray[np.int64]) -> Patterns:
+    counts = np.bincount(numbers)
+    first = np.zeros(len(counts), dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    columns = [data.codes(name) for name in names]
+    codes = np.column_stack([c.values[first].astype(np.int64) for c in columns])
+    return Patterns(codes, counts, tuple(c.size for c in columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """A model that was fitted: its mean for each pattern, and what the test says."""
+
+    test: ModelTest
+    pairs: tuple[Pair, ...]
+    mean: Floats
+    deviation: float
+
+
+def _trials(
+    patterns: Patterns,
+    rate: float,
+    uniques: npt.NDArray[np.int64],
+    weights: Floats,
+    asked: Choice,
+) -> list[_Trial]:
+    """Fit the models, the simplest first, as long as the last one is too simple."""
+    out: list[_Trial] = []
+    for name, pairs in _candidates(patterns, asked):
+        model = fit(patterns, pairs)
+        if model is None:
+            raise OptionError(
+                f"model {name!r} has more than {MOST_CELLS:,} cells to fit. "
+                f"Choose 'auto', or fewer or coarser keys."
+            )
+        mean = model.mean(patterns.codes)
+        expected = float(_probability(mean[uniques], weights).sum())
+        bias, z = bias_test(model, patterns, rate)
+        test = ModelTest(name, len(pairs), expected, bias, z)
+        out.append(_Trial(test, tuple(pairs), mean, model.deviation))
+        # In a small file the test has little power: what costs nothing is always tried.
+        if name != "independence" and (z is None or z <= CRITICAL):
+            break
+    return out
+
+
+def _candidates(patterns: Patterns, asked: Choice) -> Iterator[tuple[str, Sequence[Pair]]]:
+    """Yield the models that are asked for, without those that repeat the one before."""
+    variables = len(patterns.sizes)
+    if asked == "two-way":
+        yield "two-way", list(itertools.combinations(range(variables), 2))
+    if asked in ("auto", "independence"):
+        yield "independence", ()
+    if asked in ("independence", "two-way"):
+        return
+    paying = [pair for pair, gain in gains(patterns).items() if gain > 0]
+    tree = forest(paying, variables)
+    if asked == "forest" or (asked == "auto" and tree):
+        yield "forest", tree
+    more = [] if asked == "forest" else _largest(patterns, tree, paying)
+    if asked == "pairs" or len(more) > len(tree):
+        yield "pairs", more
+
+
+def _choose(trials: Sequence[_Trial]) -> _Trial:
+    """Take the least biased model that is not rejected; if all are, one of pairs that pay."""
+    fair = [trial for trial in trials if abs(trial.test.z or 0.0) <= CRITICAL]
+    paying = [trial for trial in trials if trial.test.model in ("forest", "pairs")]
+    return min(fair or paying or trials, key=lambda trial: abs(trial.test.z or 0.0))
+
+
+def _largest(patterns: Patterns, tree: Sequence[Pair], paying: Sequence[Pair]) -> list[Pair]:
+    """Add to the forest as many of the best other pairs as can be fitted."""
+    more = [pair for pair in paying if pair not in tree]
+    low, high = 0, len(more)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(patterns, [*tree, *more[:middle]]):
+            low = middle
+        else:
+            high = middle - 1
+    return [*tree, *more[:low]]
+
+
+def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
+    notes = []
+    if not uniques:
+        notes.append("no record is alone in the sample: nothing to estimate")
+    if len(names) == 1:
+        notes.append("with one key variable the model is the sample itself: it smooths nothing")
+    if chosen.test.z is not None and abs(chosen.test.z) > CRITICAL:
+        kind = "simple: the probabilities tend to be too high" if chosen.test.z > 0 else (
+            "rich: the probabilities tend to be too low"
+        )  # fmt: skip
+        notes.append(f"the model is too {kind} (bias {chosen.test.z:.1f} standard deviations)")
+    if chosen.deviation > TOLERANCE:
+        notes.append(f"the fit meets the margins to {chosen.deviation:.2f} records only")
+    return notes
+
+
+def _check(
+    data: Microdata, names: tuple[Any, ...], weight: str | None, fraction: Any, model: Any
+) -> None:
+    problems = problems_of(data, names, "key") + fraction_problems(fraction)
+    problems += one_of("model", model, get_args(Choice))
+    if not names:
+        problems.append("keys must name at least one column. Got none instead.")
+    if weight is not None:
+        problems += problems_of(data, [weight], "weight")
+    if (weight is None) == (fraction is None):
+        problems.append(
+            "weight or fraction must tell how much of the population was sampled: give one of them."
+        )
+    if problems:
+        raise OptionError(problems)
+    data.require_records()
+    if weight is not None:
+        data.weights(weight)

@@ -1,0 +1,304 @@
+"""Poisson log-linear models of the cells of a key, fitted from pairs of its variables.
+
+A model has the main effects of all variables and the interactions of some pairs. Variables that
+hang on the rest by one pair, or by none, are fitted in closed form: the fitted mean is that of
+the rest times the observed share of the variable's level among those with its neighbour's. Only
+the core in which pairs close circles needs iterative proportional fitting, and of its table only
+the cells whose pairs all occur: a table of a hundred million cells is never laid out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MOST_CELLS", "Model", "Patterns", "fit", "fits", "forest", "gains"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Pair = tuple[int, int]
+
+# Cells of a core that are fitted iteratively: some seconds and a hundred megabytes.
+MOST_CELLS = 1 << 20
+MOST_CYCLES = 50
+# Margins must be met to this many records.
+TOLERANCE = 0.05
+ENTRIES_AT_ONCE = 1 << 22
+# Entries of the table of one pair.
+MOST_ENTRIES = 1 << 25
+# Cells of the whole table of a core: they are numbered in 64 bits.
+MOST_NUMBERED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """The distinct patterns of a key: their codes, how many records each has, levels by variable.
+
+    Examples
+    --------
+    >>> patterns = Patterns(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
+    >>> patterns.records, patterns.margin(1).tolist(), patterns.margin(0, 1).tolist()
+    (8, [4.0, 4.0], [[4.0, 2.0], [0.0, 2.0]])
+    """
+
+    codes: Ints
+    counts: Ints
+    sizes: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return int(self.counts.sum())
+
+    def margin(self, *variables: int) -> Floats:
+        """Count the records by the levels of one or several variables."""
+        sizes = [self.sizes[v] for v in variables]
+        at = np.ravel_multi_index([self.codes[:, v] for v in variables], sizes)
+        counted = np.bincount(at, weights=self.counts, minlength=math.prod(sizes))
+        table: Floats = counted.reshape(sizes).astype(np.float64, copy=False)
+        return table
+
+
+def gains(patterns: Patterns) -> dict[Pair, float]:
+    r"""Return what each pair is worth to a model: positive where it pays, the best first.
+
+    Notes
+    -----
+    :math:`G^2 - 2 (r_i - 1)(r_j - 1)`, which is what the interaction takes off Akaike's
+    criterion. A pair of so many levels that it cannot pay, whatever the records, is left out.
+
+    Examples
+    --------
+    >>> alike = Patterns(np.array([[0, 0, 0], [1, 1, 0]]), np.array([8, 8]), (2, 2, 1))
+    >>> gains(alike)
+    {(0, 1): 20.18, (0, 2): 0.0, (1, 2): 0.0}
+    """
+    found = {}
+    for i, j in itertools.combinations(range(len(patterns.sizes)), 2):
+        small, large = sorted((patterns.sizes[i], patterns.sizes[j]))
+        freedom = (small - 1) * (large - 1)
+        most = min(patterns.records * math.log(max(small, 2)), MOST_ENTRIES)
+        if freedom <= most:
+            found[i, j] = round(_deviance(patterns.margin(i, j)) - 2 * freedom, 2)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _deviance(table: Floats) -> float:
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    held = table > 0
+    return float(2 * (table[held] * np.log(table[held] / expected[held])).sum())
+
+
+def forest(pairs: Iterable[Pair], variables: int) -> tuple[Pair, ...]:
+    """Take the pairs in order, leaving out those that would close a circle (Chow & Liu 1968).
+
+    Examples
+    --------
+    >>> forest([(0, 1), (1, 2), (0, 2)], 4)
+    ((0, 1), (1, 2))
+    """
+    tree = list(range(variables))
+    taken = []
+    for i, j in pairs:
+        if tree[i] != tree[j]:
+            taken.append((i, j))
+            tree = [tree[i] if t == tree[j] else t for t in tree]
+    return tuple(taken)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A fitted model: a core of cells with their means, and the variables that hang on it.
+
+    `branches` are (variable, neighbour or None, shares), each neighbour before its variables;
+    the shares are of the variable's levels, by level of the neighbour.
+    """
+
+    records: int
+    sizes: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    core: tuple[int, ...]
+    cells: Ints
+    means: Floats
+    branches: tuple[tuple[int, int | None, Floats], ...]
+    deviation: float
+
+    def mean(self, codes: Ints) -> Floats:
+        """Return the fitted mean of cells, given as rows of codes; 0 off the core's cells."""
+        if self.core:
+            sizes = [self.sizes[v] for v in self.core]
+            table = np.ravel_multi_index(list(self.cells.T), sizes)
+            asked = np.ravel_multi_index([codes[:, v] for v in self.core], sizes)
+            place = np.minimum(np.searchsorted(table, asked), len(table) - 1)
+            mean = np.where(table[place] == asked, self.means[place], 0.0)
+        else:
+            mean = np.full(len(codes), float(self.records))
+        for variable, neighbour, shares in self.branches:
+            row: Any = 0 if neighbour is None else codes[:, neighbour]
+            mean *= shares[row, codes[:, variable]]
+        return mean
+
+    def draw(self, generator: np.random.Generator, count: int) -> Ints:
+        """Draw cells, each as often as its mean is large."""
+        codes = np.zeros((count, len(self.sizes)), dtype=np.int64)
+        if self.core:
+            chosen = _pick(np.cumsum(self.means), generator.random(count) * self.means.sum())
+            codes[:, self.core] = self.cells[chosen]
+        for variable, neighbour, shares in self.branches:
+            row: Any = 0 if neighbour is None else codes[:, neighbour]
+            # One long line of all rows, each of length 1: a draw falls into its own row.
+            line = np.cumsum(shares.ravel())
+            start = np.concatenate([[0.0], line])[row * shares.shape[1]]
+            total = line[(row + 1) * shares.shape[1] - 1] - start
+            place = _pick(line, start + generator.random(count) * total)
+            codes[:, variable] = np.minimum(place - row * shares.shape[1], shares.shape[1] - 1)
+        return codes
+
+
+def _pick(line: Floats, at: Floats) -> Ints:
+    return np.minimum(np.searchsorted(line, at, side="right"), len(line) - 1)
+
+
+def fits(patterns: Patterns, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS) -> bool:
+    """Tell whether the core of these pairs has few enough cells to be fitted.
+
+    Examples
+    --------
+    >>> patterns = Patterns(np.array([[0, 0, 0], [1, 1, 1]]), np.array([4, 2]), (2, 2, 2))
+    >>> circle = [(0, 1), (1, 2), (0, 2)]
+    >>> fits(patterns, circle, most_cells=2), fits(patterns, circle, most_cells=1)
+    (True, False)
+    """
+    core, _ = _strip(pairs, len(patterns.sizes))
+    if not _tabulable(patterns, pairs):
+        return False
+    return _occurring(patterns, core, _within(pairs, core), most_cells) is not None
+
+
+def fit(patterns: Patterns, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS) -> Model | None:
+    """Fit main effects and these pairs; None if the core has more cells than can be fitted.
+
+    Examples
+    --------
+    >>> patterns = Patterns(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
+    >>> fit(patterns, []).mean(patterns.codes).tolist()
+    [3.0, 3.0, 1.0]
+    >>> fit(patterns, [(0, 1)]).mean(patterns.codes).tolist()
+    [4.0, 2.0, 2.0]
+    """
+    core, hanging = _strip(pairs, len(patterns.sizes))
+    inner = _within(pairs, core)
+    fit_in = _tabulable(patterns, pairs)
+    cells = _occurring(patterns, core, inner, most_cells) if fit_in else None
+    if cells is None:
+        return None
+    means, deviation = _proportional(patterns, core, inner, cells)
+    return Model(
+        records=patterns.records,
+        sizes=patterns.sizes,
+        pairs=tuple(pairs),
+        core=core,
+        cells=cells,
+        means=means,
+        branches=tuple((v, on, _shares(patterns, v, on)) for v, on in hanging),
+        deviation=deviation,
+    )
+
+
+def _strip(
+    pairs: Sequence[Pair], variables: int
+) -> tuple[tuple[int, ...], list[tuple[int, int | None]]]:
+    """Take off variables with one neighbour, or none, until only circles are left."""
+    near: dict[int, set[int]] = {v: set() for v in range(variables)}
+    for i, j in pairs:
+        near[i].add(j)
+        near[j].add(i)
+    hanging: list[tuple[int, int | None]] = []
+    while loose := [v for v, others in near.items() if len(others) <= 1]:
+        variable = loose[-1]
+        others = near.pop(variable)
+        hanging.append((variable, next(iter(others), None)))
+        for other in others:
+            near[other].discard(variable)
+    return tuple(near), hanging[::-1]
+
+
+def _tabulable(patterns: Patterns, pairs: Sequence[Pair]) -> bool:
+    return all(patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES for i, j in pairs)
+
+
+def _within(pairs: Sequence[Pair], core: tuple[int, ...]) -> list[Pair]:
+    return [pair for pair in pairs if set(pair) <= set(core)]
+
+
+def _shares(patterns: Patterns, variable: int, neighbour: int | None) -> Floats:
+    """Return the shares of the levels, a row for each level of the neighbour."""
+    pair = (variable,) if neighbour is None else (neighbour, variable)
+    table = patterns.margin(*pair).reshape(-1, patterns.sizes[variable])
+    total = table.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    return shares
+
+
+def _occurring(
+    patterns: Patterns, core: tuple[int, ...], pairs: Sequence[Pair], most: int
+) -> Ints | None:
+    """List in order the cells of the core whose pairs all occur; None if there are too many."""
+    if math.prod(patterns.sizes[v] for v in core) >= MOST_NUMBERED:
+        return None
+    cells: Ints = np.zeros((1, 0), dtype=np.int64)
+    for place, variable in enumerate(core):
+        present = patterns.margin(variable) > 0
+        tables = [
+            (before, _occurs(patterns, core[before], variable))
+            for before in range(place)
+            if {(core[before], variable), (variable, core[before])} & set(pairs)
+        ]
+        found, total = [], 0
+        step = max(1, ENTRIES_AT_ONCE // len(present))
+        for start in range(0, len(cells), step):
+            part = cells[start : start + step]
+            allowed = np.broadcast_to(present, (len(part), len(present))).copy()
+            for before, table in tables:
+                allowed &= table[part[:, before]]
+            row, level = np.nonzero(allowed)
+            total += len(row)
+            if total > most:
+                return None
+            found.append(np.column_stack([part[row], level]))
+        cells = np.concatenate(found)
+    return cells
+
+
+def _occurs(patterns: Patterns, one: int, other: int) -> npt.NDArray[np.bool_]:
+    table = np.zeros((patterns.sizes[one], patterns.sizes[other]), dtype=np.bool_)
+    table[patterns.codes[:, one], patterns.codes[:, other]] = True
+    return table
+
+
+def _proportional(
+    patterns: Patterns, core: tuple[int, ...], pairs: Sequence[Pair], cells: Ints
+) -> tuple[Floats, float]:
+    """Scale the cells to the margin of each pair in turn until all are met."""
+    means = np.full(len(cells), patterns.records / len(cells))
+    targets = [patterns.margin(i, j).ravel() for i, j in pairs]
+    places = [
+        cells[:, core.index(i)] * patterns.sizes[j] + cells[:, core.index(j)] for i, j in pairs
+    ]
+    deviation = 0.0
+    for _ in range(MOST_CYCLES if pairs else 0):
+        deviation = 0.0
+        for place, target in zip(places, targets, strict=True):
+            fitted = np.bincount(place, weights=means, minlength=len(target))
+            deviation = max(deviation, float(np.abs(fitted - target).max()))
+            factor = np.divide(target, fitted, out=np.zeros_like(target), where=fitted > 0)
+            means *= factor[place]
+        if deviation < TOLERANCE:
+            break
+    return means, deviation

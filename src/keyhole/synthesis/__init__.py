@@ -1,0 +1,1 @@
+"""Partially synthetic releases: exposed records are changed, answers stay right."""

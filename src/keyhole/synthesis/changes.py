@@ -1,0 +1,284 @@
+"""How much of each record was changed, by risk level, and what an intruder can undo.
+
+Hawala & Funk's Table 1 counts for each record at risk how many of its targets have another value
+than before. Their Table 2 counts the same after an intruder has put the implicates together again:
+the mean of a number, the mode of a category (sections 3.1 and 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.charts import percentage
+from keyhole.data.columns import Codes
+from keyhole.exposure.levels import LEVEL_NAMES
+from keyhole.results import Result, Table, share
+from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.implicates import Implicates
+
+__all__ = [
+    "ChangeTable",
+    "LevelChanges",
+    "changes_by_level",
+    "changes_of",
+    "count_changes",
+    "drawn_codes",
+    "reconstruct",
+]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.uint16]
+
+# A number with more decimals than this is not rounded.
+MOST_DECIMALS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChanges:
+    """How many targets of the records of one level were changed.
+
+    `shares` are the shares of its records with 0, 1, … targets changed, `mean` is their mean
+    number; None where the level has no record.
+    """
+
+    level: str
+    records: int
+    share_of_risk_set: float | None
+    shares: tuple[float, ...] | None
+    mean: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "level": self.level,
+            "records": self.records,
+            "share_of_risk_set": self.share_of_risk_set,
+            "shares": None if self.shares is None else list(self.shares),
+            "mean": self.mean,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangeTable(Result):
+    """Number of variables changed by risk level, low to high.
+
+    Parameters
+    ----------
+    name
+        Of what: a single implicate, all of them, or what an intruder makes of them.
+    variables
+        The targets counted.
+    rows
+        One for each level of risk.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    rows: tuple[LevelChanges, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "of": self.name,
+            "variables": list(self.variables),
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a level, shaped like the published tables."""
+        counted = range(len(self.variables) + 1)
+        rows = [
+            {
+                "table": self.name,
+                "risk_level": row.level,
+                "share_of_risk_set": row.share_of_risk_set,
+                **{f"changed_{k}": None if row.shares is None else row.shares[k] for k in counted},
+                "mean": row.mean,
+            }
+            for row in self.rows
+        ]
+        kinds = dict.fromkeys(rows[0], pl.Float64) | {"table": pl.String, "risk_level": pl.String}
+        return pl.DataFrame(rows, schema=kinds)
+
+    def tables(self) -> list[Table]:
+        """Return the table as a person reads it."""
+        counted = len(self.variables) + 1
+        rows = []
+        for row in self.rows:
+            cells = [""] * counted if row.shares is None else [_percent(x) for x in row.shares]
+            part = row.share_of_risk_set
+            held = "" if part is None else _percent(part)
+            rows.append([row.level, f"{row.records:,}", held, *cells, share(row.mean, 2)])
+        columns = ["risk", "records", "of the risk set", *map(str, range(counted)), "mean"]
+        title = f"Number of variables changed by risk level: {self.name}"
+        return [Table(title, columns, rows, [f"Counted: {', '.join(self.variables)}."])]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}%" if value in (0, 1) or value >= 1e-4 else percentage(value)
+
+
+def drawn_codes(implicates: Implicates, target: str, codes: Codes) -> npt.NDArray[Any]:
+    """Return the codes that each implicate gave the replaced records: a row an implicate."""
+    place = implicates.targets.index(target)
+    return np.stack([codes.values[donors[:, place]] for donors in implicates.donors])
+
+
+def count_changes(implicates: Implicates, variables: Sequence[str]) -> Counts:
+    """Count for each implicate and record the variables whose value differs from the original.
+
+    A missing value is a value: to lose or to gain one is a change.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> data = load(pl.DataFrame({"sex": ["f", "m", "f"], "state": ["a", "b", None]}))
+    >>> donors = (np.array([[2, 2], [1, 0]], dtype=np.int32),)
+    >>> made = Implicates(data, ("sex", "state"), np.array([0, 1]), donors, 1, 0)
+    >>> count_changes(made, ["sex", "state"]).tolist()
+    [[1, 1, 0]]
+    """
+    out = np.zeros((len(implicates), implicates.data.records), dtype=np.uint16)
+    for target in variables:
+        codes = implicates.data.codes(target)
+        before = codes.values[implicates.rows]
+        out[:, implicates.rows] += drawn_codes(implicates, target, codes) != before
+    return out
+
+
+def changes_by_level(
+    implicates: Implicates, designation: Designation, variables: Sequence[str]
+) -> tuple[ChangeTable, ChangeTable]:
+    """Return their Table 1 of the first implicate, and the same averaged over all of them."""
+    counts = count_changes(implicates, variables)
+    names = tuple(variables)
+    first = ChangeTable("implicate 1", names, _rows(counts[:1], designation, len(names)))
+    every = f"mean of {len(implicates)} implicates"
+    return first, ChangeTable(every, names, _rows(counts, designation, len(names)))
+
+
+def changes_of(
+    implicates: Implicates,
+    designation: Designation,
+    guessed: Mapping[str, Codes],
+    variables: Sequence[str],
+) -> ChangeTable:
+    """Return their Table 2: what still differs from the original in what an intruder guessed."""
+    counts = np.zeros((1, implicates.data.records), dtype=np.uint16)
+    for target in variables:
+        counts[0] += guessed[target].values != implicates.data.codes(target).values
+    name = f"mean or mode of {len(implicates)} implicates"
+    return ChangeTable(name, tuple(variables), _rows(counts, designation, len(variables)))
+
+
+def _rows(counts: Counts, designation: Designation, size: int) -> tuple[LevelChanges, ...]:
+    """Tabulate the records at risk by level; counts has a row for each file averaged over."""
+    total = int(designation.at_risk.sum())
+    rows = []
+    for level, name in enumerate(LEVEL_NAMES[1:], 1):
+        mine = counts[:, designation.at_risk & (designation.level == level)]
+        records = mine.shape[1]
+        part = records / total if total else None
+        if not records:
+            rows.append(LevelChanges(name, 0, part, None, None))
+            continue
+        shares = np.bincount(mine.ravel(), minlength=size + 1) / mine.size
+        mean = float(shares @ np.arange(size + 1))
+        rows.append(LevelChanges(name, records, part, tuple(shares.tolist()), mean))
+    return tuple(rows)
+
+
+def reconstruct(implicates: Implicates, *, seed: int) -> dict[str, Codes]:
+    """Guess the original values as an intruder would who has all the implicates.
+
+    Parameters
+    ----------
+    implicates
+        The implicates.
+    seed
+        Decides between modes that are as frequent as each other.
+
+    Returns
+    -------
+    dict
+        By target the codes of the guess, which are the original's where it has the value;
+        numbers that nobody had get codes beyond.
+
+    Notes
+    -----
+    A number is the mean of the implicates that have one, rounded to the decimals seen in the
+    data; it is missing if most of the implicates have none. Categories and dates are the mode.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> data = load(pl.DataFrame({"age": [30, 40, 41, 50]}), kinds={"age": "measure"})
+    >>> donors = tuple(np.array([[r]], dtype=np.int32) for r in (0, 1, 3))
+    >>> made = Implicates(data, ("age",), np.array([1]), donors, 1, 0)
+    >>> reconstruct(made, seed=1)["age"].values.tolist()  # (30 + 40 + 50) / 3 = 40
+    [0, 1, 2, 3]
+    """
+    found = {}
+    for place, target in enumerate(implicates.targets):
+        codes = implicates.data.codes(target)
+        drawn = drawn_codes(implicates, target, codes).astype(np.int64)
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(11, place)))
+        guess = drawn[0].copy()
+        unsure = np.flatnonzero((drawn != drawn[0]).any(axis=0))
+        kind = implicates.data.variable(target).kind
+        if kind == "measure" and codes.levels.dtype.is_numeric():
+            guess[unsure] = _means(drawn[:, unsure], codes)
+        else:
+            guess[unsure] = _modes(drawn[:, unsure], random)
+        values = codes.values.astype(np.int64)
+        values[implicates.rows] = guess
+        size = max(codes.size, int(guess.max(initial=-1)) + 1)
+        # What the levels are is not needed any more, only how many codes there are.
+        found[target] = Codes(values, pl.Series(np.arange(size)), has_missing=False)
+    return found
+
+
+def _modes(drawn: Ints, random: np.random.Generator) -> Ints:
+    """Return the most frequent code of each column; of several, one at random."""
+    votes = random.random(drawn.shape)  # less than one vote: it only breaks ties
+    for other in drawn:
+        votes += drawn == other
+    return np.asarray(np.take_along_axis(drawn, votes.argmax(axis=0)[None], axis=0)[0])
+
+
+def _means(drawn: Ints, codes: Codes) -> Ints:
+    """Return the codes of the rounded means of each column."""
+    steps, rounds = _steps(codes.levels)
+    missing = len(steps)
+    there = drawn != missing
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite numbers there is no mean
+        sums = np.append(steps, 0.0)[drawn].sum(axis=0)
+        means = sums / np.maximum(there.sum(axis=0), 1)
+    if rounds:
+        means = np.rint(means)
+    places = np.minimum(np.searchsorted(steps, means), missing - 1)
+    hit = steps[places] == means
+    guess = np.where(hit, places, -1)
+    guess[~hit] = codes.size + np.unique(means[~hit], return_inverse=True)[1]
+    guess[2 * there.sum(axis=0) < len(drawn)] = missing
+    return guess
+
+
+def _steps(levels: pl.Series) -> tuple[Floats, bool]:
+    """Return numbers in units of their last decimal, and whether they have such a unit."""
+    values: Floats = levels.cast(pl.Float64).to_numpy()
+    if not np.isfinite(values).all():
+        return values, False
+    for decimals in range(MOST_DECIMALS + 1):
+        if (np.round(values, decimals) == values).all():
+            steps = np.rint(values * 10.0**decimals)
+            if len(steps) < 2 or np.diff(steps).min() > 0:
+                return steps, True
+    return values, False

@@ -1,0 +1,262 @@
+"""Pictures of an evaluation: changes by level, distributions before and after, coefficients.
+
+Only shares are drawn, never a record. This module is imported when a picture is asked for, so
+Altair may be imported at its top.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from keyhole.charts import INK, PALETTE, house_style, inline, listed, percentage, plain
+from keyhole.utility.charts import coefficient_chart
+
+if TYPE_CHECKING:
+    from keyhole.synthesis.before_after import TargetBars
+    from keyhole.synthesis.changes import ChangeTable
+    from keyhole.synthesis.evaluation import Evaluation
+
+__all__ = ["changes_chart", "coefficient_chart", "distributions_chart", "evaluation_charts"]
+
+SIDES = ("original", "synthetic")
+BEFORE, AFTER = "#c3ccd4", PALETTE[0]
+# White at none to the blue of the house at all; figures on dark cells are white.
+SHADES = ["#f4f7fa", "#b7cbdf", "#6f97bd", PALETTE[0]]
+DARK = 0.55
+# More panels than this make no picture.
+MOST_PANELS = 12
+
+
+def evaluation_charts(found: Evaluation) -> dict[str, alt.TopLevelMixin]:
+    """Return the pictures of an evaluation by name."""
+    charts = {"changes": changes_chart(found), "distributions": distributions_chart(found)}
+    if found.coefficients is not None:
+        charts["coefficients"] = coefficient_chart(found.coefficients)
+    return charts
+
+
+def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
+    """Draw how many variables were changed by risk level, and after the mean or mode attack.
+
+    Parameters
+    ----------
+    found
+        What `keyhole.synthesis.evaluation.evaluate` returned.
+    """
+    first = found.changed_average
+    panels = [_heat_map(first, f"In the implicates ({first.name})", True)]
+    if found.implicates > 1:
+        panels.append(
+            _heat_map(found.mean_mode, f"After an attack ({found.mean_mode.name})", False)
+        )
+    chart = alt.hconcat(*panels, spacing=36)
+    return house_style(chart, title=_finding(found), subtitle=_explanation(found), width=92)
+
+
+def _finding(found: Evaluation) -> str:
+    means = [row.mean for row in found.changed_average.rows if row.mean is not None]
+    if len(means) < 2:
+        only = f"{means[0]:.2f} variables changed in the mean" if means else "no record at risk"
+        return f"One level of risk: {only}" if means else "There is no record at risk"
+    words = "rises with the risk" if means == sorted(means) else "does not rise with the risk"
+    return (
+        f"The number of variables changed {words}: {means[0]:.2f} in the mean at the lowest level, "
+        f"{means[-1]:.2f} at the highest"
+    )
+
+
+def _explanation(found: Evaluation) -> list[str]:
+    lines = [
+        f"Share of the records of a level by the number of their variables with another value "
+        f"than before, of {listed(found.changed.variables)}."
+    ]
+    if found.implicates > 1:
+        lines.append(
+            "The attack takes the mean of the implicates for numbers and their mode for the rest."
+        )
+    return lines
+
+
+def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
+    order = [_level_name(row.level, row.share_of_risk_set) for row in table.rows]
+    axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
+    y = alt.Y("level:N", title=None, sort=order[::-1]).scale(domain=order[::-1]).axis(axis)
+    cells = _cells(table, order)
+    base = alt.Chart(inline([cell for cell in cells if cell["kind"] == "share"])).encode(
+        y=y,
+        x=alt.X("changed:N", title="Variables changed", sort=None).axis(
+            labelAngle=0, ticks=False, domain=False
+        ),
+    )
+    tips = [
+        alt.Tooltip("level:N", title="risk"),
+        alt.Tooltip("changed:N", title="variables changed"),
+        alt.Tooltip("share:Q", title="share of the level", format=".2%"),
+    ]
+    boxes = base.mark_rect(stroke="white", strokeWidth=2).encode(
+        color=alt.Color("share:Q").scale(domain=[0, 1], range=SHADES).legend(None), tooltip=tips
+    )
+    figures = [
+        base.transform_filter(alt.datum.ink == ink)
+        .mark_text(fontSize=12, color=ink)
+        .encode(text="text:N")
+        for ink in (INK, "white")
+    ]
+    means = (
+        alt.Chart(inline([cell for cell in cells if cell["kind"] == "mean"]))
+        .mark_text(fontSize=12, fontWeight="bold", align="left")
+        .encode(y=y, x=alt.value(_width(table) + 8), text="text:N")
+    )
+    return alt.layer(boxes, *figures, means).properties(
+        width=_width(table), height=3 * 44, title=_panel_title(title)
+    )
+
+
+def _width(table: ChangeTable) -> int:
+    return min(62 * (len(table.variables) + 1), 420)
+
+
+def _panel_title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text, fontSize=12, fontWeight="normal", offset=8, color=INK)
+
+
+def _level_name(level: str, part: float | None) -> str:
+    return level if part is None else f"{level} ({percentage(part)} of the risk set)"
+
+
+def _cells(table: ChangeTable, names: list[str]) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = []
+    for name, row in zip(names, table.rows, strict=True):
+        mean = "no record" if row.mean is None else f"mean {row.mean:.2f}"
+        cells.append({"kind": "mean", "level": name, "text": mean})
+        shares = row.shares or [None] * (len(table.variables) + 1)
+        for changed, value in enumerate(shares):
+            cells.append(
+                {
+                    "kind": "share",
+                    "level": name,
+                    "changed": str(changed),
+                    "share": value or 0,
+                    "text": "" if value is None else _short(value),
+                    "ink": "white" if value is not None and value > DARK else INK,
+                }
+            )
+    return cells
+
+
+def _short(value: float) -> str:
+    return percentage(value).replace("less than ", "<").replace("more than ", ">")
+
+
+def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
+    """Draw the distribution of each target before and after, one panel each.
+
+    Parameters
+    ----------
+    found
+        What `keyhole.synthesis.evaluation.evaluate` returned.
+    """
+    panels = [_panel(bars, place == 0) for place, bars in enumerate(found.bars[:MOST_PANELS])]
+    chart = alt.concat(*panels, columns=2, spacing=40).resolve_scale(color="shared")
+    left = len(found.bars) - len(panels)
+    lines = [
+        f"Bars: the original. Points: mean and range of {found.implicates} implicates."
+        if found.implicates > 1
+        else "Bars: the original. Points: the one implicate."
+    ]
+    if any(bars.ordered for bars in found.bars):
+        lines.append("Bins of numbers are named by their lower edge.")
+    lines += [f"{left} further targets are not drawn."] if left else []
+    return house_style(chart, title=_closeness(found), subtitle=lines, width=92)
+
+
+def _closeness(found: Evaluation) -> str:
+    gaps = {
+        bars.variable: max(
+            (abs(a - b) for a, b in zip(bars.original, bars.synthetic, strict=True)), default=0.0
+        )
+        for bars in found.bars
+    }
+    worst = max(gaps, key=lambda name: gaps[name])
+    points = 100 * gaps[worst]
+    return (
+        f"No bar moved by more than {points:.2g} percentage points; the largest move is in "
+        f"{plain(worst)}"
+        if points
+        else "No bar moved"
+    )
+
+
+def _panel(bars: TargetBars, legend: bool) -> alt.LayerChart | alt.FacetChart:
+    rows = _bar_rows(bars)
+    base = alt.Chart(inline(rows))
+    drawn = _upright(base, legend) if bars.ordered else _lying(base, legend)
+    return drawn.properties(
+        width=360,
+        height=190 if bars.ordered else alt.Step(22),
+        title=alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK),
+    )
+
+
+def _bar_rows(bars: TargetBars) -> list[dict[str, Any]]:
+    columns = zip(
+        bars.labels, bars.original, bars.synthetic, bars.lowest, bars.highest, strict=True
+    )
+    return [
+        {
+            # Two long labels cut to the same text stay two bars.
+            "place": place,
+            "label": plain(label, 26),
+            "original": before,
+            "synthetic": after,
+            "low": low,
+            "high": high,
+            "before": SIDES[0],
+            "after": SIDES[1],
+        }
+        for place, (label, before, after, low, high) in enumerate(columns)
+    ]
+
+
+def _colour(field: str, legend: bool) -> alt.Color:
+    shown = alt.Legend(orient="top", symbolType="square", symbolOpacity=1) if legend else None
+    return (
+        alt.Color(f"{field}:N", title=None)
+        .scale(domain=list(SIDES), range=[BEFORE, AFTER])
+        .legend(shown)
+    )
+
+
+def _tips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("label:N", title="value"),
+        alt.Tooltip("original:Q", title="original", format=".2%"),
+        alt.Tooltip("synthetic:Q", title="synthetic", format=".2%"),
+    ]
+
+
+def _upright(base: alt.Chart, legend: bool) -> alt.LayerChart | alt.FacetChart:
+    x = alt.X("label:N", title=None, sort=None).axis(
+        labelAngle=-45, ticks=False, grid=False, labelOverlap=False
+    )
+    share = alt.Axis(format="~%", tickCount=4)
+    y = alt.Y("original:Q", title="Share of records").axis(share)
+    boxes = base.mark_bar().encode(x=x, y=y, color=_colour("before", legend), tooltip=_tips())
+    ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
+        x=x, y="synthetic:Q", color=_colour("after", legend), tooltip=_tips()
+    )
+    return alt.layer(boxes, ranges, dots)
+
+
+def _lying(base: alt.Chart, legend: bool) -> alt.LayerChart | alt.FacetChart:
+    y = alt.Y("label:N", title=None, sort=None).axis(ticks=False, labelLimit=190)
+    x = alt.X("original:Q", title="Share of records").axis(format="~%", tickCount=5)
+    boxes = base.mark_bar().encode(y=y, x=x, color=_colour("before", legend), tooltip=_tips())
+    ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(y=y, x="low:Q", x2="high:Q")
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
+        y=y, x="synthetic:Q", color=_colour("after", legend), tooltip=_tips()
+    )
+    return alt.layer(boxes, ranges, dots)

@@ -1,0 +1,388 @@
+"""Which records are to be synthesised (Hawala & Funk, sections 2.1, 3.1 and 4).
+
+A record's fingerprint is its key. It is at risk where few share it, or, as the authors wished,
+where it is likely to be alone in the population too. Common records are mixed in as decoys, so
+that being changed does not tell that a record was unique.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import MemoryEngine
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import is_number, listed, problems_of, share_problems
+from keyhole.exposure.levels import (
+    LevelSummary,
+    flag_causes,
+    levels,
+    summarise_levels,
+    variable_weights,
+)
+from keyhole.exposure.loglinear import PopulationUniques, population_uniques
+from keyhole.exposure.population import sampling_bound
+from keyhole.exposure.scores import UniqueSets
+from keyhole.exposure.uniques import NAMED_FROM, uniques
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Cause", "Designation", "designate"]
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+# The largest burdens of a high and of a medium risk.
+CUTS = (2.0, 3.0)
+# Up to so many keys all their sets are searched, past it sets of up to LARGE_KEY_SIZE.
+ALL_SETS_UP_TO, LARGE_KEY_SIZE = 10, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """How many records at risk a key variable helps to single out, and its worst category.
+
+    The category is None where it flags too few records to be named.
+    """
+
+    variable: str
+    flags: int
+    category: str | None
+    category_flags: int | None
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Designation(Result):
+    """The records that are to be synthesised, and why.
+
+    By record: `at_risk`, `decoy`, `level` (0 to 3, 0 for all that are not at risk), and
+    `probability` of a sample unique to be a population unique (not a number for others; None
+    where neither weight nor fraction is given). `sets` are the minimal uniques of all records.
+    The `seed` is a secret of the producer and in no table.
+    """
+
+    keys: tuple[str, ...]
+    cutoff: int
+    least_probability: float | None
+    decoys_asked: float
+    records: int
+    at_risk: Flags
+    decoy: Flags
+    level: npt.NDArray[np.uint8]
+    probability: Floats | None
+    sets: UniqueSets
+    cuts: tuple[float, float]
+    level_summary: LevelSummary
+    causes: tuple[Cause, ...]
+    population: PopulationUniques | None
+    sampling_bound: float | None
+    seed: int
+    notes: tuple[str, ...]
+
+    @property
+    def changed(self) -> Flags:
+        """The records that are to be synthesised: those at risk, and the decoys."""
+        return self.at_risk | self.decoy
+
+    @property
+    def risk_given_changed(self) -> float | None:
+        """The share of the records to be synthesised that are at risk, 1 / (1 + R)."""
+        changed = int(self.changed.sum())
+        return int(self.at_risk.sum()) / changed if changed else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, without the records and the seed."""
+        population = None if self.population is None else self.population.to_dict()
+        summary = self.level_summary.to_dict()
+        return {
+            "records": self.records,
+            "keys": list(self.keys),
+            "cutoff": self.cutoff,
+            "least_probability": self.least_probability,
+            "cuts": list(self.cuts),
+            "at_risk": int(self.at_risk.sum()),
+            "at_risk_share": float(self.at_risk.mean()),
+            "decoys": int(self.decoy.sum()),
+            "decoys_asked": self.decoys_asked,
+            "risk_given_changed": self.risk_given_changed,
+            "levels": summary["levels"],
+            "risk_set": summary["risk_set"],
+            "causes": [
+                {"variable": c.variable, "flags": c.flags, "category": c.category,
+                 "category_flags": c.category_flags}
+                for c in self.causes
+            ],
+            "sampling_bound": self.sampling_bound,
+            "population": population,
+            "notes": [*self.notes, *summary["notes"]],
+        }  # fmt: skip
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a record: at_risk, decoy, level, and the probability if known."""
+        import polars as pl
+
+        frame = pl.DataFrame({"at_risk": self.at_risk, "decoy": self.decoy, "level": self.level})
+        if self.probability is None:
+            return frame
+        return frame.with_columns(probability=pl.Series(self.probability).fill_nan(None))
+
+    def tables(self) -> list[Table]:
+        """Return the figures, the levels, and what causes most flags."""
+        rows = [
+            ["records", f"{self.records:,}"],
+            ["at risk", f"{int(self.at_risk.sum()):,}"],
+            ["share at risk", share(float(self.at_risk.mean()))],
+            ["decoys", f"{int(self.decoy.sum()):,}"],
+            ["P(at risk | changed)", share(self.risk_given_changed)],
+        ]
+        if self.sampling_bound is not None:
+            rows.append(["chance that a given person was sampled", share(self.sampling_bound)])
+        title = "Records to be synthesised, by " + ", ".join(self.keys)
+        out = [Table(title, ["figure", "value"], rows, self.notes), self._level_table()]
+        causes = [
+            [c.variable, f"{c.flags:,}", c.category or "", _count(c.category_flags)]
+            for c in self.causes
+        ]
+        columns = ["variable", "records", "category with most", "of them"]
+        out.append(Table("What flags them", columns, causes))
+        return out if self.population is None else [*out, *self.population.tables()]
+
+    def _level_table(self) -> Table:
+        table = self.level_summary.tables()[0]
+        if self.cuts == CUTS:
+            return table
+        high, medium = self.cuts
+        cut = f"High: a burden of at most {high:g}, medium: of at most {medium:g}."
+        return Table(table.title, table.columns, table.rows, [cut])
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def designate(
+    data: Any,
+    *,
+    keys: Iterable[str],
+    cutoff: int = 2,
+    weight: str | None = None,
+    fraction: float | None = None,
+    least_probability: float | None = None,
+    decoys: float = 0.0,
+    max_size: int | None = None,
+    availability: Sequence[float] | None = None,
+    identifiability: Sequence[float] | None = None,
+    cuts: tuple[float, float] = CUTS,
+    seed: int,
+) -> Designation:
+    """Designate the records to be synthesised.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    keys
+        What an intruder is assumed to know: a record's fingerprint.
+    cutoff
+        Records whose fingerprint fewer than this have are at risk: 2 for the unique ones.
+    weight, fraction
+        A column with the number of people each record stands for, or the share of the
+        population that was sampled: then the probability of each unique record to be unique in
+        the population is estimated too.
+    least_probability
+        At risk are only the unique records of at least this probability to be unique in the
+        population. It needs `weight` or `fraction`.
+    decoys
+        R common records, drawn at random, for each record at risk, so that a changed record is
+        one at risk with probability 1 / (1 + R).
+    max_size
+        Largest number of variables of a minimal unique; by default all the keys up to ten of
+        them, then four.
+    availability, identifiability
+        For each key how easily it is learnt and how much it tells, in (0, 2]; 1 by default.
+    cuts
+        The largest burdens of a high and of a medium risk, see `keyhole.exposure.levels`.
+    seed
+        Decides which common records are decoys. Keep it secret.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": [*"ffmmmmm"], "age": [30, 30, 30, 30, 30, 41, 41]})
+    >>> found = designate(people, keys=["sex", "age"], decoys=0.5, cutoff=3, seed=1)
+    >>> found.at_risk.astype(int).tolist(), found.level.tolist(), int(found.decoy.sum())
+    ([1, 1, 0, 0, 0, 1, 1], [1, 1, 0, 0, 0, 1, 1], 2)
+    >>> round(found.risk_given_changed, 2)
+    0.67
+    """
+    data = load(data)
+    names = listed(keys, "keys")
+    _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
+    size = max_size if max_size is not None else _default_size(len(names))
+    found = uniques(
+        data,
+        keys=names,
+        max_size=size,
+        cutoff=cutoff,
+        availability=availability,
+        identifiability=identifiability,
+    )
+    columns = [data.codes(name) for name in names]
+    f = MemoryEngine(dict(zip(names, columns, strict=True))).cell_sizes(names)
+    population = None
+    if weight is not None or fraction is not None:
+        population = population_uniques(data, keys=names, weight=weight, fraction=fraction)
+    at_risk = _at_risk(f, cutoff, population, least_probability)
+    weights = variable_weights(len(names), availability, identifiability)
+    level = levels(f, found.sets, weights=weights, cutoff=cutoff, high=cuts[0], medium=cuts[1])
+    level[~at_risk] = 0
+    decoy = _draw_decoys(at_risk, f >= cutoff, decoys, seed)
+    codes = [c.values for c in columns]
+    rate = None if population is None else population.sampling_fraction
+    return Designation(
+        keys=names,
+        cutoff=cutoff,
+        least_probability=least_probability,
+        decoys_asked=float(decoys),
+        records=data.records,
+        at_risk=at_risk,
+        decoy=decoy,
+        level=level,
+        probability=None if population is None else population.probability,
+        sets=found.sets,
+        cuts=(float(cuts[0]), float(cuts[1])),
+        level_summary=summarise_levels(level, found.sets, names, codes),
+        causes=_causes(data, names, found.sets, level, codes),
+        population=population,
+        sampling_bound=None if rate is None else sampling_bound(rate),
+        seed=int(seed),
+        notes=tuple(_notes(at_risk, decoy, f >= cutoff, decoys, least_probability, size, names)),
+    )
+
+
+def _default_size(variables: int) -> int:
+    return variables if variables <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
+
+
+def _at_risk(
+    f: npt.NDArray[np.int64],
+    cutoff: int,
+    population: PopulationUniques | None,
+    least_probability: float | None,
+) -> Flags:
+    """Mark the records at risk; who shares a fingerprint in the sample cannot be alone."""
+    flagged: Flags = f < cutoff
+    if least_probability is None or population is None:
+        return flagged
+    likely: Flags = np.nan_to_num(population.probability, nan=-1.0) >= least_probability
+    return likely
+
+
+def _draw_decoys(at_risk: Flags, common: Flags, decoys: float, seed: int) -> Flags:
+    pool = np.flatnonzero(common & ~at_risk)
+    wanted = min(round(decoys * int(at_risk.sum())), len(pool))
+    generator = np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(1,)))
+    drawn = np.zeros(len(at_risk), dtype=np.bool_)
+    drawn[generator.choice(pool, wanted, replace=False)] = True
+    return drawn
+
+
+def _causes(
+    data: Microdata,
+    names: Sequence[str],
+    sets: UniqueSets,
+    level: npt.NDArray[np.uint8],
+    codes: Sequence[npt.NDArray[Any]],
+) -> tuple[Cause, ...]:
+    """Order the variables by the records they flag, with the category that flags most."""
+    found = []
+    for name, counts in zip(names, flag_causes(sets, level, codes), strict=True):
+        total, worst = int(counts.sum()), int(np.argmax(counts))
+        named = counts[worst] >= NAMED_FROM
+        category = _label(data, name, worst) if named else None
+        found.append(Cause(name, total, category, int(counts[worst]) if named else None))
+    return tuple(sorted(found, key=lambda cause: -cause.flags))
+
+
+def _label(data: Microdata, name: str, code: int) -> str:
+    levels_of = data.codes(name).levels
+    if code >= len(levels_of):
+        return "(missing)"
+    value = levels_of[code]
+    return str(data.variable(name).value_labels.get(value, value))
+
+
+def _notes(
+    at_risk: Flags,
+    decoy: Flags,
+    common: Flags,
+    decoys: float,
+    least_probability: float | None,
+    size: int,
+    names: Sequence[str],
+) -> list[str]:
+    notes = []
+    risky, drawn = int(at_risk.sum()), int(decoy.sum())
+    if not risky:
+        notes.append("no record is at risk: there is nothing to synthesise")
+    if not common.any():
+        notes.append("every record is at risk: there are no common records, for decoys or donors")
+    elif drawn < round(decoys * risky):
+        notes.append(f"only {drawn:,} records are common: there are no more decoys")
+    if least_probability is not None:
+        notes.append(
+            f"at risk are the unique records with a probability of at least {least_probability:g} "
+            f"to be unique in the population"
+        )
+    if size < len(names):
+        notes.append(f"minimal uniques were searched up to {size} of {len(names)} variables")
+    return notes
+
+
+def _check(
+    data: Microdata,
+    names: tuple[Any, ...],
+    cutoff: Any,
+    weight: str | None,
+    fraction: Any,
+    least_probability: Any,
+    decoys: Any,
+    cuts: Any,
+    seed: Any,
+) -> None:
+    """Check what `uniques` and `population_uniques` do not check themselves."""
+    problems = problems_of(data, names, "key")
+    if not _whole(cutoff, 2):
+        problems.append(f"cutoff must be a whole number of at least 2. Got {cutoff!r} instead.")
+    if weight is not None and fraction is not None:
+        problems.append("weight and fraction both tell the population: give one of them.")
+    if least_probability is not None:
+        problems += share_problems("least probability", least_probability)
+        if weight is None and fraction is None:
+            problems.append("least probability needs a weight or a sampling fraction: give one.")
+    if not (is_number(decoys) and 0 <= decoys < math.inf):
+        problems.append(f"decoys must be a number of at least 0. Got {decoys!r} instead.")
+    if not (_pair(cuts) and 0 < cuts[0] <= cuts[1]):
+        problems.append("cuts must be the largest burdens of high and medium, the lower first.")
+    if not _whole(seed, 0):
+        problems.append("seed must be a whole number of at least 0.")
+    if problems:
+        raise OptionError(problems)
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _pair(value: Any) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(is_number(v) for v in value)

@@ -1,0 +1,449 @@
+"""What a synthesis protects, and what it costs the analyst (Hawala & Funk, section 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.data import Microdata
+from keyhole.errors import InputError, OptionError
+from keyhole.exposure.checks import listed, problems_of
+from keyhole.results import Result, Table
+from keyhole.synthesis.before_after import NAMED_FROM, TargetBars, bars_of
+from keyhole.synthesis.changes import ChangeTable, changes_by_level, changes_of, reconstruct
+from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.exposure_after import TrueExposure, Visible, true_exposure, visibly_changed
+from keyhole.synthesis.goals import (
+    Goal,
+    Limits,
+    decoy_goal,
+    exposure_goals,
+    goal_table,
+    homogeneity_goal,
+    monotone_goal,
+    self_match_goal,
+)
+from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.self_match import SelfMatch, match_to_self
+from keyhole.utility import (
+    Coefficients,
+    Correlations,
+    Distributions,
+    Moments,
+    Propensity,
+    compare_coefficients,
+    compare_correlations,
+    compare_distributions,
+    compare_moments,
+    propensity_score,
+)
+from keyhole.utility.formulas import formula_columns
+from keyhole.utility.regressions import FAMILIES
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Evaluation", "evaluate", "evaluation_problems"]
+
+# Measures beyond the targets and keys whose correlations with targets are compared, at most.
+MOST_MEASURES = 20
+# The propensity score holds all terms of all files in memory.
+MOST_FOR_PROPENSITY = 20_000
+Tell = Callable[[float], None]
+NOT_COMPARED = ("identifier", "household", "drop")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Evaluation(Result):
+    """What the implicates protect and what they cost; no record is in it.
+
+    Parameters
+    ----------
+    changed, changed_average, mean_mode
+        Number of variables changed by risk level: in the first implicate (their Table 1), in
+        all of them, and after an intruder took means and modes (their Table 2).
+    exposure, visible, self_match
+        Who is still exposed, what the implicates give away, who still links to itself.
+    homogeneity, moments, correlations, propensity, coefficients
+        What the analyst gets; `coefficients` is None without a formula.
+    goals
+        What was wanted, and whether it is met.
+    bars
+        The distributions of the targets before and after, to be drawn.
+    notes
+        What was left out, and why.
+    """
+
+    implicates: int
+    changed: ChangeTable
+    changed_average: ChangeTable
+    mean_mode: ChangeTable
+    exposure: TrueExposure
+    visible: Visible
+    self_match: SelfMatch
+    homogeneity: Distributions
+    moments: Moments
+    correlations: Correlations
+    propensity: Propensity
+    coefficients: Coefficients | None
+    goals: tuple[Goal, ...]
+    bars: tuple[TargetBars, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def met(self) -> bool:
+        """Tell whether no goal is missed; those that cannot be judged do not count."""
+        return all(goal.met is not False for goal in self.goals)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        average = self.changed_average.to_dict()["rows"]
+        return {
+            "goals": [goal.to_dict() for goal in self.goals],
+            "goals_met": self.met,
+            "changed_by_level": {**self.changed.to_dict(), "average": average},
+            "mean_mode_attack": self.mean_mode.to_dict(),
+            "true_exposure": self.exposure.to_dict(),
+            "visibly_changed": self.visible.to_dict(),
+            "self_match": self.self_match.to_dict(),
+            "homogeneity": self.homogeneity.to_dict(),
+            "moments": self.moments.to_dict(),
+            "correlations": self.correlations.to_dict(),
+            "propensity": self.propensity.to_dict(),
+            "coefficients": None if self.coefficients is None else self.coefficients.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the tables of changes by level below each other."""
+        import polars as pl
+
+        found = (self.changed, self.changed_average, self.mean_mode)
+        return pl.concat([table.to_frame() for table in found])
+
+    def tables(self) -> list[Table]:
+        """Return the goals, then protection, then what the analyst gets."""
+        goals = goal_table(self.goals)
+        notes = [*goals.notes, *(f"{note[0].upper()}{note[1:]}." for note in self.notes)]
+        parts: list[Result] = [self.changed]
+        parts += [self.changed_average] if self.implicates > 1 else []
+        parts += [self.mean_mode, self.exposure, self.visible, self.self_match]
+        parts += [self.homogeneity, self.moments, self.correlations, self.propensity]
+        parts += [] if self.coefficients is None else [self.coefficients]
+        first = Table(goals.title, goals.columns, goals.rows, notes)
+        return [first, *(table for part in parts for table in part.tables())]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the tables of changes by level as heat maps; `plots` returns all pictures."""
+        from keyhole.synthesis.charts import changes_chart
+
+        return changes_chart(self)
+
+    def plots(self) -> dict[str, altair.TopLevelMixin]:
+        """Return all pictures by name: changes, distributions, and coefficients if there are."""
+        from keyhole.synthesis.charts import evaluation_charts
+
+        return evaluation_charts(self)
+
+
+def evaluate(
+    implicates: Implicates,
+    designation: Designation,
+    *,
+    variables: Iterable[str] | None = None,
+    crosses: Iterable[Sequence[str]] = (),
+    formula: str | None = None,
+    family: str = "ols",
+    bins: int = 10,
+    self_match: int = 2_000,
+    limits: Limits | None = None,
+    seed: int,
+    progress: Tell | None = None,
+) -> Evaluation:
+    """Evaluate implicates against the original.
+
+    Parameters
+    ----------
+    implicates, designation
+        What was drawn, and who was at risk on which key.
+    variables
+        The targets counted in the tables of changes; all if left out.
+    crosses
+        Sets of variables whose cross-tabulations are tested for homogeneity.
+    formula, family
+        A regression to compare, `ols` or `logit`.
+    bins
+        How many bins numbers are cut into for the tests of homogeneity.
+    self_match
+        How many protected records are linked with the original, at most; 0 for none.
+    limits
+        What the goals ask for.
+    seed
+        Decides ties of modes, and which records are linked or scored where not all are.
+    progress
+        Called with the share of the work done.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> from keyhole.synthesis.designate import designate
+    >>> people = load(pl.DataFrame({"sex": [*"ffmmmm"], "age": [30, 30, 30, 30, 41, 52]}))
+    >>> found = designate(people, keys=["sex", "age"], seed=1)
+    >>> donors = (np.array([[3], [4]], dtype=np.int32),)  # 41 becomes 30, 52 becomes 41
+    >>> made = Implicates(people, ("age",), np.array([4, 5]), donors, 1, 0)
+    >>> evaluation = evaluate(made, found, seed=1)
+    >>> evaluation.changed.rows[2].shares, evaluation.exposure.worst
+    ((0.0, 1.0), 0.0)
+    """
+    data, targets = implicates.data, implicates.targets
+    crossed = tuple(tuple(listed(cross, "crosses")) for cross in listed(crosses, "crosses"))
+    counted = targets if variables is None else tuple(listed(variables, "variables"))
+    problems = evaluation_problems(
+        data, targets, variables=counted, crosses=crossed, formula=formula, family=family,
+        bins=bins, self_match=self_match, seed=seed,
+    )  # fmt: skip
+    if designation.records != data.records:
+        problems.append("designation must be of the same file as the implicates.")
+    if problems:
+        raise OptionError(problems)
+    tell = _teller(progress)
+    protection = _protection(implicates, designation, counted, int(self_match), seed, tell)
+    utility = _utility(
+        implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
+    )
+    exposure_notes = _exposure_notes(protection["exposure"], len(implicates))
+    return Evaluation(
+        implicates=len(implicates),
+        **protection,
+        **{**utility, "notes": (*utility["notes"], *exposure_notes)},
+        goals=_goals(protection, utility["homogeneity"], designation, targets, limits or Limits()),
+        bars=tuple(bars_of(implicates, target) for target in targets),
+    )
+
+
+def _protection(
+    implicates: Implicates,
+    designation: Designation,
+    counted: Sequence[str],
+    self_match: int,
+    seed: int,
+    tell: Tell,
+) -> dict[str, Any]:
+    """Return the parts of an evaluation that tell what is protected, by name."""
+    changed, average = changes_by_level(implicates, designation, counted)
+    guessed = reconstruct(implicates, seed=seed)
+    tell(0.15)
+    found = {
+        "changed": changed,
+        "changed_average": average,
+        "mean_mode": changes_of(implicates, designation, guessed, counted),
+        "exposure": true_exposure(implicates, designation, guessed),
+        "visible": visibly_changed(implicates, designation),
+    }
+    tell(0.3)
+    found["self_match"] = match_to_self(implicates, designation, most=self_match, seed=seed)
+    tell(0.45)
+    return found
+
+
+def _utility(
+    implicates: Implicates,
+    keys: Sequence[str],
+    crosses: Sequence[Sequence[str]],
+    formula: str | None,
+    family: str,
+    bins: int,
+    seed: int,
+    tell: Tell,
+) -> dict[str, Any]:
+    """Return the parts of an evaluation that tell what the analyst gets, by name."""
+    data, targets = implicates.data, implicates.targets
+    needed = _needed(data, keys, targets, crosses, formula)
+    files = [_file(implicates, place, needed) for place in range(len(implicates))]
+    homogeneity = compare_distributions(data, files, variables=targets, crosses=crosses, bins=bins)
+    tell(0.65)
+    moments = compare_moments(data, files, variables=targets)
+    correlations = _correlations(data, files, targets, keys)
+    tell(0.8)
+    propensity, sampled = _propensity(data, files, targets, keys, seed)
+    tell(0.9)
+    coefficients, failed = _coefficients(data, files, formula, family)
+    tell(1.0)
+    return {
+        "homogeneity": homogeneity,
+        "moments": moments,
+        "correlations": correlations,
+        "propensity": propensity,
+        "coefficients": coefficients,
+        "notes": (*sampled, *failed),
+    }
+
+
+def _goals(
+    protection: dict[str, Any],
+    homogeneity: Distributions,
+    designation: Designation,
+    targets: Sequence[str],
+    limits: Limits,
+) -> tuple[Goal, ...]:
+    return (
+        homogeneity_goal(homogeneity, limits),
+        monotone_goal(protection["changed_average"]),
+        *exposure_goals(protection["exposure"], limits, targets),
+        self_match_goal(protection["self_match"], limits, targets),
+        decoy_goal(protection["visible"], designation),
+    )
+
+
+def evaluation_problems(
+    data: Microdata,
+    targets: Sequence[str],
+    *,
+    variables: Sequence[str] | None = None,
+    crosses: Iterable[Sequence[str]] = (),
+    formula: str | None = None,
+    family: str = "ols",
+    bins: Any = 10,
+    self_match: Any = 2_000,
+    seed: Any = 0,
+) -> list[str]:
+    """Return what is wrong with what an evaluation is asked, before anything is drawn."""
+    problems = []
+    counted = tuple(targets) if variables is None else tuple(variables)
+    if not counted:
+        problems.append("variables must name at least one target to be counted. Got none instead.")
+    problems += [
+        f"variable {name!r} is not a target, so that it cannot be counted as changed."
+        for name in counted
+        if name not in targets
+    ]
+    for cross in crosses:
+        problems += problems_of(data, cross, "cross-tabulated variable")
+        if len(set(cross)) < 2:
+            problems.append("each of the crosses must name at least two variables.")
+    if formula is not None:
+        try:
+            formula_columns(formula, data.names)
+        except InputError as error:
+            problems += error.problems
+    if family not in FAMILIES:
+        problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
+    for name, value, least in (("bins", bins, 2), ("self_match", self_match, 0), ("seed", seed, 0)):
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not (whole and value >= least):
+            problems.append(f"{name} must be a whole number of at least {least}.")
+    return list(dict.fromkeys(problems))
+
+
+def _teller(progress: Tell | None) -> Tell:
+    return (lambda _: None) if progress is None else progress
+
+
+def _needed(
+    data: Microdata,
+    keys: Sequence[str],
+    targets: Sequence[str],
+    crosses: Sequence[Sequence[str]],
+    formula: str | None,
+) -> tuple[str, ...]:
+    """Return the columns that any comparison needs."""
+    named = [*targets, *keys, *(name for cross in crosses for name in cross)]
+    named += [] if formula is None else formula_columns(formula, data.names)
+    return tuple(dict.fromkeys([*named, *_measures(data, (*targets, *keys))]))
+
+
+def _file(implicates: Implicates, place: int, names: Sequence[str]) -> Microdata:
+    data = implicates.data.select(names)
+    changed = [implicates.column(place, target) for target in implicates.targets]
+    return data.replace(frame=data.frame.with_columns(changed), name=f"implicate-{place + 1}")
+
+
+def _measures(data: Microdata, first: Sequence[str]) -> list[str]:
+    """Return the measures among the columns named, and a good many others."""
+    fit = [v.name for v in data.variables if v.kind == "measure" and v.role not in NOT_COMPARED]
+    fit = [name for name in fit if data.column(name).dtype.is_numeric()]
+    mine = [name for name in dict.fromkeys(first) if name in fit]
+    return mine + [name for name in fit if name not in mine][:MOST_MEASURES]
+
+
+def _correlations(
+    data: Microdata, files: Sequence[Microdata], targets: Sequence[str], keys: Sequence[str]
+) -> Correlations:
+    """Compare the pairs that have a target; the others are as they were."""
+    either = dict.fromkeys([*targets, *keys])
+    groups = [name for name in either if data.variable(name).kind == "category"]
+    numeric = _measures(data, tuple(either))
+    if not any(name in targets for name in numeric):
+        numeric = []
+    if not any(name in targets for name in groups):
+        groups = []
+    found = compare_correlations(data, list(files), numeric=numeric, categorical=groups)
+    concerned = [one for one in found.pairs if one.first in targets or one.second in targets]
+    return Correlations(tuple(concerned), found.implicates)
+
+
+def _propensity(
+    data: Microdata,
+    files: Sequence[Microdata],
+    targets: Sequence[str],
+    keys: Sequence[str],
+    seed: int,
+) -> tuple[Propensity, list[str]]:
+    names = list(dict.fromkeys([*targets, *keys]))
+    if data.records <= MOST_FOR_PROPENSITY:
+        return propensity_score(data, list(files), variables=names), []
+    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
+    kept = np.zeros(data.records, dtype=np.bool_)
+    kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
+    some = [one.select(names).filter(kept) for one in (data, *files)]
+    note = f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random"
+    return propensity_score(some[0], some[1:], variables=names), [note]
+
+
+def _coefficients(
+    data: Microdata, files: Sequence[Microdata], formula: str | None, family: str
+) -> tuple[Coefficients | None, list[str]]:
+    """Compare a regression; one that cannot be fitted costs nothing else."""
+    if formula is None:
+        return None, []
+    try:
+        found = compare_coefficients(data, list(files), formula=formula, family=family)
+    except InputError as error:
+        return None, [f"coefficients are not estimable: {' '.join(error.problems)}".rstrip(".")]
+    names = _without_rare([one.name for one in found.coefficients], data, formula)
+    pairs = zip(found.coefficients, names, strict=True)
+    return replace(found, coefficients=tuple(replace(one, name=n) for one, n in pairs)), []
+
+
+def _without_rare(terms: Sequence[str], data: Microdata, formula: str) -> list[str]:
+    """Hide the categories of very few records in the names of terms."""
+    rare: dict[str, set[str]] = {}
+    for name in formula_columns(formula, data.names):
+        codes = data.codes(name)
+        counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+        few = codes.levels.gather(np.flatnonzero(counts < NAMED_FROM)).to_list()
+        rare[name] = {re.sub(r"\.0$", "", str(value)) for value in few}
+
+    def hide(factor: str) -> str:
+        head, bracket, tail = factor.partition("[")
+        value = tail.removesuffix("]").removeprefix("T.")
+        hidden = any(name in head and value in values for name, values in rare.items())
+        return f"{head}[a rare category]" if bracket and hidden else factor
+
+    return [":".join(hide(factor) for factor in term.split(":")) for term in terms]
+
+
+def _exposure_notes(found: TrueExposure, implicates: int) -> list[str]:
+    notes = []
+    if found.designated_only:
+        notes.append("true exposure is judged on the uniques that were designated as at risk")
+    if implicates == 1:
+        notes.append("with one implicate the mean or mode attack has nothing to put together")
+    return notes

@@ -1,0 +1,280 @@
+"""Who is still exposed in the implicates (DESIGN.md, Synthesis 8).
+
+A record that is alone in an implicate is a risk only if it is alone with its own key: one whose
+key was changed is nobody. With several implicates it also shows which records were replaced, so
+that being replaced must not mean being unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data import Microdata
+from keyhole.data.columns import Codes, encode
+from keyhole.engines import MemoryEngine
+from keyhole.results import Result, Table, share
+from keyhole.synthesis.changes import drawn_codes
+from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.implicates import Implicates
+
+__all__ = ["Aftermath", "TrueExposure", "Visible", "true_exposure", "visibly_changed"]
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """Who is alone on the key before and after, in one file.
+
+    Parameters
+    ----------
+    name
+        Which file.
+    unique_before, still
+        Records that were unique, and those that still are with their original key.
+    designated, still_designated
+        The same of the unique records that were designated to be at risk.
+    unique_after
+        Records that are unique now: `still`, and the next two.
+    nobody
+        … with a key that is not theirs.
+    laid_bare
+        … with their own key, which they shared before.
+    """
+
+    name: str
+    unique_before: int
+    still: int
+    designated: int
+    still_designated: int
+    unique_after: int
+    nobody: int
+    laid_bare: int
+
+    @property
+    def exposure(self) -> float | None:
+        """Of the records that were unique, the share still so with their original key."""
+        return _ratio(self.still, self.unique_before)
+
+    @property
+    def designated_exposure(self) -> float | None:
+        """The same of the unique records that were designated to be at risk."""
+        return _ratio(self.still_designated, self.designated)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "of": self.name,
+            "unique_before": self.unique_before,
+            "still_unique": self.still,
+            "true_exposure": self.exposure,
+            "designated_exposure": self.designated_exposure,
+            "unique_after": self.unique_after,
+            "nobody": _ratio(self.nobody, self.unique_after),
+            "laid_bare": _ratio(self.laid_bare, self.unique_after),
+        }
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TrueExposure(Result):
+    """True exposure of each implicate, and of what an intruder makes of all of them.
+
+    `designated_only` tells that only likely population uniques were to be protected, so that
+    theirs is the figure that counts.
+    """
+
+    keys: tuple[str, ...]
+    implicates: tuple[Aftermath, ...]
+    reconstruction: Aftermath
+    designated_only: bool
+
+    def _counted(self, one: Aftermath) -> float | None:
+        return one.designated_exposure if self.designated_only else one.exposure
+
+    @property
+    def worst(self) -> float | None:
+        """The largest true exposure of an implicate."""
+        known = [x for one in self.implicates if (x := self._counted(one)) is not None]
+        return max(known, default=None)
+
+    @property
+    def reconstructed(self) -> float | None:
+        """The true exposure of the mean or mode of the implicates."""
+        return self._counted(self.reconstruction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "keys": list(self.keys),
+            "largest": self.worst,
+            "reconstructed": self.reconstructed,
+            "designated_only": self.designated_only,
+            "implicates": [one.to_dict() for one in self.implicates],
+            "reconstruction": self.reconstruction.to_dict(),
+        }
+
+    def tables(self) -> list[Table]:
+        """Return the figures of all the files."""
+        rows = []
+        for one in (*self.implicates, self.reconstruction):
+            found = one.to_dict()
+            figures = ("true_exposure", "designated_exposure", "nobody", "laid_bare")
+            counts = [f"{found[name]:,}" for name in ("unique_before", "still_unique")]
+            after = f"{found['unique_after']:,}"
+            shares = [share(found[name]) for name in figures]
+            rows.append([one.name, *counts, *shares[:2], after, *shares[2:]])
+        columns = ["file", "unique before", "still, own key", "true exposure", "of those at risk",
+                   "unique after", "nobody", "laid bare"]  # fmt: skip
+        notes = [
+            "Nobody: share of those unique after whose key is not theirs. Laid bare: share whose "
+            "own key was shared before."
+        ]
+        return [Table("True exposure", columns, rows, notes)]
+
+
+def true_exposure(
+    implicates: Implicates, designation: Designation, guessed: Mapping[str, Codes]
+) -> TrueExposure:
+    """Measure who is still alone with the original key.
+
+    Parameters
+    ----------
+    implicates, designation
+        The implicates, and who was at risk on which key.
+    guessed
+        What an intruder makes of all the implicates (`keyhole.synthesis.changes.reconstruct`).
+    """
+    before = [implicates.data.codes(key) for key in designation.keys]
+    unique = _cell_sizes(before) == 1
+    files = [
+        _aftermath(f"implicate {i + 1}", before, _codes_after(implicates, i, designation.keys),
+                   unique, designation.at_risk)
+        for i in range(len(implicates))
+    ]  # fmt: skip
+    after = [guessed.get(key, codes) for key, codes in zip(designation.keys, before, strict=True)]
+    again = _aftermath("mean or mode", before, after, unique, designation.at_risk)
+    only = designation.least_probability is not None
+    return TrueExposure(designation.keys, tuple(files), again, only)
+
+
+def _codes_after(implicates: Implicates, place: int, keys: Sequence[str]) -> list[Codes]:
+    after = []
+    for key in keys:
+        codes = implicates.data.codes(key)
+        if key in implicates.targets:
+            values = codes.values[implicates.source(place, key)]
+            codes = Codes(values, codes.levels, codes.has_missing)
+        after.append(codes)
+    return after
+
+
+def _cell_sizes(columns: Sequence[Codes]) -> npt.NDArray[np.int64]:
+    names = [str(place) for place in range(len(columns))]
+    return MemoryEngine(dict(zip(names, columns, strict=True))).cell_sizes(names)
+
+
+def _aftermath(
+    name: str, before: Sequence[Codes], after: Sequence[Codes], unique: Flags, at_risk: Flags
+) -> Aftermath:
+    alone = _cell_sizes(after) == 1
+    own = np.ones(len(unique), dtype=np.bool_)
+    for one, other in zip(before, after, strict=True):
+        if one is not other:
+            own &= one.values == other.values
+    still = unique & alone & own
+    masks = (unique, still, unique & at_risk, still & at_risk, alone, alone & ~own,
+             alone & own & ~unique)  # fmt: skip
+    return Aftermath(name, *(int(mask.sum()) for mask in masks))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Visible(Result):
+    """Which records show that they were replaced, because their implicates differ.
+
+    `records`, `unique` and `at_risk` count them, those that were unique, and those that were at
+    risk; None with a single implicate, which shows nothing.
+    """
+
+    records: int | None
+    unique: int | None
+    at_risk: int | None
+    replaced: int
+
+    @property
+    def p_unique(self) -> float | None:
+        """P(unique | visibly changed)."""
+        return _given(self.unique, self.records)
+
+    @property
+    def p_at_risk(self) -> float | None:
+        """P(at risk | visibly changed)."""
+        return _given(self.at_risk, self.records)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a figure is not there."""
+        if self.records is None:
+            return ("with one implicate nothing shows which records were changed",)
+        if not self.records:
+            return ("no record differs between the implicates",)
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "records": self.records,
+            "replaced": self.replaced,
+            "p_unique": self.p_unique,
+            "p_at_risk": self.p_at_risk,
+            "notes": list(self.notes),
+        }
+
+    def tables(self) -> list[Table]:
+        """Return the figures."""
+        rows = [
+            ["records replaced", f"{self.replaced:,}"],
+            ["visibly changed", "not estimable" if self.records is None else f"{self.records:,}"],
+            ["P(unique | visibly changed)", share(self.p_unique)],
+            ["P(at risk | visibly changed)", share(self.p_at_risk)],
+        ]
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return [Table("What the implicates give away", ["figure", "value"], rows, notes)]
+
+
+def _given(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def visibly_changed(implicates: Implicates, designation: Designation) -> Visible:
+    """Find the records whose implicates differ among themselves in any target."""
+    if len(implicates) < 2:
+        return Visible(None, None, None, len(implicates.rows))
+    differs = np.zeros(len(implicates.rows), dtype=np.bool_)
+    for target in implicates.targets:
+        drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
+        differs |= (drawn != drawn[0]).any(axis=0)
+    who = implicates.rows[differs]
+    unique = _cell_sizes([implicates.data.codes(key) for key in designation.keys]) == 1
+    return Visible(
+        len(who),
+        int(unique[who].sum()),
+        int(designation.at_risk[who].sum()),
+        len(implicates.rows),
+    )
+
+
+def _seen(data: Microdata, target: str) -> Codes:
+    """Return the codes of what is written in the file: -8 and -9 differ, if both mean missing."""
+    variable = data.variable(target)
+    if variable.missing_codes or variable.missing_ranges or variable.parsed is not None:
+        return encode(data.frame[target])
+    return data.codes(target)

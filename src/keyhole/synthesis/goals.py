@@ -1,0 +1,217 @@
+"""Goals of a synthesis: met or not, and if not which option to try.
+
+Hawala & Funk said where their prototype failed: distributions were not homogeneous, and the
+riskiest records were changed no more than the rest. These are goals here, with those of
+protection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from keyhole.charts import listed
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import share_problems
+from keyhole.results import Table
+from keyhole.synthesis.changes import ChangeTable
+from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.exposure_after import TrueExposure, Visible
+from keyhole.synthesis.self_match import SelfMatch
+from keyhole.utility import Distributions
+
+__all__ = [
+    "LEAST_JUDGED",
+    "Goal",
+    "Limits",
+    "decoy_goal",
+    "exposure_goals",
+    "goal_table",
+    "homogeneity_goal",
+    "monotone_goal",
+    "self_match_goal",
+]
+
+# The mean change of fewer records than this says little of their level.
+LEAST_JUDGED = 30
+# Means over the same number of records may differ by rounding alone.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the goals ask for.
+
+    Parameters
+    ----------
+    p
+        The smallest adjusted p of a homogeneity test.
+    true_exposure
+        The largest share of uniques that may stay so with their original key.
+    self_match
+        The largest share of protected records that may link to themselves.
+    """
+
+    p: float = 0.05
+    true_exposure: float = 0.05
+    self_match: float = 0.05
+
+    def __post_init__(self) -> None:
+        problems = []
+        for name in self.__dataclass_fields__:
+            problems += share_problems(f"limit {name!r}", getattr(self, name))
+        if problems:
+            raise OptionError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A goal: what was measured and wanted, whether it is met, and what to try if it is not.
+
+    `met` is None where it cannot be judged; `advice` then says why.
+    """
+
+    goal: str
+    measured: float | tuple[float | None, ...] | None
+    wanted: str
+    met: bool | None
+    advice: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the goal as plain values."""
+        measured = list(self.measured) if isinstance(self.measured, tuple) else self.measured
+        return {
+            "goal": self.goal,
+            "measured": measured,
+            "wanted": self.wanted,
+            "met": self.met,
+            "advice": self.advice,
+        }
+
+
+def goal_table(goals: Sequence[Goal]) -> Table:
+    """Lay the goals out, with the advice below.
+
+    Examples
+    --------
+    >>> print(goal_table([Goal("self-match", 0.07, "at most 0.05", False, "Add a target.")])
+    ...       .to_text())
+    Goals
+      goal        measured  wanted        met
+      self-match    0.0700  at most 0.05  no
+      self-match: Add a target.
+    """
+    words = {True: "yes", False: "no", None: "not judged"}
+    rows = [[one.goal, _measured(one.measured), one.wanted, words[one.met]] for one in goals]
+    notes = [f"{one.goal}: {one.advice}" for one in goals if one.advice]
+    return Table("Goals", ["goal", "measured", "wanted", "met"], rows, notes)
+
+
+def _measured(value: float | tuple[float | None, ...] | None) -> str:
+    if isinstance(value, tuple):
+        return ", ".join("none" if x is None else f"{x:.2f}" for x in value)
+    return "not estimable" if value is None else f"{value:.4f}"
+
+
+def homogeneity_goal(found: Distributions, limits: Limits) -> Goal:
+    """Judge whether all adjusted p are large enough."""
+    failing = dict.fromkeys(one.name for one in found.tests if one.adjusted < limits.p)
+    advice = ""
+    if failing:
+        advice = (
+            f"{listed(failing)} changed in distribution. Take donors='folds' if it was 'common'; "
+            f"try cycles=1, more predictors or coarser strata, a 'quantile' model for a skewed "
+            f"number, or replace less: targeted, or a least_probability."
+        )
+    return Goal(
+        "homogeneity (smallest adjusted p)",
+        found.smallest,
+        f"at least {limits.p:g}",
+        not failing,
+        advice,
+    )
+
+
+def monotone_goal(table: ChangeTable) -> Goal:
+    """Judge whether the mean number of variables changed rises with the level."""
+    judged = [row for row in table.rows if row.records >= LEAST_JUDGED and row.mean is not None]
+    few = [row.level for row in table.rows if row.records < LEAST_JUDGED]
+    said = [f"Levels of fewer than {LEAST_JUDGED} records are not judged: {listed(few)}."]
+    said = said if few else []
+    means = [row.mean for row in judged if row.mean is not None]
+    met = None
+    if len(means) >= 2:
+        met = all(after >= before - ROUNDING for before, after in pairwise(means))
+    if met is False:
+        said.append(
+            "Forbid high-risk records an equal value with change=3 (2 for medium risk too), or "
+            "let those of lower risk keep more, with graded=True."
+        )
+    measured = tuple(row.mean for row in table.rows)
+    wanted = "rising with the level, or equal"
+    return Goal("mean number changed (low, medium, high)", measured, wanted, met, " ".join(said))
+
+
+def exposure_goals(found: TrueExposure, limits: Limits, targets: Sequence[str]) -> list[Goal]:
+    """Judge the true exposure of the implicates, and of their mean or mode."""
+    untouched = [key for key in found.keys if key not in targets]
+    advice = "Forbid equal values with change=1"
+    if untouched:
+        advice += f", or take further key variables as targets ({listed(untouched)})"
+    after = " Release fewer implicates, or match='k-closest' so that they differ more."
+    goals = []
+    for name, value, more in (
+        ("true exposure (worst implicate)", found.worst, "."),
+        ("true exposure after the mean or mode attack", found.reconstructed, f".{after}"),
+    ):
+        met = None if value is None else value <= limits.true_exposure
+        said = "No record was unique on the key." if met is None else "" if met else advice + more
+        goals.append(Goal(name, value, f"at most {limits.true_exposure:g}", met, said))
+    return goals
+
+
+def self_match_goal(found: SelfMatch, limits: Limits, targets: Sequence[str]) -> Goal:
+    """Judge how many protected records link to themselves, by the worse metric."""
+    wanted = f"at most {limits.self_match:g}"
+    worst = found.worst
+    if worst is None or worst.matched.value is None:
+        return Goal("self-match", None, wanted, None, _sentences(found.notes))
+    met = worst.matched.value <= limits.self_match
+    untouched = [key for key in found.keys if key not in targets]
+    more = f", or take further targets ({listed(untouched)})" if untouched else ""
+    advice = "" if met else f"Replace more of a record: graded=False, or change=1{more}."
+    return Goal(f"self-match (by {worst.metric})", worst.matched.value, wanted, met, advice)
+
+
+def decoy_goal(found: Visible, designation: Designation) -> Goal:
+    """Judge whether decoys make it unsure that a changed record was unique."""
+    name, decoys = "P(unique | visibly changed)", designation.decoys_asked
+    if not decoys:
+        said = "No decoys were asked for: decoys=1 has as many common records replaced."
+        return Goal(name, found.p_unique, "no more than asked for", None, said)
+    asked = 1 / (1 + decoys)
+    wanted = f"at most {asked:.4g}"
+    if found.p_unique is None:
+        return Goal(name, None, wanted, None, _sentences(found.notes))
+    met = found.p_unique <= asked + ROUNDING
+    advice = "" if met else _more_decoys(found.p_unique, designation)
+    return Goal(name, found.p_unique, wanted, met, advice)
+
+
+def _more_decoys(p_unique: float, designation: Designation) -> str:
+    if designation.changed.all() or p_unique == 1:
+        return (
+            "There are no more common records to be decoys. Put fewer records at risk: by fewer "
+            "keys, or a least_probability."
+        )
+    # So many unique records show for each decoy that does.
+    odds = p_unique / (1 - p_unique)
+    enough = math.ceil(100 * designation.decoys_asked**2 * odds) / 100
+    return f"Decoys keep their values more often than others: ask for decoys={enough:g}."
+
+
+def _sentences(notes: Sequence[str]) -> str:
+    return " ".join(f"{note[0].upper()}{note[1:]}." for note in notes)

@@ -1,0 +1,189 @@
+"""Two outputs, never mixed: ``release/`` for the analyst, ``internal/`` for the producer."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.formats import find_format
+from keyhole.data.microdata import Microdata
+from keyhole.errors import InputError, OptionError, RunError
+
+if TYPE_CHECKING:
+    from keyhole.synthesis.synthesise import Synthesis
+
+__all__ = ["require_free", "write_release"]
+
+PARTS = frozenset({"release", "internal"})
+# Columns that never go out.
+WITHHELD = ("identifier", "drop")
+
+NOTE = """\
+# How to analyse these files
+
+This folder holds {m} of the same data: `implicate-1` … `implicate-{m_number}`{one}.
+Records and columns are the same in each. Most values are as they were collected. In some records
+values of {targets} were replaced, to protect the people they are about: each replaced value was
+taken from another record that is predicted to be alike. Which values were replaced is not told.
+
+## What to do
+
+{doing}
+
+## Combining rules
+
+Let qᵢ be an estimate from implicate i, and uᵢ its estimated variance (the squared standard error),
+i = 1 … m. Then (Reiter 2003, *Survey Methodology* 29, for partially synthetic data):
+
+- the estimate is q̄ = Σ qᵢ / m;
+- its variance is T = ū + b/m, with ū = Σ uᵢ / m and b = Σ (qᵢ - q̄)² / (m - 1);
+- intervals take Student's t with (m - 1)(1 + ū / (b/m))² degrees of freedom, infinitely many if b
+  is 0.
+
+These are not Rubin's rules for missing data, which have (1 + 1/m) b. With a single implicate b
+cannot be estimated, and intervals are somewhat too short.
+
+In Python, `keyhole.utility.combine(estimates, variances)` does it, `keyhole.utility.combine_fits`
+for fitted models of statsmodels, and `keyhole tabulate FOLDER --rows A --cols B` makes tables.
+
+## Method
+
+Values were drawn by predictive mean matching on semi-parametric additive models, after Hawala and
+Funk (2007).
+"""
+SEVERAL = """\
+Run your analysis on each implicate by itself, as if it were the collected data; then combine the
+results by the rules below. Do not stack the implicates, and do not average the values of records
+over them."""
+SINGLE = "Run your analysis as if these were the collected data."
+
+
+def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
+    """Write the release and what belongs to the producer alone, whole or not at all."""
+    problems = require_free(out, force)
+    if problems:
+        raise OptionError(problems)
+    temporary = out.parent / f".{secrets.token_hex(4)}-{out.name[-60:].lstrip('.')}"
+    try:
+        for part in sorted(PARTS):
+            (temporary / part).mkdir(parents=True, mode=0o700)
+        _fill_release(made, temporary / "release")
+        _fill_internal(made, temporary / "internal")
+        (temporary / "release").chmod(0o755)
+        temporary.chmod(0o755)
+        _put(temporary, out)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        raise RunError(
+            f"{str(out)!r} could not be written: {reason}. Make room there, or choose another "
+            f"folder."
+        ) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return out
+
+
+def require_free(out: Path, force: bool) -> list[str]:
+    """Return what stands in the way of writing a release there."""
+    name = repr(str(out))
+    try:
+        if not out.parent.is_dir():
+            return [f"{name} cannot be written: its folder does not exist. Make it first."]
+        if not os.path.lexists(out):
+            return []
+        if not force:
+            return [f"{name} exists. Choose another name, or replace it with --force."]
+        if out.is_symlink() or not out.is_dir() or {p.name for p in out.iterdir()} - PARTS:
+            return [f"{name} holds other things than a release. Choose another name."]
+    except (OSError, ValueError):
+        return [f"{name} cannot be written. Choose another name."]
+    return []
+
+
+def _put(temporary: Path, out: Path) -> None:
+    """Move the folder into place; an older one goes only when the new one is there."""
+    if not os.path.lexists(out):
+        temporary.rename(out)
+        return
+    old = out.parent / f".{secrets.token_hex(4)}-old"
+    out.rename(old)
+    try:
+        temporary.rename(out)
+    except OSError:
+        old.rename(out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill_release(made: Synthesis, folder: Path) -> None:
+    data = made.implicates.data
+    names = [n for n in data.names if data.variable(n).role not in WITHHELD]
+    suffix = _suffix(data)
+    for i in range(len(made.implicates)):
+        whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")
+        whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
+    (folder / "codebook.json").write_text(_json(_codebook(data, names, made.choice.targets)))
+    (folder / "analysts-note.md").write_text(_note(made), encoding="utf-8")
+
+
+def _suffix(data: Microdata) -> str:
+    """Return the extension of the file that was read, or Parquet's where it cannot be written."""
+    suffix = data.origin.suffix
+    try:
+        find_format(Path(f"x{suffix}"), writing=True)
+    except InputError:
+        return ".parquet"
+    return suffix
+
+
+def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "variables": [
+            {
+                "name": name,
+                "label": data.variable(name).label,
+                "kind": data.variable(name).kind,
+                "values": {str(v): w for v, w in data.variable(name).value_labels.items()},
+                "missing_codes": [str(code) for code in data.variable(name).missing_codes],
+                "may_be_synthetic": name in targets,
+            }
+            for name in names
+        ]
+    }
+
+
+def _note(made: Synthesis) -> str:
+    m = len(made.implicates)
+    names = [f"`{name}`" for name in made.choice.targets]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return NOTE.format(
+        m="one version" if m == 1 else f"{m} versions",
+        m_number=m,
+        one="" if m > 1 else " (the only one)",
+        targets=listed,
+        doing=SINGLE if m == 1 else SEVERAL,
+    )
+
+
+def _fill_internal(made: Synthesis, folder: Path) -> None:
+    parameters = {"keyhole": version("keyhole"), **made.parameters}
+    (folder / "parameters.json").write_text(_json(parameters))
+    (folder / "evaluation.json").write_text(_json(made.to_dict()))
+    (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
+    made.designation.to_frame().write_parquet(folder / "records.parquet")
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,302 @@
+"""The little language of rules: what it is made of, and how it is read.
+
+A rule is a condition on the columns of one record, such as ``served_vietnam => age >= 65``.
+From the loosest to the tightest::
+
+    a => b, a implies b                        groups to the right
+    a or b
+    a and b
+    not a
+    x == y  x = y  x != y  x < y  x <= y  x > y  x >= y
+    x in (1, 2)   x not in ('a', 'b')   x is missing   x is not missing
+    x + y  x - y
+    x * y  x / y
+    -x
+    12.5   'text'   "text"   2020-01-31   true   false   column   `any column`   (…)
+
+It is read by this module alone, into a tree; nothing is ever run as Python.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal as OneOf
+
+from keyhole.synthesis.rule_tree import (
+    Arithmetic,
+    Chain,
+    Column,
+    Comparison,
+    Constant,
+    Implies,
+    Membership,
+    Missing,
+    Negative,
+    Node,
+    Not,
+    RuleProblem,
+    columns_of,
+)
+
+__all__ = ["parse_rule"]
+
+MOST_CHARACTERS = 20_000
+DEEPEST = 50
+# Sums and products of more terms would be nested too deeply for the tables' own engine.
+MOST_TERMS = 200
+KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
+COMPARISONS = {"=": "==", "==": "==", "!=": "!=", "<>": "!=",
+               "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # fmt: skip
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.]))
+    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+    |(?P<word>[^\W\d][\w.]*)
+    |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    |(?P<name>`(?:[^`]|``)+`)
+    |(?P<sign>=>|==|!=|<>|<=|>=|[-=<>+*/(),])""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+    @property
+    def word(self) -> str:
+        """The keyword or sign, or nothing."""
+        if self.kind == "sign":
+            return self.text
+        return self.text.lower() if self.kind == "word" else ""
+
+
+def parse_rule(text: str) -> Node:
+    """Read a rule into a tree.
+
+    Examples
+    --------
+    >>> parse_rule("age >= 65")
+    Comparison(operator='>=', left=Column(name='age', at=1), right=Constant(value=65, at=8), at=5)
+    >>> parse_rule("age >= and")
+    Traceback (most recent call last):
+    ...
+    keyhole.synthesis.rule_tree.RuleProblem: character 8: a value is expected, not 'and'.
+    """
+    if len(text) > MOST_CHARACTERS:
+        problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."
+        raise RuleProblem(MOST_CHARACTERS + 1, f"a rule {problem}")
+    tree = _Parser(list(_tokens(text))).rule()
+    if not columns_of(tree):
+        raise RuleProblem(1, "a rule must mention at least one column.")
+    return tree
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    place = 0
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if found is None:
+            raise RuleProblem(place + 1, _stranger(text, place))
+        kind, part = str(found.lastgroup), found.group()
+        control = next((i for i, c in enumerate(part) if kind != "space" and _control(c)), None)
+        if control is not None:
+            raise RuleProblem(place + control + 1, _stranger(text, place + control))
+        if kind != "space":
+            yield _Token(kind, part, place + 1)
+        place = found.end()
+    yield _Token("end", "", len(text) + 1)
+
+
+def _control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\r\n"
+
+
+def _stranger(text: str, place: int) -> str:
+    """Say what is wrong with a character that begins nothing."""
+    character = text[place]
+    if character in "'\"`":
+        return f"the {'name' if character == '`' else 'text'} that begins here is not closed."
+    if character in "0123456789.":
+        return "this is not a number. Put names that begin with a digit in backquotes."
+    shown = repr(character) if character.isprintable() else f"U+{ord(character):04X}"
+    return f"{shown} means nothing in a rule. Put unusual column names in backquotes."
+
+
+class _Parser:
+    """Recursive descent, a method for each line of the grammar, as deep as `DEEPEST`."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self.tokens, self.place, self.depth = tokens, 0, 0
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.place]
+
+    def take(self, *words: str) -> _Token | None:
+        """Take the next token if it is one of these words or signs."""
+        token = self.token
+        if token.word and token.word in words:
+            self.place += 1
+            return token
+        return None
+
+    def expect(self, word: str) -> _Token:
+        token = self.take(word)
+        if token is None:
+            raise RuleProblem(self.token.at, f"{word!r} is expected, not {_shown(self.token)}.")
+        return token
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            problem = f"the rule is nested more than {DEEPEST} deep. Split it into several rules."
+            raise RuleProblem(self.token.at, problem)
+
+    def rule(self) -> Node:
+        tree = self.implication()
+        if self.token.kind != "end":
+            raise RuleProblem(self.token.at, _left_over(self.token))
+        return tree
+
+    def implication(self) -> Node:
+        self.deeper()
+        left = self.chain("or")
+        sign = self.take("=>", "implies")
+        tree = left if sign is None else Implies(left, self.implication(), sign.at)
+        self.depth -= 1
+        return tree
+
+    def chain(self, operator: OneOf["and", "or"]) -> Node:
+        def part() -> Node:
+            return self.chain("and") if operator == "or" else self.negation()
+
+        parts, at = [part()], self.token.at
+        while self.take(operator):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Chain(operator, tuple(parts), at)
+
+    def negation(self) -> Node:
+        sign = self.take("not")
+        if sign is None:
+            return self.relation()
+        self.deeper()
+        tree = Not(self.negation(), sign.at)
+        self.depth -= 1
+        return tree
+
+    def relation(self) -> Node:
+        left = self.sum()
+        sign = self.take(*COMPARISONS)
+        if sign is not None:
+            return Comparison(COMPARISONS[sign.text], left, self.sum(), sign.at)
+        sign = self.take("is")
+        if sign is not None:
+            negated = self.take("not") is not None
+            self.expect("missing")
+            return Missing(left, negated, sign.at)
+        negated = self.take("not") is not None
+        sign = self.expect("in") if negated else self.take("in")
+        return left if sign is None else Membership(left, self.items(), negated, sign.at)
+
+    def items(self) -> tuple[Constant, ...]:
+        self.expect("(")
+        found = [self.item()]
+        while self.take(","):
+            if self.token.word == ")":
+                break
+            found.append(self.item())
+        self.expect(")")
+        return tuple(found)
+
+    def item(self) -> Constant:
+        at, minus = self.token.at, self.take("-") is not None
+        tree = self.primary()
+        if not isinstance(tree, Constant):
+            raise RuleProblem(at, "a list holds numbers, texts, dates or truth values only.")
+        if not minus:
+            return tree
+        if isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
+            raise RuleProblem(at, "only a number can have a minus sign.")
+        return Constant(-tree.value, at)
+
+    def sum(self) -> Node:
+        return self.arithmetic(self.product, "+", "-")
+
+    def product(self) -> Node:
+        return self.arithmetic(self.unary, "*", "/")
+
+    def arithmetic(self, part: Callable[[], Node], *operators: str) -> Node:
+        tree, terms = part(), 1
+        while sign := self.take(*operators):
+            terms += 1
+            if terms > MOST_TERMS:
+                raise RuleProblem(sign.at, f"more than {MOST_TERMS} terms are too many.")
+            tree = Arithmetic(sign.text, tree, part(), sign.at)
+        return tree
+
+    def unary(self) -> Node:
+        sign = self.take("-", "+")
+        if sign is None:
+            return self.primary()
+        self.deeper()
+        tree = self.unary()
+        self.depth -= 1
+        return Negative(tree, sign.at) if sign.text == "-" else tree
+
+    def primary(self) -> Node:
+        token = self.token
+        if self.take("("):
+            tree = self.implication()
+            self.expect(")")
+            return tree
+        self.place += 1
+        match token.kind:
+            case "number":
+                return Constant(_number(token), token.at)
+            case "date":
+                return Constant(_date(token), token.at)
+            case "text":
+                quote = token.text[0]
+                return Constant(token.text[1:-1].replace(quote * 2, quote), token.at)
+            case "name":
+                return Column(token.text[1:-1].replace("``", "`"), token.at)
+            case "word" if token.word in ("true", "false"):
+                return Constant(token.word == "true", token.at)
+            case "word" if token.word not in KEYWORDS:
+                return Column(token.text, token.at)
+        raise RuleProblem(token.at, f"a value is expected, not {_shown(token)}.")
+
+
+def _shown(token: _Token) -> str:
+    return "the end" if token.kind == "end" else repr(token.text[:40])
+
+
+def _left_over(token: _Token) -> str:
+    if token.text in COMPARISONS:
+        return "a comparison cannot follow another. Write 'a < b and b < c'."
+    if token.word == ")":
+        return "this ')' closes nothing."
+    return f"the rule should end here, or go on with 'and', 'or' or '=>', not {_shown(token)}."
+
+
+def _number(token: _Token) -> int | float:
+    if token.text.isdigit() and len(token.text) <= 18:
+        return int(token.text)
+    value = float(token.text)
+    if value == float("inf"):
+        raise RuleProblem(token.at, "this number is too large.")
+    return value
+
+
+def _date(token: _Token) -> date:
+    try:
+        return date.fromisoformat(token.text)
+    except ValueError:
+        raise RuleProblem(token.at, "this is not a date. Write year-month-day.") from None

@@ -1,0 +1,290 @@
+"""Rules that records keep, and that no synthetic record may break if its original kept them.
+
+Strong relationships (Hawala & Funk, section 2.2: whoever served in a period has a certain age)
+are written as conditions on the columns of a record, in a small language of their own
+(`keyhole.synthesis.rule_syntax`), in TOML::
+
+    [rules]
+    vietnam = "served_vietnam => age >= 65"
+    income = "income is missing or income >= 0"
+
+or, where order matters, as ``[[rules]]`` with ``name`` and ``rule``. A rule is broken where it is
+certainly false: with a value missing it may be unknown, which breaks nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import quoted, repeated
+from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.synthesis.rule_binding import Bound, bind_rule
+from keyhole.synthesis.rule_syntax import parse_rule
+from keyhole.synthesis.rule_tree import Node, RuleProblem, columns_of
+
+__all__ = ["BoundRules", "Rule", "Rules"]
+
+Flags = npt.NDArray[np.bool_]
+
+MOST_RULES = 1_000
+LONGEST_NAME = 100
+LARGEST_FILE = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its name, its text, and what it was read as."""
+
+    name: str
+    text: str
+    tree: Node
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns it mentions."""
+        return columns_of(self.tree)
+
+
+class Rules:
+    """Rules on the columns of a record.
+
+    Examples
+    --------
+    >>> rules = Rules.parse({"vietnam": "served => age >= 65"})
+    >>> rules.names, sorted(rules.columns)
+    (('vietnam',), ['age', 'served'])
+    >>> people = pl.DataFrame({"served": [True, True, None], "age": [70, 40, 40]})
+    >>> rules.broken(people).tolist()
+    [[False], [True], [False]]
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._last: tuple[tuple[tuple[str, pl.DataType], ...], BoundRules] | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Rules:
+        r"""Read rules from a TOML file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "rules.toml")
+        ...     _ = path.write_text('[[rules]]\nname = "adult"\nrule = "age >= 17"\n')
+        ...     Rules.read(path)
+        Rules: adult
+        """
+        content = _toml(path)
+        where = f"rules {str(path)!r}"
+        strange = [key for key in content if key != "rules"]
+        if strange or "rules" not in content:
+            got = f"{quoted(strange, most=3)}" if strange else "none"
+            raise FileError(
+                f"{where} must have a table [rules], or tables [[rules]], and nothing else. "
+                f"Got {got} instead."
+            )
+        try:
+            return cls.parse(content["rules"])
+        except OptionError as error:
+            raise FileError(f"{where}: {problem}" for problem in error.problems) from error
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str] | Sequence[Any]) -> Rules:
+        """Read rules from texts by name, or from a list of texts or of name and rule.
+
+        Examples
+        --------
+        >>> Rules.parse(["age >= 17", {"name": "paid", "rule": "income > 0"}])
+        Rules: rule 1, paid
+        >>> Rules.parse({"a": "age >", "b": "age ? 5"})
+        Traceback (most recent call last):
+        ...
+        keyhole.errors.OptionError: rule 'a', character 6: a value is expected, not the end.
+        rule 'b', character 5: '?' means nothing in a rule. Put unusual column names in backquotes.
+        """
+        named, problems = _named(given)
+        rules = []
+        for name, text in named:
+            try:
+                rules.append(Rule(name, text, parse_rule(text)))
+            except RuleProblem as problem:
+                problems.append(_told(name, problem))
+        if problems:
+            raise OptionError(problems)
+        return cls(rules)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules, in order."""
+        return tuple(rule.name for rule in self.rules)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that any of the rules mentions."""
+        return frozenset().union(*(rule.columns for rule in self.rules))
+
+    def about(self, columns: Iterable[str]) -> Rules:
+        """Return the rules that mention any of these columns."""
+        wanted = frozenset(columns)
+        return Rules(rule for rule in self.rules if rule.columns & wanted)
+
+    def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
+        """Tie the rules to columns, or say everything that makes no sense in any of them.
+
+        Examples
+        --------
+        >>> rules = Rules.parse({"a": "agee > 5", "b": "sex = 1"})
+        >>> rules.bind({"age": pl.Int64(), "sex": pl.String()})
+        Traceback (most recent call last):
+        ...
+        keyhole.errors.ColumnError: rule 'a', character 1: column 'agee' is not a column of the ...
+        """
+        if isinstance(schema, Microdata):
+            known = [name for name in sorted(self.columns) if name in schema.names]
+            types: dict[str, pl.DataType] = {
+                name: schema.frame.schema[name] for name in schema.names
+            }
+            schema = types | {name: schema.column(name).dtype for name in known}
+        bound, problems = [], []
+        for rule in self.rules:
+            found = bind_rule(rule.tree, schema)
+            if isinstance(found, Bound):
+                bound.append(found)
+            else:
+                problems += [_told(rule.name, problem) for problem in found]
+        if problems:
+            raise ColumnError(problems)
+        return BoundRules(self, tuple(bound))
+
+    def broken(self, data: pl.DataFrame | Microdata) -> Flags:
+        """Tell for each record (row) and rule (column) whether the record breaks it.
+
+        A frame must have null where a value is missing, as `Microdata.column` gives it.
+        """
+        if isinstance(data, Microdata):
+            return self.bind(data).broken(_blanked(data, self.columns))
+        schema = tuple(data.schema.items())
+        if self._last is None or self._last[0] != schema:
+            self._last = (schema, self.bind(data.schema))
+        return self._last[1].broken(data)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __repr__(self) -> str:
+        return f"Rules: {', '.join(self.names) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundRules:
+    """Rules tied to the columns of a table."""
+
+    rules: Rules
+    bound: tuple[Bound, ...]
+
+    def broken(self, frame: pl.DataFrame) -> Flags:
+        """Tell for each record (row) and rule (column) whether the record breaks it."""
+        self._check_flags(frame)
+        if not self.bound:
+            return np.zeros((frame.height, 0), dtype=np.bool_)
+        held = frame.select(
+            bound.expression.fill_null(True).alias(str(i)) for i, bound in enumerate(self.bound)
+        )
+        broken = ~held.to_numpy().astype(np.bool_, copy=False)
+        if held.height != frame.height:  # no rule depends on a value
+            broken = np.repeat(broken[:1], frame.height, axis=0)
+        return broken
+
+    def _check_flags(self, frame: pl.DataFrame) -> None:
+        """A number alone is a condition only if it says no more than yes or no."""
+        problems = [
+            _told(name, RuleProblem(flag.at, _flag_text(flag.name)))
+            for name, bound in zip(self.rules.names, self.bound, strict=True)
+            for flag in bound.flags
+            if not frame[flag.name].drop_nulls().is_in([0, 1]).all()
+        ]
+        if problems:
+            raise ColumnError(problems)
+
+
+def _flag_text(name: str) -> str:
+    return (
+        f"column {name!r} is used as a condition and must hold 0, 1 or nothing. "
+        f"Got other numbers instead: compare it, as in {name} == 1."
+    )
+
+
+def _blanked(data: Microdata, columns: Iterable[str]) -> pl.DataFrame:
+    return pl.DataFrame([data.column(name) for name in sorted(columns)])
+
+
+def _told(name: str, problem: RuleProblem) -> str:
+    return f"rule {name!r}, {problem}"
+
+
+def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        size = Path(path).stat().st_size
+        if size > LARGEST_FILE:
+            raise FileError(f"rules {str(path)!r} must be at most {LARGEST_FILE >> 20} megabytes.")
+        content = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it cannot be opened"
+        raise FileError(f"rules {str(path)!r} cannot be read: {reason}.") from error
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
+        raise FileError(f"rules {str(path)!r} must be a TOML file. {error}.") from error
+
+
+def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return names and texts, and what is wrong with either."""
+    if isinstance(given, Mapping):
+        pairs: list[tuple[Any, Any]] = list(given.items())
+    elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        pairs = [_entry(i, entry) for i, entry in enumerate(given, start=1)]
+    else:
+        got = type(given).__name__
+        return [], [f"rules must be texts by name, or a list of rules. Got {got} instead."]
+    if len(pairs) > MOST_RULES:
+        return [], [f"rules must be at most {MOST_RULES:,}. Got {len(pairs):,} instead."]
+    good = [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
+    problems = [
+        _wrong(i, name) for i, (name, text) in enumerate(pairs, start=1) if (name, text) not in good
+    ]
+    problems += [
+        f"rule {i} must have a name of 1 to {LONGEST_NAME} printable characters."
+        for i, (name, _) in enumerate(good, start=1)
+        if not (0 < len(name) <= LONGEST_NAME and name.isprintable())
+    ]
+    if not problems:
+        problems += [
+            f"rule {n!r} is there twice. Rename one." for n in repeated(n for n, _ in good)
+        ]
+    return ([] if problems else good), problems
+
+
+def _entry(number: int, entry: Any) -> tuple[Any, Any]:
+    """Read an entry of a list: a text, or a table of name and rule."""
+    if isinstance(entry, str):
+        return f"rule {number}", entry
+    if isinstance(entry, Mapping) and set(entry) <= {"name", "rule"}:
+        return entry.get("name", f"rule {number}"), entry.get("rule")
+    return None, None
+
+
+def _wrong(number: int, name: Any) -> str:
+    which = repr(name) if isinstance(name, str) and name.isprintable() else str(number)
+    return f"rule {which[:LONGEST_NAME]} must be a text, or a table of name and rule."

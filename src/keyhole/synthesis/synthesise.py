@@ -1,0 +1,402 @@
+"""Partially synthetic releases (Hawala & Funk): designate, choose, draw, evaluate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.errors import KeyholeError, OptionError
+from keyhole.results import Result, Table
+from keyhole.synthesis.acceptance import Acceptance
+from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.designate import Designation, designate
+from keyhole.synthesis.evaluation import Evaluation, evaluate
+from keyhole.synthesis.grading import grade
+from keyhole.synthesis.implicates import Implicates, draw_implicates
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.targets import (
+    TargetChoice,
+    choose_targets,
+    default_predictors,
+    order_targets,
+)
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Synthesis", "synthesise"]
+
+MOST_IMPLICATES = 100
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Synthesis(Result):
+    """A partially synthetic file, with who was at risk and what the evaluation found.
+
+    Parameters
+    ----------
+    designation
+        Which records were to be replaced, and why.
+    choice
+        Which of their targets.
+    implicates
+        The values drawn; ``implicates.frame(i)`` is the file of implicate i, counted from 0.
+    evaluation
+        What the implicates protect, and what they cost.
+    rules
+        The rules kept, if any.
+    parameters
+        What was asked for, the seed included: for the producer alone.
+    notes
+        What the reader should know.
+    """
+
+    designation: Designation
+    choice: TargetChoice
+    implicates: Implicates
+    evaluation: Evaluation
+    rules: Rules | None
+    parameters: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def frame(self, implicate: int = 1) -> pl.DataFrame:
+        """Return the file of one implicate, counted from 1."""
+        if not 1 <= implicate <= len(self.implicates):
+            raise OptionError(
+                f"implicate must be from 1 to {len(self.implicates)}. Got {implicate} instead."
+            )
+        return self.implicates.frame(implicate - 1)
+
+    def save(self, out: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write ``release/`` and ``internal/`` into a folder, whole or not at all."""
+        from keyhole.synthesis.release import write_release
+
+        return write_release(self, Path(out), force=force)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, without seed and records."""
+        found = self.designation.to_dict()
+        return {
+            "records": found["records"],
+            "keys": found["keys"],
+            "targets": list(self.choice.targets),
+            "at_risk": found["at_risk"],
+            "decoys": found["decoys"],
+            "replaced": len(self.implicates.rows),
+            "implicates": len(self.implicates),
+            "subgroups": self.implicates.subgroups,
+            "borrowed": self.implicates.borrowed,
+            "designation": found,
+            **self.evaluation.to_dict(),
+            "notes": [*self.notes, *self.evaluation.to_dict().get("notes", [])],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the change-by-level table."""
+        return self.evaluation.to_frame()
+
+    def tables(self) -> list[Table]:
+        """Return what was done, and the evaluation."""
+        found = self.designation.to_dict()
+        rows = [
+            ["records", f"{found['records']:,}"],
+            ["at risk", f"{found['at_risk']:,}"],
+            ["decoys", f"{found['decoys']:,}"],
+            ["targets", ", ".join(self.choice.targets)],
+            ["implicates", f"{len(self.implicates):,}"],
+            ["subgroups", f"{self.implicates.subgroups:,}"],
+            ["… that borrowed a model", f"{self.implicates.borrowed:,}"],
+        ]
+        return [Table("Synthesis", ["", ""], rows, self.notes), *self.evaluation.tables()]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Return the picture of the evaluation."""
+        return self.evaluation.plot()
+
+
+def synthesise(
+    data: Any,
+    *,
+    keys: Iterable[str],
+    targets: Iterable[str],
+    strata: Iterable[str] = (),
+    rules: Rules | Mapping[str, str] | str | os.PathLike[str] | None = None,
+    implicates: int = 5,
+    targeted: bool = False,
+    graded: bool = True,
+    decoys: float = 0.0,
+    seed: int,
+    cutoff: int = 2,
+    weight: str | None = None,
+    fraction: float | None = None,
+    least_probability: float | None = None,
+    predictors: Mapping[str, Sequence[str]] | None = None,
+    keep_order: bool = False,
+    crosses: Iterable[Sequence[str]] = (),
+    formula: str | None = None,
+    self_match: int = 2_000,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Report | None = None,
+    **options: Any,
+) -> Synthesis:
+    """Replace what makes records stand out by values of donors like them, m times.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or microdata.
+    keys
+        The key: what an intruder may know. A record is at risk where fewer than `cutoff`
+        records share its key.
+    targets
+        The variables whose values are replaced.
+    strata
+        Columns whose combinations are subgroups, such as an age bracket and sex; donors are of
+        the record's own subgroup.
+    rules
+        Rules that no replaced record may break if it kept them: a TOML file, or a mapping.
+    implicates
+        How many implicates.
+    targeted
+        Replace in each record only a small set of targets that breaks its minimal uniques.
+    graded
+        Let records of lower risk keep one of their targets (not with `targeted`).
+    decoys
+        So many common records for each one at risk are replaced too, so that being replaced
+        does not tell that a record was unique.
+    seed
+        A secret whole number; the same seed gives the same implicates.
+    weight, fraction, least_probability
+        With a weight or a sampling fraction, only uniques whose probability of being unique in
+        the population is at least so large are at risk.
+    predictors
+        For single targets, what predicts them; by default all columns, and
+        keys, targets and strata for a target in the key.
+    keep_order
+        Fill the targets in the order given, instead of the most complete and coarsest first.
+    crosses, formula, self_match
+        What the evaluation looks at: cross-tabulations, a regression, how many records are
+        linked to themselves.
+    out, force
+        A folder to write ``release/`` and ``internal/`` to.
+    options
+        How implicates are drawn, see `keyhole.synthesis.options.Options`.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> made = synthesise(
+    ...     veterans_sample(2_000), keys=["sex", "age", "race1", "homstate"],
+    ...     targets=["age", "race1"], implicates=2, seed=7,
+    ... )
+    >>> len(made.implicates), made.frame(2).height
+    (2, 2000)
+    """
+    data = load(data)
+    drawing = _options(options)
+    keys, targets, strata = tuple(keys), tuple(targets), tuple(strata)
+    bound = _check(data, targets, strata, rules, implicates, predictors)
+    designation = designate(
+        data,
+        keys=keys,
+        cutoff=cutoff,
+        weight=weight,
+        fraction=fraction,
+        least_probability=least_probability,
+        decoys=decoys,
+        seed=seed,
+    )
+    if not keep_order:
+        targets = order_targets(data, targets)
+    choice = choose_targets(data, designation, targets=targets, targeted=targeted)
+    _require_work(designation, choice, drawing)
+    plan = _plan(data, designation, choice, strata, bound, predictors, drawing, graded, seed)
+    drawn = draw_implicates(
+        data,
+        plan,
+        strata=strata,
+        at_risk=designation.at_risk,
+        implicates=implicates,
+        seed=seed,
+        progress=_part(progress, 0.0, 0.7),
+    )
+    evaluation = evaluate(
+        drawn,
+        designation,
+        crosses=crosses,
+        formula=formula,
+        self_match=self_match,
+        seed=seed,
+        progress=_part(progress, 0.7, 1.0),
+    )
+    asked = {
+        "seed": seed,
+        "keys": keys,
+        "targets": targets,
+        "strata": strata,
+        "implicates": implicates,
+        "targeted": targeted,
+        "graded": graded and not targeted,
+        "decoys": decoys,
+        "cutoff": cutoff,
+        "weight": weight,
+        "fraction": fraction,
+        "least_probability": least_probability,
+        "predictors": plan.predictors,
+        "rules": {} if bound is None else {rule.name: rule.text for rule in bound.rules},
+        **{name: getattr(drawing, name) for name in Options.__dataclass_fields__},
+    }
+    notes = _notes(designation, choice, plan, drawn)
+    made = Synthesis(designation, choice, drawn, evaluation, bound, asked, notes)
+    if out is not None:
+        made.save(out, force=force)
+    return made
+
+
+def _options(given: Mapping[str, Any]) -> Options:
+    unknown = [name for name in given if name not in Options.__dataclass_fields__]
+    if unknown:
+        raise OptionError(
+            [f"{name} is not an option of synthesise. See Options for those." for name in unknown]
+        )
+    return Options(**given)
+
+
+def _check(
+    data: Microdata,
+    targets: tuple[str, ...],
+    strata: tuple[str, ...],
+    rules: Any,
+    implicates: Any,
+    predictors: Mapping[str, Sequence[str]] | None,
+) -> Rules | None:
+    """Collect what is wrong before anything is computed; return the rules, read and tied."""
+    problems: list[str] = []
+    bound = None
+
+    def attempt(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except KeyholeError as error:
+            problems.extend(getattr(error, "problems", [str(error)]))
+            return None
+
+    attempt(lambda: data.require(targets, purpose="target"))
+    attempt(lambda: data.require(strata, purpose="stratum"))
+    problems += [
+        f"target {t!r} is a stratum too: leave it out of one." for t in targets if t in strata
+    ]
+    whole = isinstance(implicates, int) and not isinstance(implicates, bool)
+    if not whole or not 1 <= implicates <= MOST_IMPLICATES:
+        problems.append(
+            f"implicates must be a whole number from 1 to {MOST_IMPLICATES}. "
+            f"Got {implicates!r} instead."
+        )
+    for target, names in (predictors or {}).items():
+        if target not in targets:
+            problems.append(f"predictors are given for {target!r}, which is not a target.")
+        attempt(partial(data.require, names, purpose="predictor"))
+    for target in targets:
+        if target in data.names and data.column(target).null_count() == data.records:
+            problems.append(f"target {target!r} is missing everywhere: leave it out.")
+    if rules is not None:
+        bound = attempt(lambda: _tied(rules, data))
+    if problems:
+        raise OptionError(problems)
+    return bound
+
+
+def _tied(rules: Any, data: Microdata) -> Rules:
+    if isinstance(rules, str | os.PathLike):
+        rules = Rules.read(rules)
+    read: Rules = rules if isinstance(rules, Rules) else Rules.parse(rules)
+    read.bind(data)
+    nobody = np.asarray(read.broken(data).all(axis=0))
+    if data.records and nobody.any():
+        raise OptionError(
+            [
+                f"rule {name!r} is kept by no record: mend it, or leave it out."
+                for name, none in zip(read.names, nobody, strict=True)
+                if none
+            ]
+        )
+    return read
+
+
+def _require_work(designation: Designation, choice: TargetChoice, options: Options) -> None:
+    if not designation.at_risk.any():
+        raise OptionError(
+            "no record is at risk on this key, so that nothing is to be replaced: release the "
+            "file as it is, or give more keys or a higher cutoff."
+        )
+    if options.donors == "common" and designation.changed.all():
+        raise OptionError(
+            "all records are at risk, so that there is no common record to be a donor: choose "
+            "donors='folds', or fewer keys."
+        )
+    if not choice.replace.any():
+        raise OptionError("no target of a record at risk is to be replaced: give more targets.")
+
+
+def _plan(
+    data: Microdata,
+    designation: Designation,
+    choice: TargetChoice,
+    strata: tuple[str, ...],
+    rules: Rules | None,
+    predictors: Mapping[str, Sequence[str]] | None,
+    options: Options,
+    graded: bool,
+    seed: int,
+) -> Plan:
+    replace = choice.replace
+    if graded and not choice.targeted:
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        replace = grade(replace, designation.level, random)
+    chosen = default_predictors(data, keys=designation.keys, targets=choice.targets, strata=strata)
+    for target, names in (predictors or {}).items():
+        chosen[target] = tuple(n for n in dict.fromkeys(names) if n != target)
+    must_change = designation.level >= options.change if options.change < 4 else None
+    acceptance = Acceptance(data, choice.targets, rules, must_change)
+    return Plan(choice.targets, chosen, replace, options, acceptance)
+
+
+def _part(progress: Report | None, begin: float, end: float) -> Report | None:
+    if progress is None:
+        return None
+    return lambda share: progress(begin + share * (end - begin))
+
+
+def _notes(
+    designation: Designation, choice: TargetChoice, plan: Plan, drawn: Implicates
+) -> tuple[str, ...]:
+    notes = [*designation.notes, *choice.notes]
+    alone = sum(
+        int((d == drawn.rows[:, None])[plan.replace[drawn.rows]].sum()) for d in drawn.donors
+    )
+    if alone:
+        notes.append(
+            f"{alone:,} values over all implicates stayed as they were, because no donor of the "
+            f"record's own subgroup could give one"
+        )
+    broken = plan.acceptance.broken_before
+    if broken is not None and broken.any():
+        notes.append(f"{int(broken.any(axis=1).sum()):,} records broke a rule before")
+    if drawn.borrowed:
+        notes.append(
+            f"{drawn.borrowed:,} of {drawn.subgroups:,} subgroups are too small for a model of "
+            f"their own and borrow that of their neighbours"
+        )
+    return tuple(notes)

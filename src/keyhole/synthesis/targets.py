@@ -1,0 +1,264 @@
+"""Which values of the designated records are replaced, in what order, and from what predicted.
+
+Hawala & Funk (section 3.1) replaced the same variables of all records; "ideally we would have
+imputed for the exact variables that put each of these records at risk". Targeted replacement does
+so: of each record the fewest variables that break all its minimal uniques.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import quoted
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import listed, problems_of
+from keyhole.kernels.breaking import break_all
+from keyhole.synthesis.designate import Designation
+
+__all__ = ["MOST_TARGETS", "TargetChoice", "choose_targets", "default_predictors", "order_targets"]
+
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+# Of so many variables every set can be tried.
+MOST_TARGETS = 16
+# Categories with more levels than this predict little and cost much.
+MOST_LEVELS = 100
+NEVER_PREDICTORS = ("identifier", "household", "drop")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetChoice:
+    """Which targets of which records are replaced.
+
+    `replace` has a row a record and a column a target. `unbroken_sets` minimal uniques of
+    `unbroken_records` records at risk hold no target: nothing that is replaced breaks them.
+    """
+
+    targets: tuple[str, ...]
+    targeted: bool
+    replace: Flags
+    unbroken_sets: int
+    unbroken_records: int
+    notes: tuple[str, ...]
+
+
+def choose_targets(
+    data: Microdata,
+    designation: Designation,
+    *,
+    targets: Iterable[str],
+    targeted: bool = False,
+) -> TargetChoice:
+    """Choose which targets of the designated records are replaced.
+
+    Parameters
+    ----------
+    data, designation
+        The file, and which of its records are to be synthesised.
+    targets
+        The variables that may be replaced.
+    targeted
+        If false, all of them in every designated record. If true, in each record at risk the
+        fewest that break all its minimal uniques; of equally many those that are in most of
+        them, then any, by the designation's seed. A record whose minimal uniques are not known
+        (not alone, or alone only past the sizes searched) has one key variable replaced. A
+        decoy is treated like a record at risk drawn at random, so that patterns do not tell.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> from keyhole.synthesis.designate import designate
+    >>> people = load(pl.DataFrame({"sex": [*"ffmmm"], "age": [30, 30, 30, 30, 41]}))
+    >>> found = designate(people, keys=["sex", "age"], seed=1)
+    >>> choose_targets(people, found, targets=["sex", "age"], targeted=True).replace.tolist()
+    [[False, False], [False, False], [False, False], [False, False], [False, True]]
+    """
+    names = listed(targets, "targets")
+    _check(data, names, designation.keys, targeted)
+    owner, mask, lost = _target_sets(designation, names)
+    if targeted:
+        replace = _targeted(designation, names, owner, mask)
+    else:
+        replace = np.repeat(designation.changed[:, None], len(names), axis=1)
+    return TargetChoice(
+        targets=names,
+        targeted=targeted,
+        replace=replace,
+        unbroken_sets=len(lost),
+        unbroken_records=len(np.unique(lost)),
+        notes=tuple(_notes(designation, names, targeted, lost)),
+    )
+
+
+def _target_sets(
+    designation: Designation, names: tuple[str, ...]
+) -> tuple[npt.NDArray[np.int64], Words, npt.NDArray[np.int64]]:
+    """Return the minimal uniques of records at risk as masks of targets, and owners of the rest."""
+    sets = designation.sets
+    held = designation.at_risk[sets.owner]
+    owner, keys = sets.owner[held], sets.mask[held]
+    mask = np.zeros(len(keys), dtype=np.uint64)
+    for place, name in enumerate(names):
+        if name in designation.keys:
+            bit = np.uint64(designation.keys.index(name))
+            mask |= ((keys >> bit) & np.uint64(1)) << np.uint64(place)
+    order = np.argsort(owner, kind="stable")
+    owner, mask = owner[order], mask[order]
+    return owner[mask > 0], mask[mask > 0], owner[mask == 0]
+
+
+def _targeted(
+    designation: Designation, names: tuple[str, ...], owner: npt.NDArray[np.int64], mask: Words
+) -> Flags:
+    rows = np.flatnonzero(designation.at_risk)
+    generator = np.random.default_rng(np.random.SeedSequence(designation.seed, spawn_key=(2,)))
+    # A record without minimal uniques stands out by its whole key.
+    bare = np.setdiff1d(rows, owner)
+    whole = sum(1 << t for t, name in enumerate(names) if name in designation.keys)
+    owner = np.concatenate([owner, bare])
+    mask = np.concatenate([mask, np.full(len(bare), whole, dtype=np.uint64)])
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], np.append(rows, designation.records))
+    # Noise that adds to less than one settles ties and nothing else.
+    noise = generator.random((len(rows), len(names))) / len(names)
+    chosen = break_all(starts, mask[order], noise, _by_size(len(names)))
+    replace = np.zeros((designation.records, len(names)), dtype=np.bool_)
+    replace[rows] = _bits(chosen, len(names))
+    decoys = np.flatnonzero(designation.decoy)
+    if len(decoys):
+        replace[decoys] = replace[generator.choice(rows, len(decoys))]
+    return replace
+
+
+def _by_size(variables: int) -> Words:
+    """Return all sets of variables, the smallest first."""
+    masks = np.arange(1, 1 << variables, dtype=np.uint64)
+    return masks[np.argsort(np.bitwise_count(masks), kind="stable")]
+
+
+def _bits(mask: Words, variables: int) -> Flags:
+    places = np.arange(variables, dtype=np.uint64)
+    bits: Flags = ((mask[:, None] >> places) & np.uint64(1)).astype(np.bool_)
+    return bits
+
+
+def _notes(
+    designation: Designation,
+    names: tuple[str, ...],
+    targeted: bool,
+    lost: npt.NDArray[np.int64],
+) -> list[str]:
+    notes = []
+    if len(lost):
+        notes.append(
+            f"minimal uniques that hold no target, so that nothing breaks them: {len(lost):,}, "
+            f"records that have such: {len(np.unique(lost)):,}"
+        )
+    spared = [name for name in names if name not in designation.keys]
+    if targeted and spared:
+        notes.append(
+            f"{quoted(spared)} is in no key: targeted replacement leaves it as it is"
+            if len(spared) == 1
+            else f"{quoted(spared)} are in no key: targeted replacement leaves them as they are"
+        )
+    return notes
+
+
+def _check(data: Microdata, names: tuple[Any, ...], keys: Sequence[str], targeted: bool) -> None:
+    problems = problems_of(data, names, "target")
+    if not names:
+        problems.append("targets must name at least one column. Got none instead.")
+    if targeted and len(names) > MOST_TARGETS:
+        problems.append(
+            f"targets must be at most {MOST_TARGETS} if targeted. Got {len(names)} instead."
+        )
+    if targeted and names and not set(names) & set(keys):
+        problems.append("targets must hold at least one key if targeted. Got none instead.")
+    if problems:
+        raise OptionError(problems)
+
+
+def order_targets(
+    data: Microdata, targets: Iterable[str], *, replace: Flags | None = None
+) -> tuple[str, ...]:
+    """Order targets for filling: the most complete first, then those of fewest levels.
+
+    What is filled early predicts what is filled later, so it should rest on the most data; a
+    variable of few levels is filled with fewer errors. The declared order settles ties.
+
+    Parameters
+    ----------
+    data
+        The file.
+    targets
+        The variables that are replaced.
+    replace
+        Which values are replaced, as in `TargetChoice.replace`; by default alike for all.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"age": [30, 31, 32], "sex": [*"ffm"], "race": [1, None, 1]}))
+    >>> order_targets(people, ["age", "race", "sex"])
+    ('sex', 'age', 'race')
+    """
+    names = data.require(targets, purpose="target")
+
+    def rank(place: int) -> tuple[int, int, int]:
+        codes = data.codes(names[place])
+        gone = codes.values == len(codes.levels) if codes.has_missing else np.zeros(1, np.bool_)
+        if replace is not None:
+            gone = gone | replace[:, place]
+        return int(gone.sum()), len(codes.levels), place
+
+    return tuple(names[place] for place in sorted(range(len(names)), key=rank))
+
+
+def default_predictors(
+    data: Microdata,
+    *,
+    keys: Iterable[str],
+    targets: Iterable[str],
+    strata: Iterable[str] = (),
+) -> dict[str, tuple[str, ...]]:
+    """Return what predicts each target.
+
+    A target outside the key is predicted by all columns: what is left out of its model is not
+    kept together with it. One in the key is predicted by keys, targets and strata alone: the
+    better it were predicted, the more often a record would get its own value again.
+
+    Left out are free text, categories of more than a hundred levels, columns without two
+    different values, and columns that name a record, a household or are to be dropped.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> rows = {"sex": [*"ffm"], "age": [30, 31, 32], "pay": [1.5, 2, 3], "tax": [0.5, 1, 2]}
+    >>> default_predictors(load(pl.DataFrame(rows)), keys=["sex", "age"], targets=["age", "pay"])
+    {'age': ('sex', 'pay'), 'pay': ('sex', 'age', 'tax')}
+    """
+    known, wanted = tuple(keys), tuple(targets)
+    near = dict.fromkeys([*known, *wanted, *strata])
+    data.require(near, purpose="predictor")
+    fit = [name for name in dict.fromkeys([*near, *data.names]) if _predicts(data, name)]
+    return {
+        target: tuple(n for n in fit if n != target and (n in near or target not in known))
+        for target in wanted
+    }
+
+
+def _predicts(data: Microdata, name: str) -> bool:
+    variable, levels = data.variable(name), len(data.codes(name).levels)
+    if variable.role in NEVER_PREDICTORS or variable.kind == "text" or levels < 2:
+        return False
+    return variable.kind != "category" or levels <= MOST_LEVELS

@@ -1,0 +1,540 @@
+"""The evaluation of a synthesis on cases worked by hand, and against slow twins."""
+
+import dataclasses
+import json
+from collections import Counter
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.charts import save_chart
+from keyhole.data import load
+from keyhole.data.examples import veterans_sample
+from keyhole.errors import OptionError
+from keyhole.synthesis.acceptance import Acceptance
+from keyhole.synthesis.before_after import bars_of
+from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.changes import (
+    ChangeTable,
+    LevelChanges,
+    changes_by_level,
+    changes_of,
+    count_changes,
+    reconstruct,
+)
+from keyhole.synthesis.designate import designate
+from keyhole.synthesis.evaluation import evaluate, evaluation_problems
+from keyhole.synthesis.exposure_after import Visible, true_exposure, visibly_changed
+from keyhole.synthesis.goals import Limits, decoy_goal, homogeneity_goal, monotone_goal
+from keyhole.synthesis.implicates import Implicates, draw_implicates
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.self_match import match_to_self
+
+KINDS = {"sex": "category", "age": "measure", "state": "category"}
+
+
+def made_of(data, targets, rows, *donors):
+    """Implicates with the donors given, one list of lists an implicate."""
+    given_ = tuple(np.array(one, dtype=np.int32) for one in donors)
+    return Implicates(data, tuple(targets), np.array(rows, dtype=np.int64), given_, 1, 0)
+
+
+def levelled(data, keys, level, **more):
+    """A designation whose levels are given; 0 is not at risk."""
+    found = designate(data, keys=keys, seed=1, **more)
+    given_ = np.array(level, dtype=np.uint8)
+    return dataclasses.replace(found, level=given_, at_risk=given_ > 0)
+
+
+@pytest.fixture
+def six():
+    """Six people: 0 and 1 alike, 2 to 5 alone on sex, age and state."""
+    frame = pl.DataFrame(
+        {
+            "sex": ["f", "f", "f", "m", "m", "m"],
+            "age": [30, 30, 40, 40, 50, 60],
+            "state": ["a", "a", "a", "b", None, "b"],
+        }
+    )
+    return load(frame, kinds=KINDS)
+
+
+# Changes by level
+
+
+def test_changes_are_counted_by_value_and_a_missing_value_is_one(six):
+    made = made_of(
+        six,
+        ["age", "state"],
+        [2, 3, 4, 5],
+        [[3, 0], [0, 4], [0, 0], [5, 5]],  # 40 from another is no change; state b to missing is
+        [[2, 2], [4, 3], [4, 3], [0, 2]],
+    )
+    assert count_changes(made, ["age", "state"]).tolist() == [
+        [0, 0, 0, 2, 2, 0],
+        [0, 0, 0, 1, 1, 2],
+    ]
+    assert count_changes(made, ["state"]).tolist() == [[0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 1, 1]]
+
+
+def test_table_1_by_hand(six):
+    made = made_of(
+        six,
+        ["age", "state"],
+        [2, 3, 4, 5],
+        [[3, 0], [0, 4], [0, 0], [5, 5]],
+        [[2, 2], [4, 3], [4, 3], [0, 2]],
+    )
+    found = levelled(six, ["sex", "age", "state"], [0, 0, 1, 1, 3, 3])
+    single, average = changes_by_level(made, found, ["age", "state"])
+    low, medium, high = single.rows
+    assert low == LevelChanges("low", 2, 0.5, (0.5, 0.0, 0.5), 1.0)
+    assert medium == LevelChanges("medium", 0, 0.0, None, None)
+    assert high == LevelChanges("high", 2, 0.5, (0.5, 0.0, 0.5), 1.0)
+    assert average.rows[0].shares == (0.5, 0.25, 0.25)
+    assert average.rows[2].shares == (0.25, 0.25, 0.5)
+    assert average.rows[2].mean == pytest.approx(1.25)
+
+
+def test_records_at_risk_that_were_not_replaced_count_as_unchanged(six):
+    made = made_of(six, ["age"], [5], [[0]])
+    found = levelled(six, ["sex", "age"], [0, 0, 2, 2, 2, 2])
+    assert changes_by_level(made, found, ["age"])[0].rows[1].shares == (0.75, 0.25)
+
+
+def test_the_frame_has_the_shape_of_the_published_tables(six):
+    made = made_of(six, ["age", "state"], [5], [[0, 0]])
+    found = levelled(six, ["sex", "age"], [0, 0, 0, 0, 0, 3])
+    frame = changes_by_level(made, found, ["age", "state"])[0].to_frame()
+    published = ["table", "risk_level", "share_of_risk_set", "changed_0", "changed_1", "changed_2"]
+    assert frame.columns == [*published, "mean"]
+    assert frame["risk_level"].to_list() == ["low", "medium", "high"]
+    assert frame.row(2)[2:] == (1.0, 0.0, 0.0, 1.0, 2.0)
+
+
+# The mean or mode attack
+
+
+def guesses(values, drawn, kind, seed=1):
+    """The guess for one record beside a file that has all the values."""
+    data = load(pl.DataFrame({"x": values}), kinds={"x": kind})
+    made = made_of(data, ["x"], [0], *[[[row]] for row in drawn])
+    codes = reconstruct(made, seed=seed)["x"]
+    at = int(codes.values[0])
+    levels = data.codes("x").levels.to_list()
+    if at < len(levels):
+        return levels[at]
+    return None if at < data.codes("x").size else "new"
+
+
+def test_means_are_rounded_to_the_decimals_seen():
+    assert guesses([30, 40, 50, 41], [0, 1, 2], "measure") == 40
+    assert guesses([30, 41, 50], [0, 0, 1, 2], "measure") == "new"  # 37.75 is 38: nobody's
+    assert guesses([1.5, 2.0, 1.8, 9.0], [0, 1, 1], "measure") == 1.8  # 1.83
+    assert guesses([1.25, 2.0, 1.8, 9.0], [0, 1, 1], "measure") == "new"  # 1.75
+    assert guesses([1.25, 2.0, 1.75, 9.0], [0, 1, 1], "measure") == 1.75
+
+
+def test_a_number_that_all_implicates_agree_on_is_kept_exactly():
+    assert guesses([1 / 3, 0.1, 7.0], [1, 1, 1], "measure") == 0.1
+    assert guesses([float("inf"), 2.0, 3.0], [0, 0], "measure") == float("inf")
+
+
+def test_missing_numbers_are_outvoted_or_believed():
+    assert guesses([10, None, 30, 20], [0, 2, 1], "measure") == 20
+    assert guesses([10, None, 30, 20], [1, 1, 2], "measure") is None
+    assert guesses([10, None, 30, 20], [1, 1], "measure") is None
+    assert guesses([10, None, 30, 20], [1, 2], "measure") == 30  # half of them: a number
+
+
+def test_modes_and_their_ties():
+    assert guesses(["a", "b", "c"], [0, 1, 1], "category") == "b"
+    assert guesses(["a", None, "c"], [1, 1, 2], "category") is None
+    ties = Counter(guesses(["a", "b", "c"], [0, 0, 1, 1, 2], "category", s) for s in range(200))
+    assert set(ties) == {"a", "b"}
+    assert 60 < ties["a"] < 140
+    again = [guesses(["a", "b", "c"], [0, 1, 2], "category", 5) for _ in range(3)]
+    assert len(set(again)) == 1
+
+
+def test_dates_are_guessed_by_mode():
+    days = pl.Series(["2001-01-01", "2003-01-01", "2002-01-01"]).str.to_date()
+    assert str(guesses(days, [0, 1, 1], "date")) == "2003-01-01"
+
+
+def test_table_2_by_hand(six):
+    made = made_of(
+        six, ["age", "state"], [4, 5], [[2, 0], [0, 0]], [[5, 4], [2, 4]], [[4, 4], [5, 3]]
+    )
+    found = levelled(six, ["sex", "age"], [0, 0, 0, 0, 2, 2])
+    guessed = reconstruct(made, seed=1)
+    # Record 4: ages 40, 60, 50 make 50 as before; states a, missing, missing make missing as
+    # before. Record 5: ages 30, 40, 60 make 43; states a, missing, b tie.
+    assert guessed["age"].values[4] == six.codes("age").values[4]
+    assert guessed["age"].values[5] >= six.codes("age").size
+    table = changes_of(made, found, guessed, ["age"])
+    assert table.rows[1].shares == (0.5, 0.5)
+    table = changes_of(made, found, guessed, ["age", "state"])
+    assert table.rows[1].shares[0] == 0.5
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-300, 300)), min_size=2, max_size=12),
+    st.data(),
+)
+def test_the_attack_equals_a_slow_twin(tenths, data):
+    values = [None if x is None else x / 10 for x in tenths]
+    rows = st.lists(st.integers(0, len(values) - 1), min_size=3, max_size=3)
+    drawn = data.draw(st.lists(rows, min_size=1, max_size=6))
+    who = [0, 1, len(values) - 1] if len(values) > 2 else [0, 1, 1]
+    who = sorted(set(who))
+    file = load(pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)}), kinds={"x": "measure"})
+    made = made_of(file, ["x"], who, *[[[row] for row in one[: len(who)]] for one in drawn])
+    changed = reconstruct(made, seed=0)["x"].values != file.codes("x").values
+    whole = all(x % 10 == 0 for x in tenths if x is not None)
+    for place, record in enumerate(who):
+        got = [tenths[one[place]] for one in drawn]
+        there = [Decimal(x) for x in got if x is not None]
+        guess = None
+        if 2 * len(there) >= len(got) and there:
+            unit = Decimal(10 if whole else 1)
+            mean = sum(there) / len(there) / unit
+            guess = int(mean.quantize(Decimal(1), ROUND_HALF_EVEN) * unit)
+        assert changed[record] == (guess != tenths[record])
+
+
+# True exposure and what shows
+
+
+def test_true_exposure_by_hand(six):
+    keys = ["sex", "age", "state"]
+    # 2 takes its age from 3, which is equal: still itself. 3 becomes somebody new who is alone.
+    # 4 becomes 60, alone as before but not with its key. 5 becomes 30 of m: alone, not its key.
+    made = made_of(six, ["age"], [2, 3, 4, 5], [[3], [0], [5], [0]])
+    found = designate(six, keys=keys, seed=1)
+    after = true_exposure(made, found, reconstruct(made, seed=1)).implicates[0]
+    assert (after.unique_before, after.still) == (4, 1)
+    assert after.exposure == 0.25
+    # 3 and 5 are both m, 30, b now: not alone.
+    assert (after.unique_after, after.nobody, after.laid_bare) == (2, 1, 0)
+
+
+def test_a_unique_that_gets_company_is_no_longer_exposed(six):
+    # 0 takes the age of 2, so that 2, unchanged, has company; 1 is laid bare.
+    made = made_of(six, ["age"], [0], [[2]])
+    found = designate(six, keys=["sex", "age", "state"], seed=1)
+    after = true_exposure(made, found, reconstruct(made, seed=1)).implicates[0]
+    assert (after.still, after.laid_bare, after.nobody) == (3, 1, 0)
+    assert after.unique_after == 4
+
+
+def test_true_exposure_of_the_reconstruction(six):
+    # No implicate has record 5's age, but their mean does.
+    made = made_of(six, ["age"], [5], [[4]], [[0]])
+    frame = six.frame.with_columns(age=pl.Series([30, 30, 40, 40, 90, 60]))
+    made = dataclasses.replace(made, data=load(frame, kinds=KINDS))
+    found = designate(made.data, keys=["sex", "age"], seed=1)
+    exposure = true_exposure(made, found, reconstruct(made, seed=1))
+    was = int((found.level > 0).sum())
+    assert exposure.worst == pytest.approx((was - 1) / was)
+    assert exposure.reconstructed == 1.0
+
+
+def test_only_the_designated_count_where_only_likely_ones_are_protected(six):
+    made = made_of(six, ["age"], [5], [[0]])
+    found = levelled(six, ["sex", "age"], [0, 0, 0, 0, 0, 3])
+    guessed = reconstruct(made, seed=1)
+    assert true_exposure(made, found, guessed).worst == 0.75
+    likely = dataclasses.replace(found, least_probability=0.5)
+    assert true_exposure(made, likely, guessed).worst == 0.0
+
+
+def test_what_shows_by_hand(six):
+    # Record 0 differs between implicates, 2 and 5 too, 3 is changed alike in both.
+    made = made_of(six, ["age"], [0, 2, 3, 5], [[2], [0], [0], [4]], [[0], [4], [1], [5]])
+    found = designate(six, keys=["sex", "age", "state"], seed=1)
+    seen = visibly_changed(made, found)
+    assert (seen.records, seen.unique, seen.replaced) == (3, 2, 4)
+    assert seen.p_unique == pytest.approx(2 / 3)
+
+
+def test_with_one_implicate_nothing_shows(six):
+    made = made_of(six, ["age"], [5], [[0]])
+    seen = visibly_changed(made, designate(six, keys=["sex", "age"], seed=1))
+    assert seen.p_unique is None
+    assert seen.notes
+
+
+def test_two_codes_for_missing_are_seen_to_differ():
+    frame = pl.DataFrame({"x": [1, -8, -9, 2], "y": [1, 2, 3, 4]})
+    data = load(frame, missing_codes={"x": [-8, -9]})
+    made = made_of(data, ["x"], [0], [[1]], [[2]])
+    assert visibly_changed(made, designate(data, keys=["x", "y"], seed=1)).records == 1
+
+
+# Self-match
+
+
+@pytest.fixture(scope="module")
+def world():
+    return veterans_sample(1_500)
+
+
+KEYS = ("sex", "age", "race1", "homstate", "ms")
+TARGETS = ("age", "race1", "ms")
+
+
+def drawn(data, found, implicates=3, **options):
+    plan = Plan(
+        targets=TARGETS,
+        predictors={t: tuple(k for k in KEYS if k != t) for t in TARGETS},
+        replace=np.repeat(found.changed[:, None], len(TARGETS), axis=1),
+        options=Options(**options),
+        acceptance=Acceptance(data, TARGETS, None, None),
+    )
+    return draw_implicates(data, plan, strata=("sex",), implicates=implicates, seed=1)
+
+
+@pytest.fixture(scope="module")
+def made(world):
+    found = designate(world, keys=KEYS, decoys=0.3, seed=1)
+    return drawn(world, found), found
+
+
+def test_who_is_not_changed_links_to_itself(world):
+    found = designate(world, keys=KEYS, seed=1)
+    rows = np.flatnonzero(found.at_risk)
+    made = made_of(world, ["age"], rows, rows[:, None])
+    linked = match_to_self(made, found, most=50, seed=1)
+    assert {one.metric: one.matched.value for one in linked.metrics} == {"taxicab": 1, "unicity": 1}
+    assert all(one.unchanged.value == 1 for one in linked.metrics)
+    assert all(one.chance < 0.01 for one in linked.metrics)
+
+
+def test_who_is_changed_does_not(made):
+    linked = match_to_self(*made, most=200, seed=1)
+    taxicab = linked.metrics[0]
+    assert taxicab.matched.total == 200
+    assert taxicab.matched.value < 0.2 < taxicab.unchanged.value
+    low, high = taxicab.to_dict()["interval"]
+    assert low <= taxicab.matched.value <= high
+    assert "drawn at random" in " ".join(linked.notes)
+
+
+def test_self_match_says_why_it_is_not_there(world):
+    found = designate(world, keys=["age"], seed=1)
+    rows = np.flatnonzero(found.at_risk)
+    made = made_of(world, ["age"], rows, rows[:, None])
+    assert "two key variables" in match_to_self(made, found, most=50, seed=1).notes[0]
+    assert match_to_self(made, found, most=0, seed=1).worst is None
+
+
+# Goals
+
+
+def table_of(*means, records=100):
+    names = ("low", "medium", "high")
+    sizes = [records] * 3 if isinstance(records, int) else records
+    rows = [
+        LevelChanges(name, size, size / sum(sizes), (0.0, 1.0), mean)
+        for name, size, mean in zip(names, sizes, means, strict=True)
+    ]
+    return ChangeTable("test", ("x",), tuple(rows))
+
+
+def test_change_must_not_fall_with_the_level():
+    assert monotone_goal(table_of(1.0, 1.0, 1.2)).met is True
+    assert monotone_goal(table_of(1.0, 1.3, 1.2)).met is False
+    assert "change=3" in monotone_goal(table_of(1.0, 1.3, 1.2)).advice
+
+
+def test_levels_of_few_records_are_not_judged():
+    goal = monotone_goal(table_of(1.0, 1.3, 1.2, records=(100, 100, 29)))
+    assert goal.met is True
+    assert "high" in goal.advice
+    assert monotone_goal(table_of(1.0, 1.3, 1.2, records=(5, 100, 29))).met is None
+
+
+def test_decoys_must_reach_the_level_asked_for(six):
+    found = designate(six, keys=["sex", "age"], decoys=1.0, seed=1)
+    assert decoy_goal(Visible(20, 10, 10, 20), found).met is True
+    few = dataclasses.replace(found, decoy=np.zeros(6, dtype=bool))
+    goal = decoy_goal(Visible(20, 11, 11, 20), few)
+    assert goal.met is False
+    assert "decoys=1.23" in goal.advice  # 9 decoys show for 11 uniques: 11 / 9 as many
+    assert decoy_goal(Visible(None, None, None, 5), found).met is None
+    assert (
+        decoy_goal(Visible(20, 11, 11, 20), dataclasses.replace(few, decoys_asked=0.0)).met is None
+    )
+
+
+def test_limits_are_shares():
+    with pytest.raises(OptionError, match="true_exposure"):
+        Limits(true_exposure=5)
+
+
+# The whole
+
+
+@pytest.fixture(scope="module")
+def evaluation(made):
+    return evaluate(
+        *made,
+        variables=["age", "race1"],
+        crosses=[("sex", "ms")],
+        formula="income ~ age + C(ms)",
+        self_match=100,
+        seed=1,
+    )
+
+
+def test_the_figures_are_plain_values(evaluation):
+    figures = evaluation.to_dict()
+    wanted = ["changed_by_level", "mean_mode_attack", "homogeneity", "moments", "true_exposure"]
+    wanted += ["visibly_changed", "self_match", "correlations", "propensity", "coefficients"]
+    assert set(wanted) | {"goals", "notes"} <= set(figures)
+    json.dumps(figures, allow_nan=False)
+    assert figures["changed_by_level"]["variables"] == ["age", "race1"]
+    assert len(figures["changed_by_level"]["average"]) == 3
+    assert len(figures["goals"]) == 6
+    tested = {tuple(one["variables"]) for one in figures["homogeneity"]["tests"]}
+    assert tested == {*((t,) for t in TARGETS), ("sex", "ms")}
+
+
+def test_the_goals_follow_the_figures(evaluation):
+    figures = evaluation.to_dict()
+    goals = {one["goal"].split(" (")[0]: one for one in figures["goals"]}
+    smallest = min(one["adjusted"] for one in figures["homogeneity"]["tests"])
+    assert goals["homogeneity"]["measured"] == smallest
+    assert goals["homogeneity"]["met"] == (smallest >= 0.05)
+    assert goals["true exposure"]["measured"] == max(
+        one["true_exposure"] for one in figures["true_exposure"]["implicates"]
+    )
+    assert goals["mean number changed"]["measured"] == [
+        row["mean"] for row in figures["changed_by_level"]["average"]
+    ]
+
+
+def test_a_failed_test_names_its_variable(evaluation):
+    goal = homogeneity_goal(evaluation.homogeneity, Limits(p=1.0))
+    assert goal.met == (evaluation.homogeneity.smallest >= 1.0)
+    tests = evaluation.homogeneity.tests
+    worse = dataclasses.replace(tests[0], adjusted=0.001)
+    found = dataclasses.replace(evaluation.homogeneity, tests=(worse, *tests[1:]))
+    goal = homogeneity_goal(found, Limits())
+    assert goal.met is False
+    assert tests[0].name in goal.advice
+
+
+def test_the_same_seed_gives_the_same_evaluation(made, evaluation):
+    again = evaluate(*made, variables=["age", "race1"], self_match=100, seed=1)
+    assert again.mean_mode == evaluation.mean_mode
+    assert again.self_match == evaluation.self_match
+
+
+def test_progress_rises_to_one(made):
+    seen = []
+    evaluate(*made, self_match=10, seed=1, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_correlations_of_pairs_without_a_target_are_left_out(evaluation):
+    pairs = evaluation.correlations.pairs
+    assert pairs
+    assert all(one.first in TARGETS or one.second in TARGETS for one in pairs)
+
+
+def test_pictures_are_drawn(evaluation, tmp_path):
+    for name, chart in evaluation.plots().items():
+        assert save_chart(chart, tmp_path / f"{name}.png").stat().st_size > 5_000
+    titles = evaluation.plot().to_dict()["title"]["text"]
+    assert "variables changed" in " ".join(titles)
+
+
+def test_one_implicate_is_evaluated_too(world):
+    found = designate(world, keys=KEYS, seed=1)
+    evaluation = evaluate(drawn(world, found, implicates=1), found, self_match=50, seed=1)
+    figures = evaluation.to_dict()
+    assert figures["visibly_changed"]["p_unique"] is None
+    assert figures["changed_by_level"]["rows"] == figures["mean_mode_attack"]["rows"]
+    assert any("one implicate" in note for note in figures["notes"])
+    assert evaluation.plots()
+    assert "Goals" in evaluation.summary()
+
+
+# What must not be told
+
+
+def test_rare_categories_and_extreme_numbers_are_not_named():
+    random = np.random.default_rng(1)
+    job = np.array(["clerk"] * 100 + ["nurse"] * 98 + ["astronaut", "astronaut"])
+    income = random.integers(20, 60, 200) * 1000.0
+    income[0] = 7_654_321.0
+    ship = np.array(["submarine"] * 2 + ["carrier", "frigate"] * 99)
+    area = random.integers(1, 6, 200)
+    frame = pl.DataFrame({"job": job, "income": income, "area": area, "ship": ship})
+    data = load(frame, kinds={"job": "category", "income": "measure", "area": "category"})
+    found = designate(data, keys=["job", "income", "area"], seed=1)
+    rows = np.flatnonzero(found.at_risk)
+    donors = [random.permutation(rows)[:, None].repeat(2, axis=1) for _ in range(2)]
+    made = made_of(data, ["job", "income"], rows, *donors)
+    evaluation = evaluate(made, found, formula="income ~ C(ship)", self_match=20, seed=1)
+    charts = json.dumps([chart.to_dict() for chart in evaluation.plots().values()])
+    told = evaluation.summary() + json.dumps(evaluation.to_dict()) + charts
+    assert [one.name for one in evaluation.coefficients.coefficients] == [
+        "Intercept",
+        "C(ship)[T.frigate]",
+        "C(ship)[a rare category]",
+    ]
+    assert "astronaut" not in told
+    assert "submarine" not in told
+    assert "7654321" not in told
+    assert "7,654" not in told
+    assert "nurse" in charts
+    bars = bars_of(made, "job")
+    assert bars.labels == ("clerk", "nurse", "1 other")
+    assert sum(bars.synthetic) == pytest.approx(1)
+
+
+def test_bars_of_numbers_hold_every_record(made):
+    bars = bars_of(made[0], "age")
+    assert bars.ordered
+    assert sum(bars.original) == pytest.approx(1)
+    assert min(share for share in bars.original if share) * 1_500 >= 3
+    assert all(
+        a <= b <= c for a, b, c in zip(bars.lowest, bars.synthetic, bars.highest, strict=True)
+    )
+
+
+# Bad questions
+
+
+def test_problems_are_told_together(made):
+    with pytest.raises(OptionError) as error:
+        evaluate(
+            *made, variables=["income"], crosses=[("sex", "agee"), ("sex",)],
+            formula="income ~ __import__('os')", family="probit", bins=1, self_match=-1, seed=1,
+        )  # fmt: skip
+    text = str(error.value)
+    for word in ("'income' is not a target", "'agee'", "two variables", "probit", "bins", "self_m"):
+        assert word in text
+
+
+def test_nothing_is_wrong_with_the_defaults(world):
+    assert evaluation_problems(world, TARGETS) == []
+
+
+def test_a_designation_of_another_file_is_refused(made, six):
+    with pytest.raises(OptionError, match="same file"):
+        evaluate(made[0], designate(six, keys=["sex", "age"], seed=1), seed=1)
+
+
+def test_a_model_that_cannot_be_fitted_costs_nothing_else(made):
+    evaluation = evaluate(*made, formula="age ~ age + I(age)", self_match=0, seed=1)
+    assert evaluation.coefficients is None
+    assert any("not estimable" in note for note in evaluation.notes)

@@ -1,0 +1,188 @@
+"""Implicates: who may give to whom, and that nothing else changes."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from keyhole.data import load
+from keyhole.data.examples import veterans_sample
+from keyhole.synthesis.acceptance import Acceptance
+from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.implicates import draw_implicates
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.rules import Rules
+
+TARGETS = ("race1", "ms", "age", "income")
+KEYS = ("sex", "homstate", *TARGETS)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return veterans_sample(3_000, seed=3)
+
+
+def plan_of(data, replace, *, rules=None, must_change=None, targets=TARGETS, **options):
+    predictors = {t: tuple(k for k in KEYS if k != t) for t in targets}
+    acceptance = Acceptance(data, targets, rules, must_change)
+    return Plan(targets, predictors, replace, Options(**options), acceptance)
+
+
+def some(data, share=0.3, targets=4, seed=0):
+    chosen = np.random.default_rng(seed).random(data.records) < share
+    return np.repeat(chosen[:, None], targets, axis=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"donors": "common"},
+        {"match": "k-closest", "cycles": 1},
+        {"match": "weighted", "donor_model": "refit"},
+        {"bootstrap": "all", "cycles": 2, "folds": 2},
+        {"models": {"income": "quantile", "age": "linear"}, "folds": 2},
+    ],
+)
+def test_donors_are_others_of_the_own_subgroup(people, options):
+    replace = some(people)
+    plan = plan_of(people, replace, **options)
+    drawn = draw_implicates(people, plan, strata=["sex"], implicates=2, seed=1)
+    assert_array_equal(drawn.rows, np.flatnonzero(replace[:, 0]))
+    sex = people.codes("sex").values
+    for donors in drawn.donors:
+        assert (donors != drawn.rows[:, None]).all()
+        assert_array_equal(sex[donors], np.repeat(sex[drawn.rows][:, None], 4, axis=1))
+        if options.get("donors") == "common":
+            assert not replace[donors].any()
+
+
+def test_only_what_was_asked_for_changes(people):
+    replace = some(people)
+    replace[:, 1:3] &= np.random.default_rng(5).random((people.records, 2)) < 0.5
+    drawn = draw_implicates(people, plan_of(people, replace), implicates=1, seed=2)
+    made = drawn.frame(0)
+    assert made.schema == people.frame.schema
+    assert made.columns == people.frame.columns
+    for t, name in enumerate(TARGETS):
+        kept = ~replace[:, t]
+        assert made[name].filter(kept).equals(people.frame[name].filter(kept))
+        assert set(made[name].unique()) <= set(people.frame[name].unique())
+        differs = (made[name] != people.frame[name]).to_numpy()
+        assert differs[replace[:, t]].mean() > 0.05
+    others = [c for c in made.columns if c not in TARGETS]
+    assert made.select(others).equals(people.frame.select(others))
+
+
+def test_the_seed_decides_and_threads_do_not(people, monkeypatch):
+    plan = plan_of(people, some(people))
+    one = draw_implicates(people, plan, strata=["sex"], implicates=3, seed=7)
+    monkeypatch.setattr(
+        "keyhole.synthesis.implicates.in_threads", lambda work, items: [work(i) for i in items]
+    )
+    again = draw_implicates(people, plan, strata=["sex"], implicates=3, seed=7)
+    other = draw_implicates(people, plan, strata=["sex"], implicates=3, seed=8)
+    for a, b, c in zip(one.donors, again.donors, other.donors, strict=True):
+        assert_array_equal(a, b)
+        assert (a != c).mean() > 0.5
+    assert (one.donors[0] != one.donors[1]).mean() > 0.5
+
+
+def test_no_rule_that_was_kept_is_broken():
+    random = np.random.default_rng(9)
+    age = random.integers(18, 90, 2_000)
+    served = (age >= 65) & (random.random(2_000) < 0.6)
+    retired = np.where(
+        age > 70, "yes", np.where(age < 60, "no", random.choice(["yes", "no"], 2_000))
+    )
+    served[:3] = True
+    age[:3] = 20
+    frame = pl.DataFrame({"age": age, "vietnam": served.astype(int), "retired": retired})
+    data = load(frame, kinds={"age": "measure", "vietnam": "category", "retired": "category"})
+    rules = Rules.parse(
+        {"service": "vietnam = 1 => age >= 65", "rest": "retired = 'yes' => age >= 60"}
+    )
+    before = rules.broken(data)
+    targets = ("age", "retired")
+    plan = Plan(
+        targets,
+        {"age": ("vietnam", "retired"), "retired": ("vietnam", "age")},
+        np.ones((2_000, 2), dtype=bool),
+        Options(),
+        Acceptance(data, targets, rules, None),
+    )
+    drawn = draw_implicates(data, plan, implicates=2, seed=3)
+    for i in range(2):
+        after = rules.broken(load(drawn.frame(i)))
+        assert before.any()
+        assert not (after & ~before).any()
+        assert (drawn.donors[i] != drawn.rows[:, None]).all(axis=1).mean() > 0.95
+
+
+def test_who_must_change_does(people):
+    replace = some(people)
+    must = np.random.default_rng(1).random(people.records) < 0.5
+    drawn = draw_implicates(
+        people, plan_of(people, replace, must_change=must), implicates=1, seed=4
+    )
+    made = drawn.frame(0)
+    for name in TARGETS:
+        same = (made[name] == people.frame[name]).to_numpy()
+        assert not same[replace[:, 0] & must].any()
+        # Incomes are never equal by chance, the others are.
+        assert name == "income" or same[replace[:, 0] & ~must].any()
+
+
+def test_a_small_subgroup_borrows_a_model_but_not_donors(people):
+    replace = some(people)
+    drawn = draw_implicates(
+        people, plan_of(people, replace), strata=["homstate"], implicates=1, seed=1
+    )
+    assert 0 < drawn.borrowed <= drawn.subgroups
+    state = people.codes("homstate").values
+    given = drawn.donors[0]
+    assert (state[given] == state[drawn.rows][:, None]).all()
+
+
+def test_a_record_without_a_donor_keeps_its_values():
+    frame = pl.DataFrame(
+        {"g": ["a"] * 30 + ["b"], "x": [*range(30), 99], "y": [1, 2, 3] * 10 + [7]}
+    )
+    data = load(frame, kinds={"x": "measure", "y": "category", "g": "category"})
+    replace = np.ones((31, 1), dtype=bool)
+    plan = Plan(("y",), {"y": ("x",)}, replace, Options(), Acceptance(data, ("y",), None, None))
+    drawn = draw_implicates(data, plan, strata=["g"], implicates=1, seed=1)
+    assert drawn.donors[0][-1, 0] == 30
+    assert (drawn.donors[0][:-1, 0] != drawn.rows[:-1]).all()
+
+
+def test_records_at_risk_take_from_those_at_risk(people):
+    at_risk = some(people, 0.4)[:, 0]
+    drawn = draw_implicates(
+        people, plan_of(people, some(people, 0.4)), at_risk=at_risk, implicates=1, seed=1
+    )
+    assert at_risk[drawn.donors[0]].all()
+
+
+def test_a_target_with_nothing_to_predict_it_is_drawn_at_random():
+    data = load(pl.DataFrame({"x": ["a", "b", "c", "d"] * 100}))
+    plan = Plan(
+        ("x",), {"x": ()}, np.ones((400, 1), dtype=bool), Options(),
+        Acceptance(data, ("x",), None, None),
+    )  # fmt: skip
+    made = draw_implicates(data, plan, implicates=1, seed=1).frame(0)
+    counts = made["x"].value_counts()["count"].to_list()
+    assert len(counts) == 4
+    assert min(counts) > 60
+
+
+def test_missing_values_keep_their_share(people):
+    gone = np.random.default_rng(6).random(people.records) < 0.25
+    frame = people.frame.with_columns(
+        pl.when(pl.Series(gone)).then(None).otherwise(pl.col("income")).alias("income"),
+        pl.when(pl.Series(np.roll(gone, 7))).then(None).otherwise(pl.col("ms")).alias("ms"),
+    )
+    data = load(frame, kinds={v.name: v.kind for v in people.variables})
+    made = draw_implicates(data, plan_of(data, some(data, 0.5)), implicates=1, seed=1).frame(0)
+    for name in ("income", "ms"):
+        assert made[name].null_count() == pytest.approx(frame[name].null_count(), rel=0.1)
