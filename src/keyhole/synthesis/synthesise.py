@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.designate import Designation, designate
 from keyhole.synthesis.evaluation import Evaluation, evaluate
+from keyhole.synthesis.exposure_after import visibly_changed
 from keyhole.synthesis.grading import grade
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.options import Options
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Synthesis", "synthesise"]
 
 MOST_IMPLICATES = 100
+# How often decoys are drawn anew, and how near to what was asked is near enough.
+ATTEMPTS, NEAR = 4, 0.005
 Report = Callable[[float], None]
 
 
@@ -174,8 +177,8 @@ def synthesise(
     graded
         Let records of lower risk keep one of their targets (not with `targeted`).
     decoys
-        So many common records for each one at risk are replaced too, so that being replaced
-        does not tell that a record was unique.
+        For each record at risk that is seen to change, so many common records change too, so
+        that being changed does not tell that a record was unique.
     seed
         A secret whole number; the same seed gives the same implicates.
     weight, fraction, least_probability
@@ -208,30 +211,36 @@ def synthesise(
     drawing = _options(options)
     keys, targets, strata = tuple(keys), tuple(targets), tuple(strata)
     bound = _check(data, targets, strata, rules, implicates, predictors)
-    designation = designate(
+    if not keep_order:
+        targets = order_targets(data, targets)
+    designating = partial(
+        designate,
         data,
         keys=keys,
         cutoff=cutoff,
         weight=weight,
         fraction=fraction,
         least_probability=least_probability,
-        decoys=decoys,
         seed=seed,
     )
-    if not keep_order:
-        targets = order_targets(data, targets)
-    choice = choose_targets(data, designation, targets=targets, targeted=targeted)
-    _require_work(designation, choice, drawing)
-    plan = _plan(data, designation, choice, strata, bound, predictors, drawing, graded, seed)
-    drawn = draw_implicates(
-        data,
-        plan,
-        strata=strata,
-        at_risk=designation.at_risk,
-        implicates=implicates,
-        seed=seed,
-        progress=_part(progress, 0.0, 0.7),
-    )
+
+    def draw(wanted: float) -> tuple[Designation, TargetChoice, Plan, Implicates]:
+        found = replace(designating(decoys=wanted), decoys_asked=float(decoys))
+        choice = choose_targets(data, found, targets=targets, targeted=targeted)
+        _require_work(found, choice, drawing)
+        plan = _plan(data, found, choice, strata, bound, predictors, drawing, graded, seed)
+        drawn = draw_implicates(
+            data,
+            plan,
+            strata=strata,
+            at_risk=found.at_risk,
+            implicates=implicates,
+            seed=seed,
+            progress=_part(progress, 0.0, 0.7),
+        )
+        return found, choice, plan, drawn
+
+    designation, choice, plan, drawn = _with_enough_decoys(draw, decoys)
     evaluation = evaluate(
         drawn,
         designation,
@@ -263,6 +272,26 @@ def synthesise(
     if out is not None:
         made.save(out, force=force)
     return made
+
+
+def _with_enough_decoys(
+    draw: Callable[[float], tuple[Designation, TargetChoice, Plan, Implicates]], asked: float
+) -> tuple[Designation, TargetChoice, Plan, Implicates]:
+    """Draw until decoys bring P(unique | visibly changed) to the level asked for.
+
+    A decoy has common values, so that it gets its own again more often than a record at risk:
+    as many more are needed as fewer of them are seen to change.
+    """
+    wanted = asked
+    for _ in range(ATTEMPTS):
+        drawn = draw(wanted)
+        seen = visibly_changed(drawn[3], drawn[0]).p_unique
+        if not asked or seen is None or seen <= 1 / (1 + asked) + NEAR or seen == 1:
+            break
+        if drawn[0].decoy.sum() < round(wanted * int(drawn[0].at_risk.sum())):
+            break  # there are no more common records
+        wanted *= asked * seen / (1 - seen)
+    return drawn
 
 
 def _options(given: Mapping[str, Any]) -> Options:
@@ -361,16 +390,16 @@ def _plan(
     graded: bool,
     seed: int,
 ) -> Plan:
-    replace = choice.replace
+    blank = choice.replace
     if graded and not choice.targeted:
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
-        replace = grade(replace, designation.level, random)
+        blank = grade(blank, designation.level, random)
     chosen = default_predictors(data, keys=designation.keys, targets=choice.targets, strata=strata)
     for target, names in (predictors or {}).items():
         chosen[target] = tuple(n for n in dict.fromkeys(names) if n != target)
     must_change = designation.level >= options.change if options.change < 4 else None
     acceptance = Acceptance(data, choice.targets, rules, must_change)
-    return Plan(choice.targets, chosen, replace, options, acceptance)
+    return Plan(choice.targets, chosen, blank, options, acceptance)
 
 
 def _part(progress: Report | None, begin: float, end: float) -> Report | None:
