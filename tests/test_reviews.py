@@ -23,7 +23,6 @@ from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.lines import line_numbers
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS, TOP
-from keyhole.reviews.small_counts import protect_counts, protect_rate
 
 DOCS = Path(__file__).parents[1] / "docs" / "review-file.md"
 REVIEW = """\
@@ -69,7 +68,7 @@ def folder(tmp_path, people):
 def plain_charts(monkeypatch):
     """Charts take most of the time, and most tests are not about them."""
 
-    def draw(_, path):
+    def draw(_, __, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
     monkeypatch.setattr(runner, "_draw", draw)
@@ -219,12 +218,12 @@ def test_roles_and_defaults_are_resolved_once(folder):
         '[data]\nfile = "people.csv"\nroles = { sex = "key", cp = "key", weight = "weight" }\n'
         "[selection]\nlimit = 0.1\n[frontier]\n"
     )
-    found, data = read_review(folder / "review.toml")
+    found, loaded = read_review(folder / "review.toml")
     assert found.keys == ("sex", "cp")
     assert found.exposure.weight == "weight"
     assert found.selection.candidates == (("sex",), ("cp",))
     assert found.frontier.limit == 0.1
-    assert data.records == 600
+    assert loaded["data"].data.records == 600
 
 
 NAMES = st.sampled_from(["a", "b-c", '"d e"', '"f.g"', "'h#i'", '"j\\u005D"'])
@@ -274,7 +273,11 @@ def test_the_documented_review_file_reads(folder):
     parsed = tomllib.loads(whole)
     columns = {name: [1, 2, 3] * 4 for name in parsed["keys"]}
     columns |= {name: [1, 2] * 6 for name in ("id", "weight", "household", "education", "age10")}
+    columns |= {"id": range(12)}
     pl.DataFrame(columns).write_csv(folder / "people.csv")
+    external = {name: columns[name] for name in parsed["study"]["link"]}
+    pl.DataFrame({"person": range(12), **external}).write_csv(folder / "external.csv")
+    pl.DataFrame({"id": [0], "person": [1]}).write_csv(folder / "truth.csv")
     (folder / "review.toml").write_text(whole)
     assert read_review(folder / "review.toml")[0].selection.candidates[0] == ("age", "age10")
 
@@ -292,7 +295,8 @@ def test_the_figures_are_those_of_the_verbs(folder):
     chosen = keyhole.select(
         data, method="backward", keep=["sex"], candidates=["ms", "race1", "cp"], limit=0.2
     )
-    assert results["selection-backward"] == json.loads(json.dumps(chosen.to_dict()))
+    kept = {**chosen.to_dict(), "candidate_groups": [["ms"], ["race1"], ["cp"]]}
+    assert results["selection-backward"] == json.loads(json.dumps(kept))
     proposed = results["selection-forward"]["within_limit"]
     assert results["proposal"]["rp"] == keyhole.risk(data, keys=proposed).rp
     assert results["fix"]["best"]["variable"] in ("sex", "ag8r", "ms")
@@ -329,7 +333,8 @@ def test_another_limit_recomputes_the_selection_only(folder):
     run(folder)
     edit(folder, "limit = 0.2", "limit = 0.25")
     assert computed(run(folder)) <= {
-        *("selection-forward", "selection-backward", "frontier", "proposal", "paths")
+        *("selection-forward", "selection-backward", "frontier", "proposal", "alternative"),
+        "paths",
     }
     edit(folder, "limit = 0.25", "limit = 0.25\ncutoffs = [2]")
     assert computed(run(folder)) == {"comparison"}
@@ -520,24 +525,6 @@ def test_the_path_is_printed_as_the_paper_prints_it(folder):
 
 
 @pytest.mark.usefixtures("plain_charts")
-def test_small_counts_of_groups_are_protected(folder):
-    groups = ["big"] * 40 + ["mid"] * 9 + ["rare-person"] * 2
-    age = [i % 4 for i in range(40)] + [i % 3 for i in range(7)] + [8, 9] + [1, 2]
-    pl.DataFrame({"where": groups, "age": age}).write_csv(folder / "people.csv")
-    (folder / "review.toml").write_text(
-        'keys = ["age"]\n[data]\nfile = "people.csv"\n[exposure]\nby = "where"\n'
-    )
-    page = run(folder).report.read_text()
-    rows = dict(re.findall(r'<tr><th scope="row">(big|mid|rare-person)</th>(.*?)</tr>', page))
-    cells = {name: re.findall(r">([^<>]*)</td>", row) for name, row in rows.items()}
-    assert cells["big"][0] == "40"
-    assert cells["mid"][0] == "withheld", "else 51 - 40 - 9 tells how many the third has"
-    assert cells["mid"][1] == "&lt;3"
-    assert cells["rare-person"] == ["&lt;3", "", "", ""]
-    assert "shown as “&lt;3”" in page
-
-
-@pytest.mark.usefixtures("plain_charts")
 def test_no_record_is_shown_anywhere(folder):
     data = pl.read_csv(folder / "people.csv", infer_schema_length=None)
     marked = ["ZEBRA7"] + [f"m{i % 5}" for i in range(data.height - 1)]
@@ -549,26 +536,6 @@ def test_no_record_is_shown_anywhere(folder):
     for name, content in files(folder / "out").items():
         assert b"ZEBRA7" not in content, name
         assert not re.search(rb"ID\d+Q", content), name
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=8))
-def test_no_protected_count_can_be_found_by_subtraction(counts):
-    shown = protect_counts(counts)
-    hidden = [c for c, s in zip(counts, shown, strict=True) if not s.isdigit()]
-    assert all(s == "<3" for c, s in zip(counts, shown, strict=True) if c in (1, 2))
-    assert all(s == str(c) or s == "withheld" for c, s in zip(counts, shown, strict=True) if c > 2)
-    if any(c in (1, 2) for c in counts) and any(c > 2 for c in counts):
-        assert len(hidden) >= 2
-
-
-def test_rates_of_small_counts_are_protected():
-    assert [protect_rate(k / 40, 40) for k in range(4)] == [
-        "0.0000",
-        "<0.0750",
-        "<0.0750",
-        "0.0750",
-    ]
-    assert protect_rate(None, 40) == ""
 
 
 def test_a_drawing_is_only_shapes_and_text():
@@ -594,12 +561,12 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     said = []
     found = demo(tmp_path / "demo", people=6_000, progress=said.append)
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
-        *("review", "review.toml", "veterans.csv")
+        *("external.csv", "review", "review.toml", "truth.csv", "veterans.csv")
     ]
     assert found.report.is_file()
     assert found.report.as_uri() in found.summary()
     assert found.results()["data"]["records"] == 600
-    assert {"uniques", "frontier", "proposal", "fix"} <= set(found.records)
+    assert {"uniques", "frontier", "proposal", "fix", "study-unicity"} <= set(found.records)
     assert said[0] == "making a population of veterans"
     again = demo(tmp_path / "demo", people=6_000)
     assert again.reused == tuple(again.records)

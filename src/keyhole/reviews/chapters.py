@@ -13,10 +13,19 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
 from keyhole.results import share
-from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import SMALLEST, protect_count, protect_counts, protect_rate
+from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
+from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.small_counts import protect_count, smallest_shown
 
-__all__ = ["Sheet", "asked", "data_sheet", "exposure_sheets", "fix_sheet", "uniques_sheets"]
+__all__ = [
+    "Sheet",
+    "asked",
+    "data_sheet",
+    "exposure_notes",
+    "exposure_sheets",
+    "fix_sheet",
+    "uniques_sheets",
+]
 
 Figures = Mapping[str, Any]
 
@@ -50,8 +59,11 @@ class Sheet:
         return cls.laid_out(title, table["columns"], table["rows"], table["notes"])
 
 
+_WORDS = {"", "not estimable", "withheld"}
+
+
 def _is_figure(cells: Sequence[str]) -> bool:
-    filled = [c for c in cells if c not in ("", "not estimable", "withheld")]
+    filled = [c for c in cells if c not in _WORDS]
     return bool(filled) and all(c.lstrip("+-−<").replace(",", "")[:1].isdigit() for c in filled)
 
 
@@ -74,6 +86,22 @@ def asked(review: Review) -> list[tuple[str, str]]:
             ("Candidates to go out", ", ".join(groups)),
             ("Selection", f"{', '.join(chosen.methods)}; RP within {percentage(chosen.limit)}"),
         ]
+    if review.study is not None:
+        rows += _asked_of_study(review.study)
+    return rows
+
+
+def _asked_of_study(study: StudySettings) -> list[tuple[str, str]]:
+    numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else ""
+    rows = [
+        ("An intruder's file", study.eif),
+        ("Linked on", ", ".join(study.link) + numbers),
+        ("Suspected by", ", ".join(study.metrics)),
+    ]
+    if study.strata:
+        rows.append(("Linked within", ", ".join(study.strata)))
+    if study.limit is not None:
+        rows.append(("Highest conditional rate", percentage(study.limit)))
     return rows
 
 
@@ -87,18 +115,29 @@ def _population(review: Review) -> str:
     return f"not estimated: neither weights nor a sampling fraction are given{household}"
 
 
-def data_sheet(result: Figures) -> Sheet:
+def data_sheet(review: Review, result: Figures) -> Sheet:
     """Return the columns the review is about; a missing value is a category."""
     rows = [
         [c["name"], c["label"], c["kind"], c["role"] or "", f"{c['categories']:,}",
-         protect_count(c["missing"])]
+         protect_count(c["missing"], smallest_shown(review.exposure.cutoff))]
         for c in result["described"]
     ]  # fmt: skip
     columns = ["column", "meaning", "kind", "role", "categories", "missing"]
     return Sheet.laid_out("The columns this review is about", columns, rows)
 
 
-def exposure_sheets(result: Figures) -> list[Sheet]:
+def exposure_notes(result: Figures) -> list[str]:
+    """Return the notes on exposure; that a record or two are left out is told as "few"."""
+    left_out, smallest = result["records"] - result["complete"], smallest_shown(result["cutoff"])
+    if not 0 < left_out < smallest:
+        return list(result["notes"])
+    exact = f"{left_out:,} records have a missing key"
+    few = f"fewer than {smallest} records have a missing key"
+    return [few + note.removeprefix(exact) if note.startswith(exact) else note
+            for note in result["notes"]]  # fmt: skip
+
+
+def exposure_sheets(review: Review, result: Figures) -> list[Sheet]:
     """Return exposure in the file, in the population, and by group."""
     counted = result["at_risk_records"]
     rows = [
@@ -111,7 +150,7 @@ def exposure_sheets(result: Figures) -> list[Sheet]:
     if population:
         sheets.append(_population_sheet(population))
     if result.get("groups"):
-        sheets.append(_group_sheet(result))
+        sheets.append(_group_sheet(review, result))
     return sheets
 
 
@@ -141,17 +180,22 @@ def _amount(name: str, value: float | None) -> str:
     return share(value)
 
 
-def _group_sheet(result: Figures) -> Sheet:
-    groups = result["groups"]
-    sizes = protect_counts([g["records"] for g in groups])
-    uniques = protect_counts([g["uniques"] for g in groups])
-    rows = [
-        [g["group"], size, unique if g["records"] >= SMALLEST else "",
-         protect_rate(g["rp"], g["records"]), protect_rate(g["cr"], g["records"])]
-        for g, size, unique in zip(groups, sizes, uniques, strict=True)
-    ]  # fmt: skip
+def _group_sheet(review: Review, result: Figures) -> Sheet:
+    groups, smallest = result["groups"], smallest_shown(result["cutoff"])
     columns = ["group", "records", "uniques", f"RP({result['cutoff']})", "CR"]
-    return Sheet.laid_out(f"By {result['by']}", columns, rows)
+    grouping = group_records(groups, smallest, review.exposure.named_groups)
+    told = hide_exposure(groups, grouping)
+    title = f"By {result['by']}"
+    if told is None:
+        return Sheet.laid_out(title, columns, [], [NONE_FIT])
+    rows = []
+    for i in grouping.named:
+        size, row = grouping.sizes[i], told[i]
+        small = not size.exact and not size.kept_back
+        figures = [""] * 3 if small else [row.uniques.text, row.rp, row.cr]
+        rows.append([groups[i]["group"], size.text, *figures])
+    rows += grouping.pool(len(columns))
+    return Sheet.laid_out(title, columns, rows, grouping.notes)
 
 
 def uniques_sheets(result: Figures) -> list[Sheet]:
@@ -171,12 +215,18 @@ def uniques_sheets(result: Figures) -> list[Sheet]:
 
 def _variable_sheet(result: Figures) -> Sheet:
     parts, flags = result["contributions"], result["flags"]
+    smallest = smallest_shown(result["cutoff"])
     ordered = sorted(result["by_variable"].items(), key=lambda item: -item[1])
     rows = []
     for name, count in ordered:
         percent = parts[name]["percent"] if name in parts else None
         mean = "" if percent is None else f"{percent / 100:.4f}"
-        rows.append([name, f"{count:,}", mean, protect_count(flags[name])])
+        # A variable in few minimal uniques flags few records.
+        hidden = 0 < count < smallest
+        rows.append(
+            [name, protect_count(count, smallest), "" if hidden else mean,
+             protect_count(flags[name], smallest)]
+        )  # fmt: skip
     columns = ["variable", "in minimal uniques", "mean share of the score", "records it flags"]
     return Sheet.laid_out("By variable", columns, rows, _worst(result))
 
@@ -184,7 +234,7 @@ def _variable_sheet(result: Figures) -> Sheet:
 def _worst(result: Figures) -> list[str]:
     """Name the category that flags most records, where it flags enough of them."""
     flags = result.get("worst_category_flags") or 0
-    if flags < SMALLEST or result["worst_category"] is None:
+    if flags < smallest_shown(result["cutoff"]) or result["worst_category"] is None:
         return []
     return [
         f"The category that flags most records is {result['worst_category']} of "

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from keyhole.data import Microdata, load
 from keyhole.data.naming import absent, nearest, quoted, repeated
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.lines import Path
-from keyhole.reviews.resolving import resolve
+from keyhole.reviews.resolving import resolve, resolve_study
 from keyhole.reviews.schema import SECTIONS, TOP, Setting
 from keyhole.reviews.settings import DataSettings, Review
 from keyhole.reviews.source import Problem, Source, read_source
+from keyhole.reviews.study_checks import check_study
 
 __all__ = ["read_review"]
 
 Values = dict[str, Any]
 
 
-def read_review(path: str | os.PathLike[str]) -> tuple[Review, Microdata]:
-    """Read and check a review file, and load the data it is about.
+def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
+    """Read and check a review file, and load the files it is about.
 
     Parameters
     ----------
@@ -32,7 +36,7 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Microdata]:
     Returns
     -------
     tuple
-        The review with every setting resolved, and the data.
+        The review with every setting resolved, and the files by their part in it.
 
     Raises
     ------
@@ -41,18 +45,23 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Microdata]:
     """
     source = read_source(path)
     problems, sections = _structure(source)
-    data, found = _data(source, sections.get("data", {}))
+    reviewed, found = _data(source, sections.get("data", {}))
     problems += found
-    if data is not None:
-        problems += _columns(source, sections, data)
-        problems += _fitness(source, sections, data)
+    study, files = None, {} if reviewed is None else {"data": reviewed}
+    if "study" in sections:
+        study, more, found = check_study(source, resolve_study(sections["study"]), reviewed)
+        files |= more
+        problems += found
+    if reviewed is not None:
+        problems += _columns(source, sections, reviewed.data)
+        problems += _fitness(source, sections, reviewed.data)
     problems += _together(source, sections)
-    if data is not None:
-        review = resolve(source, sections, data)
+    if reviewed is not None:
+        review = dataclasses.replace(resolve(source, sections, reviewed.data), study=study)
         problems += _resolved(source, review)
-    if problems or data is None:
+    if problems or reviewed is None:
         raise InputError(dict.fromkeys(text for _, text in sorted(problems)))
-    return review, data
+    return review, files
 
 
 def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
@@ -119,27 +128,33 @@ def _got(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _data(source: Source, given: Values) -> tuple[Microdata | None, list[Problem]]:
+def _data(source: Source, given: Values) -> tuple[ReviewFile | None, list[Problem]]:
     """Load the data; if a column it is told about does not exist, load it without."""
     if "file" not in given:
         return None, []
     settings = DataSettings(**given)
-    path = source.path.parent / settings.file
     at = ("data", "file")
-    reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
     try:
-        return load(path, **settings.declared()), []
+        return _reviewed(source, settings, settings.declared()), []
     except ColumnError as error:
         told = [source.problem(("data",), text) for text in error.problems]
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
+    reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
     try:
-        data = load(path, **reading)
+        found = _reviewed(source, settings, reading)
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     # Columns that do not exist are told with their own lines; what is left is told here.
-    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], data))
-    return data, [] if absent_columns else told
+    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], found.data))
+    return found, [] if absent_columns else told
+
+
+def _reviewed(source: Source, settings: DataSettings, options: Values) -> ReviewFile:
+    path = source.path.parent / settings.file
+    data, digest = read_steadily(path, partial(load, **options))
+    read = {name: value for name, value in settings.declared().items() if name != "labels"}
+    return ReviewFile(settings.file, data, digest, read)
 
 
 def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) -> list[Problem]:
@@ -204,6 +219,9 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
         ("frontier" in sections and "selection" not in source.values, ("frontier",),
          "[frontier] needs a [selection], which says what is kept and what may be chosen."),
         ("keys" in top and "keys" in sections, ("keys",), "keys are given twice. Give them once."),
+        *((("named_groups" in sections.get(name, {}) and by not in sections[name]),
+           (name, "named_groups"), f"[{name}] named_groups needs {by!r}, whose groups they are.")
+          for name, by in (("exposure", "by"), ("selection", "by"), ("study", "strata"))),
     ]  # fmt: skip
     return [source.problem(at, text) for wrong, at, text in checks if wrong]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from keyhole.data.examples import KEYS, veterans
+from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
 from keyhole.errors import OptionError
+from keyhole.reviews.folders import own_folder
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
 from keyhole.reviews.store import Store
@@ -18,6 +20,10 @@ __all__ = ["demo"]
 
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
+EXTERNAL, TRUTH = "external.csv", "truth.csv"
+
+# Linked within sex; ag8r is only a coarser age.
+NOT_LINKED = ("sex", "ag8r")
 
 _REVIEW = """\
 # The review of a made-up file of veterans. Change it and run it again, in this folder:
@@ -58,6 +64,19 @@ skip_dependent = true    # psrcd is only a coarser psx
 
 [frontier]
 seconds = 10
+
+# An attack with a file that an intruder could have: other people's numbers, a year later, with
+# errors and gaps. Half of the veterans are in it, and truth.csv knows who is who.
+[study]
+eif = "{external}"
+iuf = "{truth}"
+puf_id = "puf_id"
+eif_id = "eif_id"
+link = [{link}]
+numeric = ["age", "income"]
+strata = ["sex"]
+metrics = ["unicity", "taxicab"]    # the first leads
+limit = 0.10    # of those suspected, the highest share truly found that is acceptable
 """
 
 
@@ -73,7 +92,7 @@ def demo(
     Parameters
     ----------
     out
-        The folder for it all: the file, its review file and the results.
+        The folder for it all: the files, their review file and the results.
     force
         Write into the folder whatever it holds.
     progress
@@ -87,27 +106,27 @@ def demo(
         As of `keyhole.review`; its summary says where the report is and what to do next.
     """
     folder = Path(out)
-    _check(folder, force)
-    if progress is not None:
-        progress("making a population of veterans")
-    folder.mkdir(parents=True, exist_ok=True)
-    sample = veterans(people, seed=1).sample
-    text = _review_text(sample.names)
-    if not force and (folder / REVIEW).exists():
-        # The visitor may have edited it: that is what it is there for.
-        text = (folder / REVIEW).read_text(encoding="utf-8")
-    Store(folder).write(REVIEW, text)
-    sample.save(folder / DATA, force=True)
-    found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
+    with own_folder(folder, partial(_check, folder, force)):
+        if progress is not None:
+            progress("making a population of veterans")
+        _write_world(folder, people, force)
+        found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
     return dataclasses.replace(found, advice=tuple(_advice(found, folder)))
+
+
+def _write_world(folder: Path, people: int, force: bool) -> None:
+    world = veterans(people, seed=1)
+    # The visitor may have edited the review file: that is what it is there for.
+    if force or not (folder / REVIEW).exists():
+        Store(folder).write(REVIEW, _review_text(world.sample.names))
+    for name, data in ((DATA, world.sample), (EXTERNAL, world.external), (TRUTH, world.truth)):
+        data.save(folder / name, force=True)
 
 
 def _check(folder: Path, force: bool) -> None:
     """Take a new folder, an empty one, or that of an earlier demonstration."""
-    if folder.exists() and not folder.is_dir():
-        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
-    strange = folder.is_dir() and {path.name for path in folder.iterdir()} - {DATA, REVIEW, RESULTS}
-    if strange and not force:
+    ours = {DATA, EXTERNAL, TRUTH, REVIEW, RESULTS}
+    if not force and {path.name for path in folder.iterdir()} - ours:
         raise OptionError(
             f"{str(folder)!r} has other files in it. Give another folder, or ask for it to be "
             f"written into all the same (--force)."
@@ -121,6 +140,9 @@ def _review_text(names: tuple[str, ...]) -> str:
         review=REVIEW,
         results=RESULTS,
         data=DATA,
+        external=EXTERNAL,
+        truth=TRUTH,
+        link=", ".join(f'"{name}"' for name in LINK if name not in NOT_LINKED),
         labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
         candidates=",\n    ".join(rows) + ",",
     )

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from keyhole.charts import percentage
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import proposed_set, selection_stage
+from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 
-__all__ = ["Limit", "find_limits"]
+__all__ = ["Limit", "better_in_words", "find_limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ def find_limits(review: Review, results: Mapping[str, Mapping[str, Any]]) -> tup
         limits.append(_of_keys(review, results, review.exposure.limit))
     if review.selection is not None:
         limits.append(_of_selection(review, results, review.selection.limit))
+    if review.study is not None and review.study.limit is not None:
+        for metric in review.study.metrics:
+            limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
     return tuple(limits)
 
 
@@ -82,6 +86,34 @@ def _of_selection(review: Review, results: Mapping[str, Mapping[str, Any]], limi
             if within is not None
             else "The variables kept exceed the limit by themselves: keep fewer, or regroup them."
         )
-        return Limit(what, limit, None, False, why)
+        return Limit(what, limit, None, False, better_in_words(review, results) or why)
     found = results["proposal"]["rp"]
-    return Limit(what, limit, found, found <= limit)
+    return Limit(what, limit, found, found <= limit, better_in_words(review, results))
+
+
+def better_in_words(review: Review, results: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Say that the frontier has a better set than the one proposed, where it has."""
+    better = better_set(review, results)
+    if better is None or review.selection is None:
+        return None
+    start = f"The {review.selection.methods[0]} selection's set is not the best within the limit"
+    if proposed_set(review, results) is None:
+        start = f"The {review.selection.methods[0]} selection found none, but there is one"
+    before = "" if "proposal" not in results else f" instead of {results['proposal']['cr']:.4f}"
+    return (
+        f"{start}: the frontier has one with CR {better['cr']:.4f}{before}, at RP "
+        f"{better['rp']:.4f} ({', '.join(better['variables'])})."
+    )
+
+
+def _of_study(metric: str, result: Mapping[str, Any], limit: float) -> Limit:
+    """Compare the conditional rate; where nobody is suspected there is none, and none to fear."""
+    what = f"Conditional rate of the study by {metric} (confirmed, of the suspected)"
+    found = result["conditional_rate"]
+    if found is None:
+        return Limit(what, limit, 0.0, True, "Nobody is suspected.")
+    high = result["intervals"]["conditional_rate"][1]
+    doubt = None
+    if found <= limit < high:
+        doubt = f"Not beyond doubt: the rate's 95% interval reaches {percentage(high)}."
+    return Limit(what, limit, found, found <= limit, doubt)

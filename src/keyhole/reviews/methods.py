@@ -46,6 +46,14 @@ _MAXIMAL = (
     "for transactional databases. ICDE. Gouda, K. & Zaki, M. J. (2005). GenMax: an efficient "
     "algorithm for mining maximal frequent itemsets. Data Mining and Knowledge Discovery 11."
 )
+_SINGER = (
+    "Singer, P. & Dajani, A. (2020). Re-Identification Primer using Four Metrics – Updated. "
+    "Working paper CED-DA-FY20-001, U.S. Census Bureau."
+)
+_CLOPPER = (
+    "Clopper, C. J. & Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated "
+    "in the case of the binomial. Biometrika 26, 404-413."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,17 @@ _METHODS: Mapping[str, Method] = {
         "the limit or inside a set already found.",
         (_MAXIMAL,),
     ),
+    "study": Method(
+        "Re-identification study",
+        "The public file (PUF) is linked with a file that an intruder could have (EIF), and the "
+        "pairs suspected are compared with the internal file (IUF), which knows who is who. By "
+        "unicity a pair is suspected where both records are alone with the same values of some "
+        "set of variables; by taxicab, euclidean and adhoc where the score of the pair passes a "
+        "threshold, in the ranks that hold few pairs of a PUF record. All rates are by PUF "
+        "record; their intervals are exact. The baseline deals the ids out at random and keeps "
+        "the pairs.",
+        (_SINGER, _CLOPPER),
+    ),
 }
 
 
@@ -125,6 +144,7 @@ def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
         "fix": "fix" in results,
         "selection": any(name.startswith("selection") for name in results),
         "frontier": "frontier" in results,
+        "study": any(name.startswith("study") for name in results),
     }
     return [method for name, method in _METHODS.items() if used[name]]
 

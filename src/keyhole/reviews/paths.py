@@ -107,7 +107,7 @@ def _selection(figures: Figures) -> Selection:
         method=figures["method"],
         criterion=figures["criterion"],
         keep=tuple(figures["keep"]),
-        candidates=tuple(tuple(c.split("|")) for c in figures["candidates"]),
+        candidates=tuple(map(tuple, figures["candidate_groups"])),
         limit=figures["limit"],
         drop_limit=figures["drop_limit"],
         selected=tuple(figures["selected"]),
@@ -127,7 +127,7 @@ def _selection(figures: Figures) -> Selection:
 def _frontier(figures: Figures) -> Frontier:
     return Frontier(
         keep=tuple(figures["keep"]),
-        candidates=tuple(tuple(c.split("|")) for c in figures["candidates"]),
+        candidates=tuple(map(tuple, figures["candidate_groups"])),
         limit=figures["limit"],
         cutoff=figures["cutoff"],
         records=figures["records"],

@@ -10,10 +10,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.reviews import chapters, selection_chapters
+from keyhole.reviews import chapters, selection_chapters, study_chapters
 from keyhole.reviews.drawings import inline_drawing
+from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
-from keyhole.reviews.small_counts import RULE
+from keyhole.reviews.small_counts import rule, smallest_shown
 
 if TYPE_CHECKING:
     import jinja2
@@ -58,8 +59,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "limits": found.limits,
         "met": found.met,
         "asked": chapters.asked(review),
-        "data": chapters.data_sheet(results["data"]),
-        "exposure": chapters.exposure_sheets(results["exposure"]),
+        "data": chapters.data_sheet(review, results["data"]),
+        "exposure": chapters.exposure_sheets(review, results["exposure"]),
+        "exposure_notes": chapters.exposure_notes(results["exposure"]),
         "uniques": chapters.uniques_sheets(results["uniques"]) if "uniques" in results else [],
         "fix": chapters.fix_sheet(records["fix"]) if "fix" in records else None,
         "paths": selection_chapters.selection_paths(review, records),
@@ -67,13 +69,21 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "comparison": _comparison(records),
         "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
+        "better": better_in_words(review, results),
+        "attacks": study_chapters.attacks(review, records),
+        "metrics": study_chapters.metrics_sheet(review, results),
         "assumptions": assumptions(review, results),
         "methods": methods_used(results),
-        "rule": RULE,
+        "rule": rule(smallest_shown(review.exposure.cutoff)),
         "versions": found.versions,
-        "hashes": {review.path.name: review.sha256, review.data.file: found.data_sha256},
+        "hashes": _hashes(found),
         "stages": {name: record["key"] for name, record in records.items()},
     }
+
+
+def _hashes(found: ReviewResult) -> dict[str, str]:
+    files = {file["file"]: file["sha256"] for file in found.files.values()}
+    return {found.review.path.name: found.review.sha256, **files}
 
 
 def _comparison(records: Mapping[str, Any]) -> chapters.Sheet | None:
@@ -119,6 +129,9 @@ def _drawing(name: str, svg: str) -> Any:
         "uniques": "Each variable’s share of the scores",
         "paths": "The paths of the selections in the plane of CR and RP",
     }
+    if name.startswith("study-"):
+        metric = name.removeprefix("study-")
+        labels[name] = f"Rates of the study by {metric} beside chance, and the scores of its pairs"
     return _markup(inline_drawing(svg, name, labels.get(name, name)))
 
 

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyhole.data import Microdata
+from keyhole.reviews.names import alternatives
 from keyhole.reviews.settings import (
     DataSettings,
     ExposureSettings,
     FrontierSettings,
     Review,
     SelectionSettings,
+    StudySettings,
     UniquesSettings,
 )
 from keyhole.reviews.source import Source
 
-__all__ = ["resolve"]
+__all__ = ["resolve", "resolve_study"]
 
 Values = dict[str, Any]
 
@@ -44,7 +46,7 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
 
 
 def _exposure(given: Values, data: Microdata) -> ExposureSettings:
-    found = dict(given)
+    found = {**given, "named_groups": tuple(given.get("named_groups", ()))}
     for name in ("weight", "household"):
         with_role = data.role(name)
         told = name == "weight" and "fraction" in given
@@ -64,16 +66,11 @@ def _selection(sections: Mapping[str, Values], keys: tuple[str, ...]) -> Selecti
     given = found.get("candidates", [name for name in keys if name not in keep])
     # A default is a column's own name, even where that holds a bar.
     found["candidates"] = tuple(
-        (c,) if "candidates" not in sections["selection"] else _alternatives(c) for c in given
+        (c,) if "candidates" not in sections["selection"] else alternatives(c) for c in given
     )
-    for name in ("limits", "cutoffs"):
+    for name in ("limits", "cutoffs", "named_groups"):
         found[name] = tuple(found.get(name, ()))
     return SelectionSettings(**found)
-
-
-def _alternatives(candidate: str | list[str]) -> tuple[str, ...]:
-    parts = candidate.split("|") if isinstance(candidate, str) else candidate
-    return tuple(part.strip() for part in parts)
 
 
 def _frontier(
@@ -82,3 +79,16 @@ def _frontier(
     if "frontier" not in sections or selection is None:
         return None
     return FrontierSettings(**{"limit": selection.limit, **sections["frontier"]})
+
+
+def resolve_study(given: Values) -> StudySettings:
+    """Build the settings of a study; what is missing though needed is empty."""
+    found: Values = {"eif": "", "iuf": "", **given}
+    metric = found.pop("metric", "unicity")
+    found["metrics"] = tuple(found.get("metrics", (metric,)))
+    for name in ("puf_id", "eif_id", "link", "numeric", "strata", "named_groups"):
+        value = found.get(name, ())
+        found[name] = (value,) if isinstance(value, str) else tuple(value)
+    if isinstance(found.get("scores"), str):
+        found["scores_file"] = found.pop("scores")
+    return StudySettings(**found)

@@ -34,7 +34,7 @@ class ReviewResult(Result):
     limits: tuple[Limit, ...]
     reused: tuple[str, ...]
     versions: Mapping[str, str]
-    data_sha256: str
+    files: Mapping[str, Mapping[str, str]]
     advice: tuple[str, ...] = ()
 
     @property
@@ -57,7 +57,8 @@ class ReviewResult(Result):
         found = {
             "title": review.title,
             "review": {"file": review.path.name, "sha256": review.sha256},
-            "data": {"file": review.data.file, "sha256": self.data_sha256},
+            "data": self.files["data"],
+            "files": self.files,
             "settings": review.to_dict(),
             "limits": [limit.to_dict() for limit in self.limits],
             "stages": self.results(),

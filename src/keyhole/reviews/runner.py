@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keyhole.data import Microdata
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
+from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage
-from keyhole.reviews.store import REPORT, RESULTS, Store, digest, hash_file, open_store, to_json
+from keyhole.reviews.store import REPORT, RESULTS, Store, digest, open_store, to_json
 from keyhole.reviews.versions import versions
 
 __all__ = ["review"]
@@ -76,12 +76,12 @@ def review(
     """
     tell = progress or (lambda _: None)
     tell("checking the review file")
-    settings, data = read_review(path)
-    store = open_store(out, settings.path, force=force)
-    run = _Run(settings, data, store, tell, hash_file(settings.data_path), versions())
-    for stage in STAGES:
-        run.stage(stage)
-    return run.finish()
+    settings, files = read_review(path)
+    with open_store(out, settings.path, force=force) as store:
+        run = _Run(settings, files, store, tell, versions())
+        for stage in STAGES:
+            run.stage(stage)
+        return run.finish()
 
 
 @dataclass(slots=True)
@@ -89,10 +89,9 @@ class _Run:
     """A review under way: the records of the stages so far."""
 
     review: Review
-    data: Microdata
+    files: Files
     store: Store
     tell: Progress
-    data_sha256: str
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
@@ -114,14 +113,13 @@ class _Run:
         self.records[stage.name] = record
 
     def _key(self, stage: Stage, asked: Asked) -> str:
-        """Name the question: what is asked, of which data, by which version."""
-        declared = self.review.data.declared()
-        read = {name: value for name, value in declared.items() if name != "labels"}
+        """Name the question: what is asked, of which files, by which version."""
+        files = {part: self.files[part] for part in stage.reads}
         return digest(
             {
                 "stage": stage.name,
                 "asked": asked,
-                "data": [self.data_sha256, read],
+                "files": {part: [file.sha256, file.read] for part, file in files.items()},
                 "keyhole": self.versions["keyhole"],
             }
         )
@@ -131,17 +129,17 @@ class _Run:
     ) -> dict[str, Any]:
         words = stage.title.lower()
         self.tell(words)
-        result = stage.run(self.data, asked, inputs, lambda step: self.tell(f"{words}: {step}"))
+        result = stage.run(self.files, asked, inputs, lambda step: self.tell(f"{words}: {step}"))
         record = {
             "stage": stage.name,
             "title": stage.title,
             "key": key,
             "keyhole": self.versions["keyhole"],
             "asked": asked,
-            "result": stage.settle(result.to_dict()),
+            "result": stage.figures(result),
             "tables": [_table(table) for table in result.tables()],
         }
-        return self.store.keep(record, partial(_draw, result) if stage.draws else None)
+        return self.store.keep(record, partial(_draw, stage.draw, result) if stage.draw else None)
 
     def finish(self) -> ReviewResult:
         """Write the report, and the results last: they are there when all is done."""
@@ -156,7 +154,7 @@ class _Run:
             limits=find_limits(self.review, results),
             reused=tuple(self.reused),
             versions=self.versions,
-            data_sha256=self.data_sha256,
+            files={part: self._named(part) for part in self.files},
         )
         charts = {
             name: self.store.chart(name).read_text(encoding="utf-8")
@@ -166,6 +164,10 @@ class _Run:
         self.store.write(REPORT, write_report(found, charts))
         self.store.write(RESULTS, to_json(found.content()))
         return found
+
+    def _named(self, part: str) -> dict[str, str]:
+        file = self.files[part]
+        return {"file": file.file, "sha256": file.sha256}
 
 
 def _table(table: Any) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _table(table: Any) -> dict[str, Any]:
     }
 
 
-def _draw(result: Result, path: Path) -> None:
+def _draw(draw: Callable[[Any], Any], result: Result, path: Path) -> None:
     from keyhole.charts import save_chart
 
-    save_chart(result.plot(), path, force=True)
+    save_chart(draw(result), path, force=True)

@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, get_args
+from typing import get_args
 
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.data.naming import quoted, repeated
+from keyhole.data.naming import quoted
 from keyhole.engines import Missing
 from keyhole.exposure.population import Approximation
 from keyhole.exposure.scores import Convention
-from keyhole.reviews.lines import Path
+from keyhole.reidentification.costs import Threshold
+from keyhole.reidentification.files import Cuts
+from keyhole.reidentification.unicity import Orders
+from keyhole.reviews.value_checks import (
+    Check,
+    Columns,
+    by_name,
+    each,
+    each_group,
+    is_codes,
+    is_count,
+    is_factor,
+    is_flag,
+    is_fraction,
+    is_group,
+    is_mark,
+    is_name,
+    is_names,
+    is_positive,
+    is_scores,
+    is_share,
+    is_text,
+    is_weight,
+    is_whole,
+    list_of,
+    one,
+    one_of,
+    table_of,
+)
 from keyhole.selection.criteria import CRITERIA
 
-__all__ = ["METHODS", "SECTIONS", "TOP", "Setting"]
+__all__ = ["METHODS", "METRICS", "SECTIONS", "TOP", "Setting"]
 
 METHODS = ("forward", "backward", "stepwise")
-
-Fault = str | None
-"""What a value must be, where it is not; None where it is fit."""
-Check = Callable[[Any], Fault]
-Columns = Callable[[Any], Iterator[tuple[Path, str]]]
+METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: how its value is checked, what it means, and the columns it names."""
+    """One setting: how its value is checked, what it means, and the columns it names.
+
+    The columns are those of the file under review; a study's are checked with its files.
+    """
 
     check: Check
     meaning: str
@@ -36,176 +62,125 @@ class Setting:
     required: bool = False
 
 
-def _text(value: Any) -> Fault:
-    return None if isinstance(value, str) and value.strip() else "text"
-
-
-def _flag(value: Any) -> Fault:
-    return None if isinstance(value, bool) else "true or false"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _whole(value: Any) -> Fault:
-    fit = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    return None if fit else "a whole number of at least 1"
-
-
-def _share(value: Any) -> Fault:
-    return None if _is_number(value) and 0 <= value <= 1 else "a number from 0 to 1"
-
-
-def _fraction(value: Any) -> Fault:
-    return None if _is_number(value) and 0 < value <= 1 else "a number above 0 and at most 1"
-
-
-def _positive(value: Any) -> Fault:
-    return None if _is_number(value) and 0 < value < float("inf") else "a number above 0"
-
-
-def _weight(value: Any) -> Fault:
-    return None if _is_number(value) and 0 <= value < float("inf") else "a number of at least 0"
-
-
-def _factor(value: Any) -> Fault:
-    return None if _is_number(value) and 0 < value <= 2 else "a number above 0 and at most 2"
-
-
-def _one_of(options: Sequence[str]) -> Check:
-    return lambda value: None if value in options else f"one of {quoted(options)}"
-
-
-def _list_of(check: Check, what: str) -> Check:
-    def fault(value: Any) -> Fault:
-        if not isinstance(value, list) or not value or any(check(item) for item in value):
-            return f"a list of {what}"
-        double = repeated(map(repr, value))
-        return f"a list that names each once ({', '.join(double)} is repeated)" if double else None
-
-    return fault
-
-
-def _table_of(check: Check, what: str) -> Check:
-    def fault(value: Any) -> Fault:
-        fit = isinstance(value, Mapping) and not any(check(item) for item in value.values())
-        return None if fit else f"a table that gives for each column {what}"
-
-    return fault
-
-
-def _code(value: Any) -> Fault:
-    return None if isinstance(value, str | int | float | date) else "a value"
-
-
-def _codes(value: Any) -> Fault:
-    lists = value.values() if isinstance(value, Mapping) else [value]
-    items = [item for part in lists for item in (part if isinstance(part, list) else [part])]
-    fit = isinstance(value, list | Mapping) and not any(_code(item) for item in items)
-    return None if fit else "a list of values, or a table of such lists by column"
-
-
-def _group(value: Any) -> Fault:
-    parts = value if isinstance(value, list) else str(value).split("|")
-    fit = isinstance(value, str | list) and parts and not any(_text(part) for part in parts)
-    return None if fit else "a column, or its alternatives"
-
-
-def _one(value: Any) -> Iterator[tuple[Path, str]]:
-    yield (), value
-
-
-def _each(value: Any) -> Iterator[tuple[Path, str]]:
-    for place, name in enumerate(value):
-        yield (place,), name
-
-
-def _by_name(value: Any) -> Iterator[tuple[Path, str]]:
-    for name in value if isinstance(value, Mapping) else ():
-        if name != "*":
-            yield (name,), name
-
-
-def _each_group(value: Any) -> Iterator[tuple[Path, str]]:
-    for place, group in enumerate(value):
-        for name in group if isinstance(group, list) else group.split("|"):
-            yield (place,), name.strip()
-
-
-_NAMES = _list_of(_text, "column names")
-_METHOD = _one_of(METHODS)
+_NAMES = list_of(is_name, "column names")
+_GROUPS = list_of(is_name, "names of groups")
+_METHOD = one_of(METHODS)
+_METRIC = one_of(METRICS)
 
 TOP: Mapping[str, Setting] = {
-    "title": Setting(_text, "what the review is called, at the head of the report"),
-    "keys": Setting(_NAMES, "the columns an intruder could know", _each, "key"),
+    "title": Setting(is_text, "what the review is called, at the head of the report"),
+    "keys": Setting(_NAMES, "the columns an intruder could know", each, "key"),
 }
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     "data": {
-        "file": Setting(_text, "the file under review, seen from the review file", required=True),
-        "name": Setting(_text, "what to call the data; the file's name if left out"),
-        "missing_codes": Setting(_codes, "values that mean missing: a list, or by column "
-                                 '(`"*"` is every column)', _by_name),
-        "roles": Setting(_table_of(_one_of(ROLES), f"one of {quoted(ROLES)}"),
-                         "by column: " + ", ".join(f"`{role}`" for role in ROLES), _by_name),
-        "kinds": Setting(_table_of(_one_of(KINDS), f"one of {quoted(KINDS)}"),
-                         "by column: " + ", ".join(f"`{kind}`" for kind in KINDS), _by_name),
-        "labels": Setting(_table_of(_text, "text"), "by column, what it means", _by_name),
-        "encoding": Setting(_text, "of a text file, if it is not UTF-8"),
-        "delimiter": Setting(_text, "of a text file, if it is not to be found out"),
-        "sheet": Setting(_text, "of an Excel workbook; the first if left out"),
+        "file": Setting(is_text, "the file under review, seen from the review file", required=True),
+        "name": Setting(is_text, "what to call the data; the file's name if left out"),
+        "missing_codes": Setting(is_codes, "values that mean missing: a list, or by column "
+                                 '(`"*"` is every column)', by_name),
+        "roles": Setting(table_of(one_of(ROLES), f"one of {quoted(ROLES)}"),
+                         "by column: " + ", ".join(f"`{role}`" for role in ROLES), by_name),
+        "kinds": Setting(table_of(one_of(KINDS), f"one of {quoted(KINDS)}"),
+                         "by column: " + ", ".join(f"`{kind}`" for kind in KINDS), by_name),
+        "labels": Setting(table_of(is_text, "text"), "by column, what it means", by_name),
+        "encoding": Setting(is_text, "of a text file, if it is not UTF-8"),
+        "delimiter": Setting(is_mark, "of a text file, if it is not to be found out"),
+        "sheet": Setting(is_text, "of an Excel workbook; the first if left out"),
     },
     "keys": {
-        "columns": Setting(_NAMES, "the same as `keys`, as a section", _each, "key"),
+        "columns": Setting(_NAMES, "the columns an intruder could know", each, "key",
+                           required=True),
     },
     "exposure": {
-        "cutoff": Setting(_whole, "records in cells smaller than this are at risk; 3"),
-        "missing": Setting(_one_of(get_args(Missing)),
+        "cutoff": Setting(is_whole, "records in cells smaller than this are at risk; 3"),
+        "missing": Setting(one_of(get_args(Missing)),
                            "what a missing key means: `own`, `wildcard` or `drop`"),
-        "weight": Setting(_text, "the column with the number of people each record stands for; "
-                          "the one with the role `weight`", _one, "weight"),
-        "fraction": Setting(_fraction, "the share of the population sampled, without weights"),
-        "household": Setting(_text, "the column that names the household; the one with the role "
-                             "`household`", _one, "household"),
-        "by": Setting(_text, "a column whose categories are measured one by one too", _one, "by"),
-        "limit": Setting(_share, "the highest RP on the keys that is acceptable"),
-        "approximation": Setting(_one_of(get_args(Approximation)),
+        "weight": Setting(is_name, "the column with the number of people each record stands for; "
+                          "the one with the role `weight`", one, "weight"),
+        "fraction": Setting(is_fraction, "the share of the population sampled, without weights"),
+        "household": Setting(is_name, "the column that names the household; the one with the role "
+                             "`household`", one, "household"),
+        "by": Setting(is_name, "a column whose categories are measured one by one too", one, "by"),
+        "named_groups": Setting(_GROUPS, "categories of `by` that the report names even where "
+                                "they are small"),
+        "limit": Setting(is_share, "the highest RP on the keys that is acceptable"),
+        "approximation": Setting(one_of(get_args(Approximation)),
                                  "of the individual risk: `exact` or `sdcmicro`"),
     },
     "uniques": {
-        "max_size": Setting(_whole, "the most variables of a minimal unique; all keys but one"),
-        "convention": Setting(_one_of(get_args(Convention)),
+        "max_size": Setting(is_whole, "the most variables of a minimal unique; all keys but one"),
+        "convention": Setting(one_of(get_args(Convention)),
                               "of the score: `guide`, `sdcmicro` or `ihsn`"),
-        "fraction": Setting(_fraction, "for DIS-SUDA; what the weights say if left out"),
-        "availability": Setting(_table_of(_factor, "a number above 0 and at most 2"),
-                                "by key, how easily it is learnt; 1", _by_name, "key"),
-        "identifiability": Setting(_table_of(_factor, "a number above 0 and at most 2"),
-                                   "by key, how much it tells of a person; 1", _by_name, "key"),
+        "fraction": Setting(is_fraction, "for DIS-SUDA; what the weights say if left out"),
+        "availability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
+                                "by key, how easily it is learnt; 1", by_name, "key"),
+        "identifiability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
+                                   "by key, how much it tells of a person; 1", by_name, "key"),
     },
     "selection": {
         "method": Setting(_METHOD, "`forward`, `backward` or `stepwise`; forward"),
-        "methods": Setting(_list_of(_METHOD, f"methods ({quoted(METHODS)})"),
+        "methods": Setting(list_of(_METHOD, f"methods ({quoted(METHODS)})"),
                            "several of them; the first makes the proposal"),
-        "keep": Setting(_NAMES, "variables already decided", _each, "keep"),
-        "candidates": Setting(_list_of(_group, 'columns ("age|age10" are alternatives)'),
+        "keep": Setting(_NAMES, "variables already decided", each, "keep"),
+        "candidates": Setting(list_of(is_group, 'columns ("age|age10" are alternatives)'),
                               'variables to choose from, `"age|age10"` being alternatives of one; '
-                              "the keys that are not kept", _each_group, "candidate"),
-        "limit": Setting(_share, "the highest RP of a set that may go out", required=True),
-        "drop_limit": Setting(_share, "stepwise removes from this RP on; 0.65 of the limit"),
-        "criterion": Setting(_one_of(CRITERIA), "`ratio` (RP/CR) or `difference`"),
-        "cr_weight": Setting(_weight, "the weight of CR in `difference`; 0.5"),
-        "skip_dependent": Setting(_flag, "leave out what nearly repeats a chosen variable"),
-        "by": Setting(_text, "a column whose categories are searched one by one too", _one, "by"),
-        "values": Setting(_table_of(_positive, "a number above 0"),
-                          "by column, what it is worth to the user; 1", _by_name, "candidate"),
-        "limits": Setting(_list_of(_share, "numbers from 0 to 1"),
+                              "the keys that are not kept", each_group, "candidate"),
+        "limit": Setting(is_share, "the highest RP of a set that may go out", required=True),
+        "drop_limit": Setting(is_share, "stepwise removes from this RP on; 0.65 of the limit"),
+        "criterion": Setting(one_of(CRITERIA), "`ratio` (RP/CR) or `difference`"),
+        "cr_weight": Setting(is_weight, "the weight of CR in `difference`; 0.5"),
+        "skip_dependent": Setting(is_flag, "leave out what nearly repeats a chosen variable"),
+        "by": Setting(is_name, "a column whose categories are searched one by one too", one, "by"),
+        "named_groups": Setting(_GROUPS, "categories of `by` that the report names even where "
+                                "they are small"),
+        "values": Setting(table_of(is_positive, "a number above 0"),
+                          "by column, what it is worth to the user; 1", by_name, "candidate"),
+        "limits": Setting(list_of(is_share, "numbers from 0 to 1"),
                           "more limits, to compare with the methods in one table"),
-        "cutoffs": Setting(_list_of(_whole, "whole numbers of at least 1"),
+        "cutoffs": Setting(list_of(is_whole, "whole numbers of at least 1"),
                            "more cutoffs, to compare"),
     },
     "frontier": {
-        "limit": Setting(_share, "the highest RP; the selection's if left out"),
-        "seconds": Setting(_positive, "the time to search; without it, until all sets are found"),
+        "limit": Setting(is_share, "the highest RP; the selection's if left out"),
+        "seconds": Setting(is_positive, "the time to search; without it, until all sets are found"),
+    },
+    "study": {
+        "puf": Setting(is_text, "the public use file; the file under review if left out"),
+        "eif": Setting(is_text, "the external intruder file", required=True),
+        "iuf": Setting(is_text, "the internal file: the ids of both, a row for each pair that is "
+                       "one person", required=True),
+        "puf_id": Setting(is_names, "the column or columns that name a PUF record", required=True),
+        "eif_id": Setting(is_names, "the column or columns that name an EIF record",
+                          required=True),
+        "link": Setting(_NAMES, "the linking variables, columns of both files", required=True),
+        "numeric": Setting(_NAMES, "those of them that are numbers, not categories"),
+        "metric": Setting(_METRIC, "`unicity`, `taxicab`, `euclidean` or `adhoc`; unicity"),
+        "metrics": Setting(list_of(_METRIC, f"metrics ({quoted(METRICS)})"),
+                           "several of them, compared in one table; the first leads"),
+        "alpha": Setting(is_fraction, "what a missing value costs (taxicab, euclidean); 0.5"),
+        "threshold": Setting(one_of(get_args(Threshold)),
+                             "`published`, or `derived` from the metric's definition (euclidean)"),
+        "cuts": Setting(one_of(get_args(Cuts)),
+                        "whose fifths numbers are cut into: the `puf`'s, or `each` file's own "
+                        "(unicity, taxicab)"),
+        "scores": Setting(is_scores, "by linking variable how values are scored from 0 to 5, or a "
+                          "TOML file of it (adhoc)"),
+        "orders": Setting(one_of(get_args(Orders)),
+                          "whether `all` sets of variables are tried or only the `highest` "
+                          "(unicity)"),
+        "rank_cap": Setting(is_whole, "ranks are kept while they hold at most this many pairs of a "
+                            "PUF record; 5"),
+        "strata": Setting(is_names, "the columns within whose categories records are linked"),
+        "named_groups": Setting(_GROUPS, "strata that the report names even where they are small"),
+        "permutations": Setting(is_count, "how often ids are dealt out at random for the "
+                                "baseline; 200"),
+        "seed": Setting(is_count, "where the baseline's chance comes from; 1"),
+        "limit": Setting(is_share, "the highest conditional rate that is acceptable"),
+        "missing_codes": Setting(is_codes, "values that mean missing in the study's own files: a "
+                                 "list, or by column"),
+        "encoding": Setting(is_text, "of the study's own text files, if it is not UTF-8"),
+        "delimiter": Setting(is_mark, "of the study's own text files, if it is not to be found "
+                             "out"),
+        "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
     },
 }  # fmt: skip

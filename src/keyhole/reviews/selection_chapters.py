@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.groups import Grouping, group_records, like_exposure
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_counts
+from keyhole.reviews.small_counts import smallest_shown
 from keyhole.reviews.stages import selection_stage
 
 __all__ = ["Path", "Step", "before_after", "ends_sheet", "frontier_sheet", "selection_paths"]
@@ -48,10 +49,12 @@ def selection_paths(review: Review, records: Mapping[str, Figures]) -> list[Path
     """Return the path of each method, in the order the review names them."""
     if review.selection is None:
         return []
-    return [_path(records[selection_stage(method)]) for method in review.selection.methods]
+    named, exposure = review.selection.named_groups, records["exposure"]["result"]
+    chosen = [records[selection_stage(method)] for method in review.selection.methods]
+    return [_path(record, named, exposure) for record in chosen]
 
 
-def _path(record: Figures) -> Path:
+def _path(record: Figures, named: Sequence[str], exposure: Figures) -> Path:
     result, printed = record["result"], record["tables"][0]
     heads = ["α" if head == "alpha" else head.upper() for head in printed["columns"][2:]]
     heads = ["RP/CR" if head == "RATIO" else head for head in heads]
@@ -64,7 +67,7 @@ def _path(record: Figures) -> Path:
         within=result["within_limit"],
         warnings=result["warnings"],
         candidates=[_candidates(table, heads) for table in result["tables"]],
-        groups=_groups(result) if result.get("groups") else None,
+        groups=_groups(result, named, exposure) if result.get("groups") else None,
     )
 
 
@@ -88,13 +91,24 @@ def _candidates(table: Figures, heads: Sequence[str]) -> Sheet:
     return Sheet.laid_out(f"Step {table['step']}", [what, *heads], rows)
 
 
-def _groups(result: Figures) -> Sheet:
-    sizes = protect_counts([g["records"] for g in result["groups"]])
+def _groups(result: Figures, named: Sequence[str], exposure: Figures) -> Sheet:
+    groups = result["groups"]
+    measured = like_exposure(groups, result["by"], exposure)
+    grouping = group_records(measured, smallest_shown(result["cutoff"]), named)
     rows = [
-        [g["group"], size, " ".join(g["within_limit"] or ["nothing"])]
-        for g, size in zip(result["groups"], sizes, strict=True)
-    ]
-    return Sheet.laid_out(f"By {result['by']}", ["group", "records", "within the limit"], rows)
+        [groups[i]["group"], grouping.sizes[i].text,
+         " ".join(groups[i]["within_limit"] or ["nothing"]) if _told(grouping, i) else ""]
+        for i in grouping.named
+    ]  # fmt: skip
+    columns = ["group", "records", "within the limit"]
+    rows += grouping.pool(len(columns))
+    return Sheet.laid_out(f"By {result['by']}", columns, rows, grouping.notes)
+
+
+def _told(grouping: Grouping, place: int) -> bool:
+    """Nothing but the name is told of a small group that was asked for by name."""
+    size = grouping.sizes[place]
+    return size.exact or size.kept_back
 
 
 def ends_sheet(record: Figures) -> Sheet:
@@ -123,23 +137,27 @@ def frontier_sheet(result: Figures) -> Sheet:
 
 
 def before_after(results: Mapping[str, Figures]) -> Sheet | None:
-    """Set exposure on the keys beside exposure on the variables proposed."""
-    if "proposal" not in results:
+    """Set exposure on the keys beside that on the variables proposed, and on the better set."""
+    sets = {
+        "on the keys": results["exposure"],
+        "on the variables proposed": results.get("proposal"),
+        "on the frontier’s better set": results.get("alternative"),
+    }
+    chosen = {name: found for name, found in sets.items() if found is not None}
+    if len(chosen) == 1:
         return None
-    before, after = results["exposure"], results["proposal"]
-    rows = [
-        ["variables", str(len(before["keys"])), str(len(after["keys"]))],
-        ["cells", f"{before['cells']:,}", f"{after['cells']:,}"],
-        ["uniques", f"{before['uniques']:,}", f"{after['uniques']:,}"],
-        [f"RP({before['cutoff']})", share(before["rp"]), share(after["rp"])],
-        ["CR", share(before["cr"]), share(after["cr"])],
+    cutoff = results["exposure"]["cutoff"]
+    figures: list[tuple[str, Callable[[Figures], str]]] = [
+        ("variables", lambda found: str(len(found["keys"]))),
+        ("cells", lambda found: f"{found['cells']:,}"),
+        ("uniques", lambda found: f"{found['uniques']:,}"),
+        (f"RP({cutoff})", lambda found: share(found["rp"])),
+        ("CR", lambda found: share(found["cr"])),
     ]
-    if before.get("population"):
-        rows.append(
-            ["global risk", *(share(r["population"]["global_risk"]) for r in (before, after))]
-        )
+    if results["exposure"].get("population"):
+        figures.append(("global risk", lambda found: share(found["population"]["global_risk"])))
+    rows = [[name, *map(text, chosen.values())] for name, text in figures]
     notes = []
-    if before["missing"] != "own":
-        notes.append("The proposal counts a missing value as a category of its own.")
-    columns = ["", "on the keys", "on the variables proposed"]
-    return Sheet.laid_out("Exposure, side by side", columns, rows, notes)
+    if results["exposure"]["missing"] != "own":
+        notes.append("The sets count a missing value as a category of its own.")
+    return Sheet.laid_out("Exposure, side by side", ["", *chosen], rows, notes)

@@ -14,6 +14,7 @@ __all__ = [
     "FrontierSettings",
     "Review",
     "SelectionSettings",
+    "StudySettings",
     "UniquesSettings",
 ]
 
@@ -47,6 +48,7 @@ class ExposureSettings:
     fraction: float | None = None
     household: str | None = None
     by: str | None = None
+    named_groups: tuple[str, ...] = ()
     limit: float | None = None
     approximation: str = "exact"
 
@@ -75,6 +77,7 @@ class SelectionSettings:
     cr_weight: float = 0.5
     skip_dependent: bool = False
     by: str | None = None
+    named_groups: tuple[str, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
     limits: tuple[float, ...] = ()
     cutoffs: tuple[int, ...] = ()
@@ -86,6 +89,43 @@ class FrontierSettings:
 
     limit: float
     seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """The attack on the file: with which files, on what, and how; the first metric leads.
+
+    Without `puf` the file under review is attacked.
+    """
+
+    eif: str
+    iuf: str
+    puf_id: tuple[str, ...]
+    eif_id: tuple[str, ...]
+    link: tuple[str, ...]
+    puf: str | None = None
+    numeric: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("unicity",)
+    alpha: float = 0.5
+    threshold: str = "published"
+    cuts: str = "puf"
+    scores: Mapping[str, Any] | None = None
+    scores_file: str | None = None
+    orders: str = "all"
+    rank_cap: int = 5
+    strata: tuple[str, ...] = ()
+    named_groups: tuple[str, ...] = ()
+    permutations: int = 200
+    seed: int = 1
+    limit: float | None = None
+    missing_codes: Any = ()
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def read(self) -> dict[str, Any]:
+        """Return how the study's own files are read, besides their missing codes."""
+        return {n: getattr(self, n) for n in ("encoding", "delimiter", "sheet")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +145,7 @@ class Review:
     uniques: UniquesSettings | None = None
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
-
-    @property
-    def data_path(self) -> Path:
-        """Where the file under review is."""
-        return self.path.parent / self.data.file
+    study: StudySettings | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""

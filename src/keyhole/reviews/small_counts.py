@@ -1,64 +1,210 @@
 """Small counts in a report are protected by one rule, which the report states.
 
 A report about disclosure must not disclose. Totals of the whole file are shown as they are;
-counts of one or two records of a group or a category are not, nor what they could be found from.
+small counts of records of a group or a category are not, nor what they could be worked out
+from. What a reader is told of a count is an interval: one number, the numbers below the smallest
+shown, or nothing. Where counts add up to a known total, further ones are withheld until every
+small one could still be one of several numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["RULE", "SMALLEST", "protect_count", "protect_counts", "protect_rate"]
+__all__ = [
+    "SMALLEST",
+    "WITHHELD",
+    "Shown",
+    "as_it_is",
+    "below",
+    "could_be",
+    "hide_counts",
+    "in_band",
+    "kept_back",
+    "protect_count",
+    "protect_share",
+    "rule",
+    "smallest_shown",
+    "worked_out",
+]
 
 SMALLEST = 3
-WITHHELD = "withheld"
-
-RULE = (
-    f"Counts of 1 and 2 records of a group or a category are shown as “<{SMALLEST}”, and rates "
-    f"made of them as less than {SMALLEST} over the group’s records; groups of fewer than "
-    f"{SMALLEST} records have no rates. Where groups add up to a total and only one of them is "
-    f"protected so, the next smallest is withheld. Totals of the whole file, such as its "
-    f"uniques, are shown. No record’s values or number appear anywhere."
-)
+# A band of rates must hold this many times the smallest count that is shown.
+BAND_HOLDS = 2
+BANDS = (1, 2, 5, 10, 20, 50)  # percent
 
 
-def protect_count(count: int) -> str:
-    """Write a count of a group or a category.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a reader is told of a count: it lies between two numbers, both included."""
+
+    low: int
+    high: int | None
+    text: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether the count itself is told."""
+        return self.low == self.high
+
+    @property
+    def kept_back(self) -> bool:
+        """Whether nothing is told of the count, not even that it is small."""
+        return self.high is None
+
+
+def kept_back(least: int = 0) -> Shown:
+    """Tell nothing of a count, of which a reader knows the least that it can be."""
+    return Shown(least, None, "withheld")
+
+
+WITHHELD = kept_back()
+
+
+def smallest_shown(cutoff: int) -> int:
+    """Return the smallest count shown: the review's cutoff, and at least 3.
+
+    Examples
+    --------
+    >>> smallest_shown(2), smallest_shown(5)
+    (3, 5)
+    """
+    return max(SMALLEST, cutoff)
+
+
+def rule(smallest: int) -> str:
+    """Return the rule in words."""
+    return (
+        f"Groups of fewer than {smallest} records are neither named nor described, unless the "
+        f"review asks for them by name. In tables by group or category, counts below {smallest}, "
+        f"zero among them, are shown as “<{smallest}”; the rates made of them as a band wide "
+        f"enough to hold {BAND_HOLDS * smallest} different counts, or not at all. Where the "
+        f"counts of a table add up to a known total and a small one could be worked out from the "
+        f"others, the smallest of these is withheld too, until each small count could be at "
+        f"least two numbers. Totals of the whole file, such as its uniques, are shown. No "
+        f"record’s values or number appear anywhere."
+    )
+
+
+def as_it_is(count: int) -> Shown:
+    """Tell a count itself."""
+    return Shown(count, count, f"{count:,}")
+
+
+def below(smallest: int, floor: int = 0) -> Shown:
+    """Tell of a count only that it is small."""
+    return Shown(floor, smallest - 1, f"<{smallest}")
+
+
+def protect_count(count: int, smallest: int = SMALLEST) -> str:
+    """Write a count that stands alone: it adds up to nothing, and nothing follows from it.
 
     Examples
     --------
     >>> [protect_count(count) for count in (0, 1, 2, 3, 1200)]
     ['0', '<3', '<3', '3', '1,200']
     """
-    return f"<{SMALLEST}" if 0 < count < SMALLEST else f"{count:,}"
+    return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
 
 
-def protect_counts(counts: Sequence[int]) -> list[str]:
-    """Write counts that add up to a known total, so that none can be found by subtraction.
+def hide_counts(
+    counts: Sequence[int],
+    smallest: int = SMALLEST,
+    *,
+    floor: int = 0,
+    withheld: Mapping[int, int] | None = None,
+) -> list[Shown]:
+    """Tell counts that add up to a known total, so that no small one can be worked out.
+
+    Parameters
+    ----------
+    counts
+        The counts, whose sum the reader knows.
+    smallest
+        Counts below this are small; zero is shown like them.
+    floor
+        The smallest number a count can be: 1 for groups, which are there because somebody is.
+    withheld
+        The places of counts to be withheld in any case, and the least that a reader knows of each.
 
     Examples
     --------
-    >>> protect_counts([40, 2, 7]), protect_counts([40, 2, 1])
+    >>> [s.text for s in hide_counts([40, 2, 7])], [s.text for s in hide_counts([40, 2, 1])]
     (['40', '<3', 'withheld'], ['40', '<3', '<3'])
+    >>> [s.text for s in hide_counts([40, 2, 2, 12])]  # both at their highest: 54 - 40 - 12 tells
+    ['40', '<3', '<3', 'withheld']
     """
-    shown = [protect_count(count) for count in counts]
-    hidden = [i for i, count in enumerate(counts) if 0 < count < SMALLEST]
-    others = [i for i, count in enumerate(counts) if count >= SMALLEST]
-    if len(hidden) == 1 and others:
-        shown[min(others, key=lambda i: counts[i])] = WITHHELD
+    forced = withheld or {}
+    shown = [below(smallest, floor) if count < smallest else as_it_is(count) for count in counts]
+    for i, least in forced.items():
+        shown[i] = kept_back(least)
+    small = [i for i, count in enumerate(counts) if 0 < count < smallest]
+    while worked_out(shown, sum(counts), small):
+        others = [i for i, one in enumerate(shown) if one.exact]
+        if not others:
+            return [WITHHELD] * len(counts)
+        # A reader who knows the rule knows that it is not a small one.
+        shown[min(others, key=lambda i: counts[i])] = kept_back(smallest)
     return shown
 
 
-def protect_rate(rate: float | None, records: int) -> str:
-    """Write a share of a group's records.
+def could_be(shown: Sequence[Shown], total: int) -> list[tuple[int, int]]:
+    """Return between which numbers each count must lie, given what is told and the total.
 
     Examples
     --------
-    >>> protect_rate(0.05, 40), protect_rate(0.25, 40), protect_rate(1.0, 2)
-    ('<0.0750', '0.2500', '')
+    >>> could_be([as_it_is(40), Shown(0, 2, "<3"), WITHHELD], 49)
+    [(40, 40), (0, 2), (7, 9)]
     """
-    if rate is None or records < SMALLEST:
-        return ""
-    if 0 < round(rate * records) < SMALLEST:
-        return f"<{SMALLEST / records:.4f}"
-    return f"{rate:.4f}"
+    highs = [total if one.high is None else one.high for one in shown]
+    low, high = sum(one.low for one in shown), sum(highs)
+    return [
+        (max(one.low, total - (high - top)), min(top, total - (low - one.low)))
+        for one, top in zip(shown, highs, strict=True)
+    ]
+
+
+def worked_out(
+    shown: Sequence[Shown], total: int, places: Iterable[int], *, numbers: int = 2
+) -> bool:
+    """Tell whether any of the counts could be fewer than so many numbers."""
+    bounds = could_be(shown, total)
+    return any(bounds[i][1] - bounds[i][0] + 1 < numbers for i in places)
+
+
+def in_band(rate: float, size: int, smallest: int = SMALLEST) -> Shown:
+    """Tell of a share of a group's records only between which round numbers it lies.
+
+    The band is wide enough that the count behind it could be many numbers; where no band is,
+    the rate is withheld.
+
+    Examples
+    --------
+    >>> in_band(0.05, 40), in_band(0.34, 700).text, in_band(1.0, 9).text
+    (Shown(low=0, high=7, text='0.00–0.20'), '0.34–0.35', 'withheld')
+    """
+    wide = [step for step in BANDS if step * size >= 100 * BAND_HOLDS * smallest]
+    if not wide or wide[0] == BANDS[-1]:
+        return WITHHELD
+    step = wide[0]
+    place = min(math.floor(rate * 100 / step + 1e-9), 100 // step - 1)
+    low, high = place * step, (place + 1) * step
+    most = size if high == 100 else math.ceil(high * size / 100) - 1
+    return Shown(math.ceil(low * size / 100), most, f"{low / 100:.2f}–{high / 100:.2f}")
+
+
+def protect_share(count: int, total: int, smallest: int = SMALLEST) -> str:
+    """Write a share that stands alone; of a small count, or one short of all, as a band.
+
+    Examples
+    --------
+    >>> protect_share(50, 100), protect_share(1, 100), protect_share(0, 0)
+    ('0.5000', '0.00–0.10', 'not estimable')
+    """
+    if not total:
+        return "not estimable"
+    if any(0 < one < smallest for one in (count, total - count)):
+        return in_band(count / total, total, smallest).text
+    return f"{count / total:.4f}"

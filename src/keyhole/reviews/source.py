@@ -17,6 +17,9 @@ from keyhole.reviews.lines import line_numbers
 
 __all__ = ["Problem", "Source", "read_source"]
 
+# Far more than any setting has.
+DEEPEST = 20
+
 Problem = tuple[int, str]
 """The line of a problem, and what to say of it."""
 
@@ -61,11 +64,31 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             f"{file.name}, line {line}: this is not UTF-8 text. Save the review file as UTF-8."
         ) from None
     try:
-        values = tomllib.loads(text)
+        values: dict[str, Any] | None = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FileError(_syntax(file.name, text, str(error))) from None
+    except ValueError:  # a whole number of thousands of digits
+        raise FileError(
+            f"{file.name}: a number has too many digits to be one. Correct it."
+        ) from None
+    except RecursionError:
+        values = None
+    if values is None or _is_deep(values):
+        raise FileError(
+            f"{file.name}: lists or sections are nested more than {DEEPEST} deep. A review file "
+            f"needs a few levels only; correct it."
+        )
     digest = hashlib.sha256(content).hexdigest()
     return Source(file.resolve(), values, line_numbers(text), digest)
+
+
+def _is_deep(values: Any) -> bool:
+    """Tell whether values are nested too deeply, without going down with them."""
+    level = [values]
+    for _ in range(DEEPEST):
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _bytes(file: Path) -> bytes:
@@ -75,6 +98,8 @@ def _bytes(file: Path) -> bytes:
         reason = "it is a folder. Give the review file in it"
     except FileNotFoundError:
         reason = "there is no such file. Check the path, or see docs/review-file for an example"
+    except ValueError:  # a name with a zero byte
+        reason = "its path is none"
     except OSError as error:
         reason = f"{(error.strerror or 'unknown reason').lower()}"
     raise FileError(f"review file {str(file)!r} cannot be read: {reason}.")

@@ -11,15 +11,19 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keyhole.data.whole import write_whole
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import OptionError
+from keyhole.reviews.files import hash_file
+from keyhole.reviews.folders import own_folder
 
-__all__ = ["MARK", "REPORT", "RESULTS", "Store", "digest", "hash_file", "open_store", "plain"]
+__all__ = ["MARK", "REPORT", "RESULTS", "Store", "digest", "open_store", "plain"]
 
 MARK = "keyhole-review.json"
 REPORT, RESULTS = "report.html", "results.json"
@@ -66,12 +70,6 @@ def digest(value: Any) -> str:
     """
     text = json.dumps(plain(value), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def hash_file(path: Path) -> str:
-    """Return the hash of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,8 @@ def _read_json(path: Path) -> Any:
         return None
 
 
-def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Store:
+@contextmanager
+def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Iterator[Store]:
     """Open the folder of a review, or make it; another's folder is not taken without force.
 
     Parameters
@@ -148,21 +147,33 @@ def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Sto
         Write into any folder; files of other names stay.
     """
     folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
-    mark = {"keyhole": "review", "file": _seen_from(folder, review)}
-    if not force and folder.is_dir() and any(folder.iterdir()):
-        found = _read_json(folder / MARK)
-        if found is None:
-            what = "has other files in it"
-        else:
-            what = "" if found == mark else "holds the results of another review file"
-        if what:
-            raise OptionError(
-                f"{str(folder)!r} {what}. Give another folder, or ask for it to be written "
-                f"into all the same (--force)."
-            )
-    return _made(folder, mark)
+    check = partial(_check, folder, review, force)
+    with own_folder(folder, check, parts=("stages", "charts")):
+        store = Store(folder)
+        for name in ("", "stages", "charts"):
+            _sweep(folder / name)
+        store.write(MARK, to_json(_mark(folder, review)))
+        yield store
+
+
+def _check(folder: Path, review: Path, force: bool) -> None:
+    """Refuse a folder that holds something else, or another review's results."""
+    if force or not any(folder.iterdir()):
+        return
+    found = _read_json(folder / MARK)
+    if found is None:
+        what = "has other files in it"
+    else:
+        what = "" if found == _mark(folder, review) else "holds the results of another review file"
+    if what:
+        raise OptionError(
+            f"{str(folder)!r} {what}. Give another folder, or ask for it to be written "
+            f"into all the same (--force)."
+        )
+
+
+def _mark(folder: Path, review: Path) -> dict[str, str]:
+    return {"keyhole": "review", "file": _seen_from(folder, review)}
 
 
 def _seen_from(folder: Path, review: Path) -> str:
@@ -171,19 +182,6 @@ def _seen_from(folder: Path, review: Path) -> str:
         return Path(os.path.relpath(review, folder.resolve())).as_posix()
     except ValueError:  # another drive
         return review.as_posix()
-
-
-def _made(folder: Path, mark: dict[str, str]) -> Store:
-    store = Store(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("", "stages", "charts"):
-            _sweep(folder / name)
-        store.write(MARK, to_json(mark))
-    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise FileError(f"the folder {str(folder)!r} cannot be made: {reason}.") from None
-    return store
 
 
 def _sweep(folder: Path) -> None:

@@ -1,0 +1,115 @@
+"""A folder to write into: made if need be, fit for it, and one run's own until it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from keyhole.errors import FileError, OptionError
+
+__all__ = ["own_folder"]
+
+# No longer name is written, the beginning of an unfinished file's included.
+LONGEST = "x" * 80
+
+
+@contextmanager
+def own_folder(
+    folder: Path, check: Callable[[], None], parts: Sequence[str] = ()
+) -> Iterator[None]:
+    """Hold a folder while it is written into; if it cannot be, say so and leave nothing behind.
+
+    Parameters
+    ----------
+    folder
+        The folder, made if it does not exist.
+    check
+        Raises what speaks against the folder, once it exists and is held.
+    parts
+        The folders inside that are written into too.
+
+    Raises
+    ------
+    InputError
+        If it is no folder, cannot be made or written into, or another run is using it.
+    """
+    made: list[Path] = []
+    try:
+        _make(folder, made)
+        lock = _lock(folder)
+    except BaseException as error:
+        _undo(made)
+        raise _told(folder, error) from None
+    try:
+        try:
+            check()
+            for part in parts:
+                _make(folder / part, made)
+            for place in (folder, *(folder / part for part in parts)):
+                _try(place)
+        except BaseException as error:
+            _undo(made)
+            raise _told(folder, error) from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it, and note which were made."""
+    if folder.is_dir():
+        return
+    if os.path.lexists(folder):
+        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
+    if folder.parent != folder:
+        _make(folder.parent, made)
+    folder.mkdir(exist_ok=True)
+    made.append(folder)
+
+
+def _undo(made: Sequence[Path]) -> None:
+    for folder in reversed(made):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _lock(folder: Path) -> int:
+    """Hold the folder until the number returned is closed; the system lets go of a killed run's."""
+    try:
+        import fcntl
+    except ImportError:  # Windows cannot hold a folder: two runs there must not meet
+        return os.open(os.devnull, os.O_RDONLY)
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(number)
+        raise OptionError(
+            f"{str(folder)!r} is being written into by another run. Wait until it has ended, or "
+            f"give another folder."
+        ) from None
+    except OSError:  # a file system without locks
+        return number
+    return number
+
+
+def _try(folder: Path) -> None:
+    """Find out before the work whether files can be written there."""
+    with suppress(FileNotFoundError):
+        os.stat(folder / LONGEST)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, os.strerror(13))
+
+
+def _told(folder: Path, error: BaseException) -> BaseException:
+    """Turn what the system says into one message."""
+    if isinstance(error, ValueError):  # a name with a zero byte
+        return FileError(f"the folder {str(folder)!r} cannot be written into: its path is none.")
+    if not isinstance(error, OSError):
+        return error
+    reason = (error.strerror or "unknown reason").lower()
+    return FileError(
+        f"the folder {str(folder)!r} cannot be written into: {reason}. Give another one."
+    )

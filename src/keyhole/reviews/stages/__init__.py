@@ -1,0 +1,27 @@
+"""The stages of a review, in the order of the work.
+
+A further stage is one more entry of `STAGES`, its settings in `schema` and `settings`, and a
+chapter in the report.
+"""
+
+from keyhole.reviews.stages.exposure import EXPOSURE_STAGES
+from keyhole.reviews.stages.selection import (
+    SELECTION_STAGES,
+    better_set,
+    proposed_set,
+    selection_stage,
+)
+from keyhole.reviews.stages.stage import Asked, Stage
+from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
+
+__all__ = [
+    "STAGES",
+    "Asked",
+    "Stage",
+    "better_set",
+    "proposed_set",
+    "selection_stage",
+    "study_stage",
+]
+
+STAGES: tuple[Stage, ...] = (*EXPOSURE_STAGES, *SELECTION_STAGES, *STUDY_STAGES)

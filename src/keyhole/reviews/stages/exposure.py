@@ -1,0 +1,124 @@
+"""The stages that measure a file: its columns, its exposure, the cheapest fix, minimal uniques."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from keyhole.results import Result
+from keyhole.reviews.files import Files
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import smallest_shown
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
+
+if TYPE_CHECKING:
+    import altair
+
+    from keyhole.exposure.cells import Exposure
+
+__all__ = ["EXPOSURE_STAGES", "ask_exposure", "draw_exposure", "run_exposure"]
+
+
+def _ask_data(review: Review, _: Earlier) -> Asked:
+    exposure, chosen = review.exposure, review.selection
+    names = [*review.keys]
+    if chosen is not None:
+        names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
+    named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
+    names += [name for name in named if name is not None]
+    return {"columns": list(dict.fromkeys(names)), "labels": dict(review.data.labels)}
+
+
+def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.reviews.description import describe_columns
+
+    return describe_columns(files["data"].data, tuple(asked["columns"]))
+
+
+def ask_exposure(review: Review, _: Earlier) -> Asked:
+    """Ask how exposed the file is on the keys."""
+    names = ("cutoff", "missing", "weight", "fraction", "household", "by", "approximation")
+    return {"keys": list(review.keys), **{n: getattr(review.exposure, n) for n in names}}
+
+
+def run_exposure(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    """Measure how exposed the file is on any key."""
+    from keyhole.exposure.cells import risk
+
+    return risk(files["data"].data, **asked)
+
+
+def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask for a fix only where the limit is exceeded."""
+    limit = review.exposure.limit
+    if limit is None or earlier["exposure"]["rp"] <= limit:
+        return None
+    return {"keys": list(review.keys), "limit": limit, "cutoff": review.exposure.cutoff}
+
+
+def _run_fix(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.exposure.fix import cheapest_fix
+
+    return cheapest_fix(files["data"].data, **asked)
+
+
+def _ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
+    if review.uniques is None:
+        return None
+    given = review.uniques
+    population = earlier["exposure"].get("population") or {}
+    asked: Asked = {
+        "keys": list(review.keys),
+        "max_size": given.max_size,
+        "cutoff": review.exposure.cutoff,
+        "convention": given.convention,
+        "fraction": given.fraction or _below_one(population.get("sampling_fraction")),
+    }
+    for name in ("availability", "identifiability"):
+        declared: Mapping[str, float] = getattr(given, name)
+        asked[name] = [declared.get(key, 1.0) for key in review.keys] if declared else None
+    return asked
+
+
+def _below_one(fraction: float | None) -> float | None:
+    """A file whose weights add to less than its records tells no sampling fraction."""
+    return fraction if fraction is not None and fraction <= 1 else None
+
+
+def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.exposure.uniques import uniques
+
+    return uniques(files["data"].data, **asked, progress=counted(progress))
+
+
+def _without_rare_category(found: Any) -> Asked:
+    """A category that flags few records only is as good as their value."""
+    figures: Asked = found.to_dict()
+    if (figures["worst_category_flags"] or 0) >= smallest_shown(figures["cutoff"]):
+        return figures
+    return {**figures, "worst_category": None}
+
+
+def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
+    """Draw exposure; that a record or two are left out is not told in its words."""
+    left_out = found.records - found.complete
+    if left_out < smallest_shown(found.cutoff):
+        found = dataclasses.replace(found, complete=found.records)
+    return found.plot()
+
+
+EXPOSURE_STAGES: tuple[Stage, ...] = (
+    Stage("data", "The data", _ask_data, _run_data),
+    Stage("exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure),
+    Stage("fix", "Cheapest fix", _ask_fix, _run_fix, ("exposure",)),
+    Stage(
+        "uniques",
+        "Minimal uniques",
+        _ask_uniques,
+        _run_uniques,
+        ("exposure",),
+        draw=own_picture,
+        figures=_without_rare_category,
+    ),
+)

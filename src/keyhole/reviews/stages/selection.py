@@ -1,0 +1,179 @@
+"""The stages that choose variables: selections, their comparison, the frontier, the proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keyhole.results import Result
+from keyhole.reviews.files import Files
+from keyhole.reviews.schema import METHODS
+from keyhole.reviews.settings import Review, SelectionSettings
+from keyhole.reviews.stages.exposure import ask_exposure, draw_exposure, run_exposure
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
+from keyhole.reviews.store import digest
+
+__all__ = ["SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
+
+
+def selection_stage(method: str) -> str:
+    """Return the name of the stage that runs a method."""
+    return f"selection-{method}"
+
+
+# CRs of the same set may differ in the last digits.
+EQUAL = 1e-12
+SELECTIONS = tuple(selection_stage(method) for method in METHODS)
+
+
+def _searched(review: Review, chosen: SelectionSettings) -> Asked:
+    return {
+        "keep": list(chosen.keep),
+        "candidates": [list(group) for group in chosen.candidates],
+        "cutoff": review.exposure.cutoff,
+        "values": dict(chosen.values),
+    }
+
+
+def _ask_selection(method: str) -> Callable[[Review, Earlier], Asked | None]:
+    def ask(review: Review, _: Earlier) -> Asked | None:
+        chosen = review.selection
+        if chosen is None or method not in chosen.methods:
+            return None
+        names = ("limit", "criterion", "cr_weight", "skip_dependent", "by")
+        more = {name: getattr(chosen, name) for name in names}
+        drop = {"drop_limit": chosen.drop_limit} if method == "stepwise" else {}
+        return {"method": method, **_searched(review, chosen), **more, **drop}
+
+    return ask
+
+
+def _run_selection(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.selection.select import select
+
+    return select(files["data"].data, **asked, progress=progress)
+
+
+def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
+    chosen = review.selection
+    if chosen is None or not (chosen.limits or chosen.cutoffs):
+        return None
+    asked = _searched(review, chosen)
+    cutoff = asked.pop("cutoff")
+    names = ("criterion", "cr_weight", "skip_dependent", "drop_limit")
+    return {
+        **asked,
+        **{name: getattr(chosen, name) for name in names},
+        "methods": list(chosen.methods),
+        "limits": list(dict.fromkeys([chosen.limit, *chosen.limits])),
+        "cutoffs": list(dict.fromkeys([cutoff, *chosen.cutoffs])),
+    }
+
+
+def _run_comparison(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.selection.compare import compare
+
+    return compare(files["data"].data, **asked, progress=progress)
+
+
+def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask for the frontier of the candidates that the selection did not leave out."""
+    chosen, found = review.selection, review.frontier
+    if found is None or chosen is None:
+        return None
+    groups = earlier[selection_stage(chosen.methods[0])]["candidate_groups"]
+    asked = {**_searched(review, chosen), "candidates": groups}
+    return {**asked, "limit": found.limit, "seconds": found.seconds}
+
+
+def _run_frontier(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.selection.frontier import frontier
+
+    return frontier(files["data"].data, **asked, progress=counted(progress))
+
+
+def _with_groups(found: Any) -> Asked:
+    """Keep the candidates as lists too: a column's name may hold the bar between alternatives."""
+    return {**found.to_dict(), "candidate_groups": [list(group) for group in found.candidates]}
+
+
+def _steady(found: Any) -> Asked:
+    """How many sets were looked at depends on the threads' luck."""
+    return {name: value for name, value in _with_groups(found).items() if name != "evaluated"}
+
+
+def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
+    """Return the set within the limit that the first method found, or None."""
+    if review.selection is None:
+        return None
+    found = earlier[selection_stage(review.selection.methods[0])]["within_limit"]
+    return list(found) if found else None
+
+
+def _ask_proposal(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask how exposed the file is if the set proposed goes out."""
+    proposed = proposed_set(review, earlier)
+    if proposed is None:
+        return None
+    # Selection counts a missing value as a category of its own, and its limit holds for that.
+    return {**ask_exposure(review, earlier), "keys": proposed, "missing": "own", "by": None}
+
+
+def better_set(review: Review, earlier: Earlier) -> Mapping[str, Any] | None:
+    """Return the set of the frontier that has a larger CR within the same limit, if there is one.
+
+    A selection takes one path, and ends at one set; the frontier may have a better one.
+    """
+    if review.selection is None or "frontier" not in earlier:
+        return None
+    limit = review.selection.limit
+    fit = [one for one in earlier["frontier"]["sets"] if one["rp"] <= limit and one["variables"]]
+    best = max(fit, key=lambda one: one["cr"], default=None)
+    proposed = earlier.get("proposal")
+    if best is None or (proposed is not None and best["cr"] <= proposed["cr"] + EQUAL):
+        return None
+    found: Mapping[str, Any] = best
+    return found
+
+
+def _ask_alternative(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask how exposed the file is if the better set goes out in place of the one proposed."""
+    better = better_set(review, earlier)
+    if better is None:
+        return None
+    keys = list(better["variables"])
+    return {**ask_exposure(review, earlier), "keys": keys, "missing": "own", "by": None}
+
+
+def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask about the very results of the earlier stages, named by their hashes."""
+    if review.selection is None:
+        return None
+    return {"results": {name: digest(result) for name, result in earlier.items()}}
+
+
+def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
+    from keyhole.reviews.paths import gather_paths
+
+    return gather_paths(files["data"].data, earlier)
+
+
+SELECTION_STAGES: tuple[Stage, ...] = (
+    *(
+        Stage(
+            name, f"Selection, {method}", _ask_selection(method), _run_selection,
+            figures=_with_groups,
+        )
+        for name, method in zip(SELECTIONS, METHODS, strict=True)
+    ),
+    Stage("comparison", "Comparison", _ask_comparison, _run_comparison),
+    Stage("frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS, figures=_steady),
+    Stage(
+        "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS, draw=draw_exposure
+    ),
+    Stage(
+        "alternative", "The better set of the frontier", _ask_alternative, run_exposure,
+        ("frontier", "proposal"),
+    ),
+    Stage("paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture),
+)  # fmt: skip

@@ -1,0 +1,211 @@
+"""The chapter of the report on the study: what an attack found, in tables and in words.
+
+Ids are in no stored result, and strata are shown like other groups: small ones are not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.results import share
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure
+from keyhole.reviews.nested_counts import hide_nested, nested_rate
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import (
+    protect_count,
+    protect_share,
+    smallest_shown,
+)
+from keyhole.reviews.stages import study_stage
+
+__all__ = ["Attack", "attacks", "metrics_sheet"]
+
+Figures = Mapping[str, Any]
+CAVEATS = 3
+RATES = {
+    "putative_rate": ("suspected, of all PUF records", "suspected", "puf_records"),
+    "confirmed_rate": ("confirmed, of all PUF records", "confirmed", "puf_records"),
+    "conditional_rate": ("confirmed, of the suspected", "confirmed", "suspected"),
+    "pair_precision": ("true pairs, of the suspected pairs", "true_pairs", "pairs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A study by one metric as the report shows it."""
+
+    stage: str
+    metric: str
+    suspected: str
+    said: Sequence[str]
+    caveats: Sequence[str]
+    warnings: Sequence[str]
+    wide: Sequence[Sheet]
+    narrow: Sequence[Sheet]
+
+
+def attacks(review: Review, records: Mapping[str, Figures]) -> list[Attack]:
+    """Return the study by each metric, in the order the review names them."""
+    if review.study is None:
+        return []
+    exposure = records["exposure"]["result"]
+    # The strata of another file are other groups.
+    exposure = exposure if review.study.puf is None else {}
+    chosen = [records[study_stage(metric)] for metric in review.study.metrics]
+    return [_attack(review, record, exposure) for record in chosen]
+
+
+def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
+    result, smallest = record["result"], smallest_shown(review.exposure.cutoff)
+    assert review.study is not None
+    wide = [_rates(result), _strata(result, smallest, review.study.named_groups, exposure)]
+    narrow = [_perturbation(result, smallest)]
+    if result["suspected"]:
+        narrow += [_agreement(result, smallest), _places(result, smallest)]
+        narrow += [_variables(result, smallest)]
+    return Attack(
+        stage=record["stage"],
+        metric=result["metric"],
+        suspected=record["tables"][0]["notes"][0],
+        said=result["verdict"][:-CAVEATS],
+        caveats=result["verdict"][-CAVEATS:],
+        warnings=result["warnings"],
+        wide=[sheet for sheet in wide if sheet is not None],
+        narrow=[sheet for sheet in narrow if sheet is not None],
+    )
+
+
+def _rates(result: Figures) -> Sheet:
+    base = result["baseline"] or {}
+    rows = []
+    for name, (words, count, total) in RATES.items():
+        chance = share(base[name]) if name in base else ""
+        counts = [f"{result[count]:,}", f"{result[total]:,}"]
+        rows.append([words, *counts, share(result[name]), _interval(result, name), chance])
+    columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
+    return Sheet.laid_out("Rates", columns, rows)
+
+
+def _interval(result: Figures, name: str) -> str:
+    bounds = result["intervals"][name]
+    return "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
+
+
+def _perturbation(result: Figures, smallest: int) -> Sheet | None:
+    """Set the rates with and without the perturbation side by side."""
+    found = result["perturbation"]
+    if not found:
+        return None
+    rows = [
+        [words, share(found["without"][name]), share(result[name])]
+        for name, (words, _, _) in RATES.items()
+    ]
+    changed = ", ".join(
+        f"{name} {protect_count(count, smallest)}" for name, count in found["changed"].items()
+    )
+    notes = [f"Values perturbed, in {found['records']:,} records of the IUF: {changed}."]
+    columns = ["rate", "without it", "with it"]
+    return Sheet.laid_out("What the perturbation bought", columns, rows, notes)
+
+
+def _strata(
+    result: Figures, smallest: int, named: Sequence[str], exposure: Figures
+) -> Sheet | None:
+    """Return the rates by stratum; the files' totals are known, so they are protected together."""
+    parts = result["by_stratum"]
+    if not parts:
+        return None
+    groups = [{"group": str(p["stratum"]), "records": p["puf_records"]} for p in parts]
+    by = result["strata"][0] if len(result["strata"]) == 1 else None
+    grouping = group_records(like_exposure(groups, by, exposure), smallest, named)
+    counts = [[part[name] for part in parts] for name in ("puf_records", "suspected", "confirmed")]
+    told = hide_nested(counts, smallest, first=grouping.sizes)
+    title = f"By {', '.join(result['strata'])}"
+    columns = ["stratum", "PUF records", "suspected", "confirmed", "conditional", "95% interval"]
+    if told is None:
+        return Sheet.laid_out(title, columns, [], [NONE_FIT])
+    rows = []
+    for i in grouping.named:
+        size, suspected, confirmed = (column[i] for column in told)
+        both = (confirmed, suspected)
+        rate = nested_rate(counts[2][i], counts[1][i], both, smallest)
+        interval = _interval(parts[i], "conditional_rate") if all(n.exact for n in both) else ""
+        cells = [suspected.text, confirmed.text, rate, interval]
+        small = not size.exact and not size.kept_back
+        rows.append([groups[i]["group"], size.text, *([""] * 4 if small else cells)])
+    rows += grouping.pool(len(columns))
+    return Sheet.laid_out(title, columns, rows, [*grouping.notes, *_unlinked(result, smallest)])
+
+
+def _unlinked(result: Figures, smallest: int) -> list[str]:
+    """Say how many records of each file lie in a stratum that the other does not have."""
+    parts = result["by_stratum"]
+    alone = sum(part["puf_records"] for part in parts if not part["eif_records"])
+    others = result["eif_records"] - sum(part["eif_records"] for part in parts)
+    return [
+        f"{protect_count(count, smallest)} {one} records are in strata without {other} records "
+        f"and cannot be linked."
+        for one, count, other in (("PUF", alone, "EIF"), ("EIF", others, "PUF"))
+        if count
+    ]
+
+
+def _agreement(result: Figures, smallest: int) -> Sheet:
+    title = "By number of variables on which a pair agrees"
+    return _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
+
+
+def _places(result: Figures, smallest: int) -> Sheet:
+    if "by_subset_size" in result:
+        title = "By size of the smallest set of variables on which a pair is alone"
+        return _pairs(title, "variables", "subset_size", result["by_subset_size"], smallest)
+    return _pairs("By rank within a PUF record", "rank", "rank", result["by_rank"], smallest)
+
+
+def _pairs(title: str, head: str, name: str, parts: Sequence[Figures], smallest: int) -> Sheet:
+    """Lay out the pairs of each part; they add up to the pairs of the study."""
+    counts = [[part[what] for part in parts] for what in ("pairs", "true_pairs")]
+    told = hide_nested(counts, smallest)
+    if told is None:
+        return Sheet.laid_out(title, [], [], ["The pairs are too few to be shown part by part."])
+    rows = []
+    for i, part in enumerate(parts):
+        rate = nested_rate(counts[1][i], counts[0][i], (told[1][i], told[0][i]), smallest)
+        rows.append([str(part[name]), told[0][i].text, told[1][i].text, rate])
+    return Sheet.laid_out(title, [head, "pairs", "true pairs", "share true"], rows)
+
+
+def _variables(result: Figures, smallest: int) -> Sheet:
+    """Return how many pairs agree on each variable: which of them make the suspects."""
+    subsets = "by_subset_size" in result
+    rows = []
+    for use in result["by_variables"]:
+        cells = [
+            protect_share(use["pairs_agreeing"], result["pairs"], smallest),
+            protect_share(use["true_pairs_agreeing"], result["true_pairs"], smallest),
+        ]
+        if subsets:
+            held = round((use["share_in_smallest_subset"] or 0) * result["pairs"])
+            cells.append(protect_share(held, result["pairs"], smallest))
+        rows.append([use["variable"], *cells])
+    columns = ["variable", "of the pairs", "of the true pairs"]
+    columns += ["in the smallest set"] * subsets
+    return Sheet.laid_out("Share of pairs that agree on each variable", columns, rows)
+
+
+def metrics_sheet(review: Review, results: Mapping[str, Figures]) -> Sheet | None:
+    """Set the metrics side by side, if there are several."""
+    if review.study is None or len(review.study.metrics) < 2:
+        return None
+    rows = []
+    for metric in review.study.metrics:
+        found = results[study_stage(metric)]
+        rates = [share(found[name]) for name in list(RATES)[:3]]
+        chance = share((found["baseline"] or {}).get("conditional_rate"))
+        chance = chance if found["baseline"] else ""
+        rows.append([metric, *rates, _interval(found, "conditional_rate"), chance])
+    columns = ["metric", "suspected", "confirmed", "conditional", "95% interval", "by chance"]
+    return Sheet.laid_out("Metrics, side by side", columns, rows)

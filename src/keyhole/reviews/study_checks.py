@@ -1,0 +1,197 @@
+"""The files of a study are loaded and checked before anything runs, like the file under review."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from keyhole.data import Microdata, load
+from keyhole.data.naming import absent
+from keyhole.errors import InputError
+from keyhole.reidentification.files import strangers, variable_problems
+from keyhole.reidentification.scores import load_scores, score_problems
+from keyhole.reidentification.truth import find_truth
+from keyhole.reidentification.unicity import MOST_VARIABLES
+from keyhole.reviews.files import Files, ReviewFile, read_steadily
+from keyhole.reviews.settings import StudySettings
+from keyhole.reviews.source import Problem, Source
+
+__all__ = ["check_study"]
+
+PARTS = ("puf", "eif", "iuf")
+
+
+def check_study(
+    source: Source, given: StudySettings, reviewed: ReviewFile | None
+) -> tuple[StudySettings, Files, list[Problem]]:
+    """Load the files of a study and say everything that is wrong with it.
+
+    Parameters
+    ----------
+    source
+        The review file.
+    given
+        The settings, as far as they are fit.
+    reviewed
+        The file under review, which is attacked where no other is named.
+
+    Returns
+    -------
+    tuple
+        The settings with the declared scores in place, the files by their part, and the problems.
+    """
+    given, problems = _with_scores(source, given)
+    problems += [source.problem(at, f"[study] {text}") for at, text in _together(source, given)]
+    files: dict[str, ReviewFile] = {}
+    for part in PARTS:
+        found, wrong = _file(source, given, part, reviewed)
+        problems += wrong
+        if found is not None:
+            files[part] = found
+    problems += _codes(source, given, files)
+    columns = _columns(source, given, files)
+    problems += columns
+    if len(files) == len(PARTS) and not columns:
+        data = {part: file.data for part, file in files.items()}
+        problems += [source.problem(("study",), text) for text in _content(given, data)]
+    return given, files, problems
+
+
+def _with_scores(source: Source, given: StudySettings) -> tuple[StudySettings, list[Problem]]:
+    """Read the file of scores, if one is named."""
+    if given.scores_file is None:
+        return given, []
+    try:
+        scores, _ = read_steadily(source.path.parent / given.scores_file, load_scores)
+    except InputError as error:
+        at = ("study", "scores")
+        # Told once: with the file, not again as scores that are missing.
+        told = [source.problem(at, text) for text in error.problems]
+        return dataclasses.replace(given, metrics=_others(given.metrics)), told
+    return dataclasses.replace(given, scores=scores), []
+
+
+def _others(metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(metric for metric in metrics if metric != "adhoc")
+
+
+def _together(source: Source, given: StudySettings) -> list[tuple[tuple[str, ...], str]]:
+    """Check settings against one another."""
+    written = source.values["study"]
+    found: list[tuple[str, list[str]]] = [
+        ("metrics", ["metric and metrics say the same. Give one of them."]
+         if {"metric", "metrics"} <= set(written) else []),
+        ("link", _link_problems(given)),
+        ("numeric", strangers(given.numeric, given.link, "numeric") if given.link else []),
+        ("strata", [f"{name!r} is a linking variable and a stratum. Leave it out of one of them."
+                    for name in given.strata if name in given.link]),
+        ("scores", _score_problems(given, written)),
+    ]  # fmt: skip
+    return [(("study", name), text) for name, texts in found for text in texts]
+
+
+def _link_problems(given: StudySettings) -> list[str]:
+    count = len(given.link)
+    if count == 1:
+        return ["link must name at least two variables. Got one instead."]
+    if "unicity" in given.metrics and count > MOST_VARIABLES:
+        return [f"link must name at most {MOST_VARIABLES} variables for unicity. Got {count}."]
+    return []
+
+
+def _score_problems(given: StudySettings, written: Mapping[str, Any]) -> list[str]:
+    if "adhoc" not in given.metrics:
+        if "scores" in written and given.scores is not None:
+            return ["scores belong to metric 'adhoc', which is not asked for. Leave them out."]
+        return []
+    if given.scores is None:
+        return ["metric 'adhoc' needs scores: a table or a TOML file, like sex = { exact = 5 }."]
+    return score_problems(given.scores, given.link) if given.link else []
+
+
+def _file(
+    source: Source, given: StudySettings, part: str, reviewed: ReviewFile | None
+) -> tuple[ReviewFile | None, list[Problem]]:
+    name = getattr(given, part)
+    if name is None:
+        return reviewed, []
+    if not name:  # it is missing, which has been told
+        return None, []
+    try:
+        data, digest = read_steadily(source.path.parent / name, partial(_load, given))
+        data.require_records()
+    except InputError as error:
+        return None, [source.problem(("study", part), text) for text in error.problems]
+    read = {**given.read(), "missing_codes": given.missing_codes}
+    return ReviewFile(name, data, digest, read), []
+
+
+def _load(given: StudySettings, path: Any) -> Microdata:
+    data = load(path, **given.read())
+    codes = given.missing_codes
+    if isinstance(codes, Mapping):
+        codes = {name: listed for name, listed in codes.items() if name in {*data.names, "*"}}
+    return load(data, missing_codes=codes) if codes else data
+
+
+def _codes(source: Source, given: StudySettings, files: Files) -> list[Problem]:
+    """Say which missing codes are for a column that none of the files has."""
+    if not isinstance(given.missing_codes, Mapping) or len(files) < len(PARTS):
+        return []
+    known = {name for file in files.values() for name in file.data.names} | {"*"}
+    return [
+        source.problem(
+            ("study", "missing_codes", name),
+            f"[study] missing_codes names {name!r}, which is a column of none of the files.",
+        )
+        for name in given.missing_codes
+        if name not in known
+    ]
+
+
+def _columns(source: Source, given: StudySettings, files: Files) -> list[Problem]:
+    """Say of each column that a file does not have so, on its own line."""
+    wanted: list[tuple[str, str, Iterable[str], tuple[str, ...]]] = [
+        ("puf_id", "PUF id", given.puf_id, ("puf", "iuf")),
+        ("eif_id", "EIF id", given.eif_id, ("eif", "iuf")),
+        ("link", "linking variable", given.link, ("puf", "eif")),
+        ("strata", "stratum", given.strata, ("puf", "eif")),
+    ]
+    return [
+        source.problem(("study", setting, place), f"[study] {text}")
+        for setting, purpose, names, parts in wanted
+        for part in parts
+        if part in files
+        for place, name in enumerate(names)
+        for text in _absent(name, purpose, files[part].data)
+    ]
+
+
+def _absent(name: str, purpose: str, data: Microdata) -> list[str]:
+    return absent([name], data.names, purpose=purpose, where=repr(data.name))
+
+
+def _content(given: StudySettings, data: Mapping[str, Microdata]) -> list[str]:
+    """Say what is wrong with ids and linking values."""
+    problems: list[str] = []
+    if given.puf_id and given.eif_id:
+        try:
+            find_truth(**data, puf_id=given.puf_id, eif_id=given.eif_id)
+        except InputError as error:
+            problems += error.problems
+    for metric in given.metrics:
+        numeric = given.numeric if metric != "adhoc" else ()
+        graded = given.numeric if metric != "adhoc" else _near(given)
+        problems += variable_problems(
+            data["puf"], data["eif"], given.link, numeric=numeric, graded=graded,
+            strata=given.strata,
+        )  # fmt: skip
+    return list(dict.fromkeys(problems))
+
+
+def _near(given: StudySettings) -> tuple[str, ...]:
+    """Return the variables that need no value in common, because nearness scores too."""
+    scores = given.scores or {}
+    return tuple(n for n, s in scores.items() if not (isinstance(s, Mapping) and "exact" in s))

@@ -1,0 +1,202 @@
+"""What a value of a review file must be, and the columns it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from keyhole.data.naming import quoted, repeated
+from keyhole.reviews.lines import Path
+from keyhole.reviews.names import alternatives
+
+__all__ = [
+    "Check",
+    "Columns",
+    "Fault",
+    "by_name",
+    "each",
+    "each_group",
+    "is_codes",
+    "is_count",
+    "is_factor",
+    "is_flag",
+    "is_fraction",
+    "is_group",
+    "is_mark",
+    "is_name",
+    "is_names",
+    "is_positive",
+    "is_scores",
+    "is_share",
+    "is_text",
+    "is_weight",
+    "is_whole",
+    "list_of",
+    "one",
+    "one_of",
+    "table_of",
+]
+
+Fault = str | None
+"""What a value must be, where it is not; None where it is fit."""
+Check = Callable[[Any], Fault]
+Columns = Callable[[Any], Iterator[tuple[Path, str]]]
+
+LARGEST = 1_000_000_000
+# What a column of whole numbers can hold.
+LARGEST_CODE = 2**63 - 1
+
+
+def is_text(value: Any) -> Fault:
+    """Accept text that is not only blanks."""
+    return None if isinstance(value, str) and value.strip() else "text"
+
+
+def is_name(value: Any) -> Fault:
+    """Accept the name of a column, whatever it holds."""
+    return None if isinstance(value, str) and value else "a column's name"
+
+
+def is_mark(value: Any) -> Fault:
+    """Accept any text, a tab or a blank too."""
+    return None if isinstance(value, str) and value else "text"
+
+
+def is_flag(value: Any) -> Fault:
+    """Accept true and false."""
+    return None if isinstance(value, bool) else "true or false"
+
+
+def _is_number(value: Any) -> bool:
+    fit = isinstance(value, int | float) and not isinstance(value, bool)
+    return fit and abs(value) <= LARGEST
+
+
+def is_whole(value: Any) -> Fault:
+    """Accept 1, 2, 3 and so on."""
+    return _counted(value, 1)
+
+
+def is_count(value: Any) -> Fault:
+    """Accept 0, 1, 2 and so on."""
+    return _counted(value, 0)
+
+
+def _counted(value: Any, least: int) -> Fault:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and value > LARGEST:
+        return f"a whole number of at most {LARGEST:,}"
+    return None if whole and value >= least else f"a whole number of at least {least}"
+
+
+def is_share(value: Any) -> Fault:
+    """Accept a number from 0 to 1."""
+    return None if _is_number(value) and 0 <= value <= 1 else "a number from 0 to 1"
+
+
+def is_fraction(value: Any) -> Fault:
+    """Accept a number above 0 and at most 1."""
+    return None if _is_number(value) and 0 < value <= 1 else "a number above 0 and at most 1"
+
+
+def is_positive(value: Any) -> Fault:
+    """Accept a number above 0."""
+    fit = _is_number(value) and value > 0
+    return None if fit else f"a number above 0 and at most {LARGEST:,}"
+
+
+def is_weight(value: Any) -> Fault:
+    """Accept a number from 0 on."""
+    fit = _is_number(value) and value >= 0
+    return None if fit else f"a number of at least 0 and at most {LARGEST:,}"
+
+
+def is_factor(value: Any) -> Fault:
+    """Accept a number above 0 and at most 2."""
+    return None if _is_number(value) and 0 < value <= 2 else "a number above 0 and at most 2"
+
+
+def one_of(options: Sequence[str]) -> Check:
+    """Accept one of the words."""
+    return lambda value: None if value in options else f"one of {quoted(options)}"
+
+
+def list_of(check: Check, what: str) -> Check:
+    """Accept a list of what another check accepts, each once."""
+
+    def fault(value: Any) -> Fault:
+        if not isinstance(value, list) or not value or any(check(item) for item in value):
+            return f"a list of {what}"
+        double = repeated(map(repr, value))
+        return f"a list that names each once ({', '.join(double)} is repeated)" if double else None
+
+    return fault
+
+
+def table_of(check: Check, what: str) -> Check:
+    """Accept a table whose values another check accepts."""
+
+    def fault(value: Any) -> Fault:
+        fit = isinstance(value, Mapping) and not any(check(item) for item in value.values())
+        return None if fit else f"a table that gives for each column {what}"
+
+    return fault
+
+
+def _code(value: Any) -> Fault:
+    small = not isinstance(value, int) or abs(value) <= LARGEST_CODE
+    return None if isinstance(value, str | int | float | date) and small else "a value"
+
+
+def is_codes(value: Any) -> Fault:
+    """Accept missing codes: a list of values, or such lists by column."""
+    lists = value.values() if isinstance(value, Mapping) else [value]
+    items = [item for part in lists for item in (part if isinstance(part, list) else [part])]
+    fit = isinstance(value, list | Mapping) and not any(_code(item) for item in items)
+    return None if fit else "a list of values, or a table of such lists by column"
+
+
+def is_group(value: Any) -> Fault:
+    """Accept a candidate: a column, or its alternatives."""
+    fit = isinstance(value, str | list) and value
+    named = fit and all(not is_name(part) for part in alternatives(value))
+    return None if named else "a column, or its alternatives"
+
+
+def is_names(value: Any) -> Fault:
+    """Accept a column's name, or several."""
+    if isinstance(value, str):
+        return is_name(value)
+    return list_of(is_name, "column names")(value)
+
+
+def is_scores(value: Any) -> Fault:
+    """Accept a file of scores, or a table of them."""
+    fit = isinstance(value, Mapping) or not is_text(value)
+    return None if fit else "a TOML file, or a table that scores each linking variable"
+
+
+def one(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the one column named."""
+    yield (), value
+
+
+def each(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the columns of a list, with their places."""
+    for place, name in enumerate(value):
+        yield (place,), name
+
+
+def by_name(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the columns that a table is about."""
+    for name in value if isinstance(value, Mapping) else ():
+        if name != "*":
+            yield (name,), name
+
+
+def each_group(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the alternatives of candidates, with the candidates' places."""
+    for place, group in enumerate(value):
+        for name in alternatives(group):
+            yield (place,), name

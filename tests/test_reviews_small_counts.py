@@ -1,0 +1,335 @@
+"""Small counts of a report cannot be worked out from everything that it shows."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from keyhole.reviews import runner
+from keyhole.reviews.groups import group_records, hide_exposure
+from keyhole.reviews.runner import review
+from keyhole.reviews.small_counts import (
+    could_be,
+    hide_counts,
+    in_band,
+    protect_share,
+    smallest_shown,
+)
+from keyhole.reviews.study_chapters import _strata
+
+SMALLEST = 3
+
+
+class Reader:
+    """A reader who solves for whole numbers that agree with all that is shown."""
+
+    def __init__(self, names):
+        self.place = {name: i for i, name in enumerate(names)}
+        self.low, self.high = np.zeros(len(names)), np.full(len(names), np.inf)
+        self.rows, self.least, self.most = [], [], []
+
+    def learns(self, parts, least, most):
+        row = np.zeros(len(self.place))
+        for name, times in parts.items():
+            row[self.place[name]] = times
+        self.rows.append(row)
+        self.least.append(least)
+        self.most.append(most)
+
+    def knows(self, parts):
+        """Tell whether a sum of counts can be one number only."""
+        aim = np.zeros(len(self.place))
+        for name, times in parts.items():
+            aim[self.place[name]] = times
+        shown = LinearConstraint(np.array(self.rows), self.least, self.most)
+        ends = []
+        for sign in (1, -1):
+            found = milp(
+                sign * aim,
+                constraints=shown,
+                integrality=np.ones(len(aim)),
+                bounds=Bounds(self.low, self.high),
+            )
+            assert found.success, "the truth itself agrees with all that is shown"
+            ends.append(round(sign * found.fun))
+        return ends[0] == ends[1]
+
+
+def read(text, size):
+    """What a cell of the report says of a count."""
+    if text in ("", "withheld"):
+        return 0, np.inf
+    if text.startswith("<"):
+        return 0, int(text[1:]) - 1
+    if "–" in text:
+        low, high = (float(part) * size for part in text.split("–"))
+        full = text.endswith("–1.00")
+        return np.ceil(low - 1e-9), size if full else np.ceil(high - 1e-9) - 1
+    number = round(float(text) * size) if "." in text else int(text.replace(",", ""))
+    return number, number
+
+
+def group_of(name, cells):
+    """The figures of a group, given the sizes of its cells."""
+    records, alone, risky = sum(cells), cells.count(1), sum(c for c in cells if c < 3)
+    return {
+        "group": name,
+        "records": records,
+        "cutoff": 3,
+        "uniques": alone,
+        "risky": risky,
+        "cells": len(cells),
+        "rp": risky / records,
+        "cr": len(cells) / records,
+        "at_risk_records": {"5": sum(c for c in cells if c < 5)},
+    }
+
+
+# The records, the uniques, the cells of two and the larger cells of each group make up the rest.
+PARTS = {
+    "records": {"n": 1},
+    "uniques": {"u": 1},
+    "risky": {"u": 1, "d": 2},
+    "cells": {"u": 1, "d": 1, "t": 1},
+}
+
+
+def reader_of_groups(groups, grouping, told):
+    reader = Reader([(i, part) for i in range(len(groups)) for part in "nudt"])
+    total = sum(group["records"] for group in groups)
+    for i, size in enumerate(grouping.sizes):
+        high = np.inf if size.high is None else size.high
+        reader.learns({(i, "n"): 1}, size.low, high)
+        rest = {(i, "n"): 1, (i, "u"): -1, (i, "d"): -2}
+        reader.learns({**rest, (i, "t"): -3}, 0, np.inf)
+        reader.learns({**rest, (i, "t"): -total}, -np.inf, 0)
+        if i in grouping.named and size.exact:
+            cells = (told[i].uniques.text, told[i].rp, told[i].cr)
+            for name, text in zip(("uniques", "risky", "cells"), cells, strict=True):
+                parts = {(i, part): times for part, times in PARTS[name].items()}
+                reader.learns(parts, *read(text, size.low))
+    for name, parts in PARTS.items():
+        known = sum(group[name] for group in groups)
+        every = {(i, p): times for i in range(len(groups)) for p, times in parts.items()}
+        reader.learns(every, known, known)
+    return reader
+
+
+CELLS = st.one_of(
+    st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    st.lists(st.sampled_from([1, 1, 2, 3, 9]), min_size=2, max_size=25),
+    st.lists(st.sampled_from([2, 5, 9, 14, 20]), min_size=1, max_size=12),
+)
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.lists(CELLS, min_size=2, max_size=6))
+@example([[1] * 12 + [2] * 6 + [9] * 5, [1, 20, 20], [2], [1] * 9 + [2] * 5 + [7] * 4])
+@example([[1, 1, 2, 2, 9, 9] * 4, [2, 2, 2, 9, 9, 9, 9], [1]])
+def test_no_small_count_of_a_group_can_be_worked_out(cells):
+    groups = [group_of(str(i), sizes) for i, sizes in enumerate(cells)]
+    grouping = group_records(groups, SMALLEST)
+    told = hide_exposure(groups, grouping)
+    if told is None or not grouping.named:
+        return
+    reader = reader_of_groups(groups, grouping, told)
+    for i, group in enumerate(groups):
+        for name in ("records", "uniques", "risky"):
+            if 0 < group[name] < SMALLEST:
+                parts = {(i, part): times for part, times in PARTS[name].items()}
+                assert not reader.knows(parts), (name, group)
+
+
+def test_such_a_reader_finds_a_count_that_is_hidden_alone():
+    group = group_of("a", [1, 2, 9, 9])
+    reader = Reader([(0, part) for part in "nudt"])
+    reader.learns({(0, "n"): 1, (0, "u"): -1, (0, "d"): -2, (0, "t"): -3}, 0, np.inf)
+    for name in ("records", "risky", "cells"):
+        here = {(0, part): times for part, times in PARTS[name].items()}
+        reader.learns(here, group[name], group[name])
+    reader.learns({(0, "u"): 1}, 0, SMALLEST - 1)
+    assert reader.knows({(0, "u"): 1})
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.integers(3, 5))
+def test_counts_that_add_up_leave_two_numbers_for_each_small_one(counts, smallest):
+    shown = hide_counts(counts, smallest)
+    for count, one, (low, high) in zip(counts, shown, could_be(shown, sum(counts)), strict=True):
+        assert low <= count <= high
+        assert one.exact == (one.text == str(count))
+        if 0 < count < smallest:
+            assert not one.exact
+            assert high > low
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(3, 6))
+def test_a_band_holds_the_rate_and_many_counts(part, rest, smallest):
+    size = part + rest
+    if size == 0:
+        return
+    band = in_band(part / size, size, smallest)
+    high = size if band.high is None else band.high
+    assert band.low <= part <= high
+    assert band.kept_back or high - band.low + 1 >= 2 * smallest - 1
+
+
+STRATUM = st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)).map(
+    lambda t: (t[0], min(t[1], t[0]), min(t[2], t[1], t[0]))
+)
+
+
+def study_of(strata):
+    parts = [
+        {
+            "stratum": str(i),
+            "puf_records": records,
+            "eif_records": 9,
+            "suspected": suspected,
+            "confirmed": confirmed,
+            "conditional_rate": confirmed / suspected if suspected else None,
+            "intervals": {"conditional_rate": (0.0, 1.0)},
+        }
+        for i, (records, suspected, confirmed) in enumerate(strata)
+    ]
+    return {"by_stratum": parts, "strata": ["state"], "eif_records": 9 * len(parts)}
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.lists(STRATUM, min_size=2, max_size=6))
+def test_no_small_count_of_a_stratum_can_be_worked_out(strata):
+    sheet = _strata(study_of(strata), SMALLEST, (), {})
+    rows = {row[0]: row[1:] for row in sheet.rows}
+    if not rows:
+        return
+    reader = Reader([(i, what) for i in range(len(strata)) for what in range(3)])
+    for i, (records, suspected, confirmed) in enumerate(strata):
+        size, found, right, rate, _ = rows.get(str(i), ["<3", "", "", "", ""])
+        low, high = read(size, None)
+        reader.learns({(i, 0): 1}, max(low, SMALLEST if size == "withheld" else 1), high)
+        reader.learns({(i, 0): 1, (i, 1): -1}, 0, np.inf)
+        reader.learns({(i, 1): 1, (i, 2): -1}, 0, np.inf)
+        reader.learns({(i, 1): 1}, *read(found, None))
+        reader.learns({(i, 2): 1}, *read(right, None))
+        if rate and rate != "not estimable":
+            reader.learns({(i, 2): 1}, *read(rate, suspected))
+        assert records >= suspected >= confirmed
+    for what in range(3):
+        total = sum(one[what] for one in strata)
+        reader.learns({(i, what): 1 for i in range(len(strata))}, total, total)
+    for i, counts in enumerate(strata):
+        for what, count in enumerate(counts):
+            if 0 < count < SMALLEST:
+                assert not reader.knows({(i, what): 1}), (i, what)
+
+
+def test_shares_of_few_pairs_are_bands():
+    assert protect_share(40, 90) == "0.4444"
+    assert protect_share(1, 900) == protect_share(2, 900) == "0.00–0.01"
+    assert protect_share(899, 900) == "0.99–1.00"
+    assert protect_share(0, 900) == "0.0000"
+
+
+# In the report
+
+
+@pytest.fixture
+def plain_charts(monkeypatch):
+    def draw(_, __, path):
+        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
+
+    monkeypatch.setattr(runner, "_draw", draw)
+
+
+def page_of(folder, groups, more="", chosen=""):
+    """The report on a file of groups, given by the sizes of their cells on age."""
+    rows = [
+        {"where": name, "age": 100 * i + k, "sex": j % 2}
+        for i, (name, cells) in enumerate(groups.items())
+        for k, size in enumerate(cells)
+        for j in range(size)
+    ]
+    pl.DataFrame(rows).write_csv(folder / "people.csv")
+    (folder / "review.toml").write_text(
+        f'keys = ["age"]\n[data]\nfile = "people.csv"\n[exposure]\nby = "where"\n{more}\n{chosen}'
+    )
+    return review(folder / "review.toml", out=folder / "out").report.read_text()
+
+
+def rows_of(page):
+    rows = re.findall(r'<tr><th scope="row">([^<]*)</th>(.*?)</tr>', page)
+    return {name: re.findall(r">([^<>]*)</td>", row) for name, row in rows}
+
+
+GROUPS = {
+    "big": [1] * 30 + [2] * 20 + [9] * 40,
+    "mid": [1] * 8 + [2] * 6 + [9] * 4,
+    "calm": [1, 20, 30, 40],
+    "lone-person": [1],
+    "two-people": [2],
+}
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_groups_of_few_are_pooled_and_another_covers_them(tmp_path):
+    page = page_of(tmp_path, GROUPS)
+    rows = rows_of(page)
+    assert "lone-person" not in page
+    assert "two-people" not in page
+    assert rows["groups with fewer than 3 records (2 groups)"] == ["", "", "", ""]
+    assert rows["big"][:2] == ["430", "30"]
+    assert rows["mid"] == ["withheld"] * 4, "else 577 records tell how many the pooled have"
+    assert rows["calm"] == ["91", "&lt;3", "0.00–0.10", "withheld"]
+    assert "are shown as “&lt;3”" in page
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_a_small_group_is_named_if_the_review_asks_for_it(tmp_path):
+    chosen = '[selection]\nlimit = 0.9\nby = "where"\nnamed_groups = ["two-people"]\n'
+    chosen += 'candidates = ["age", "sex"]\n'
+    rows = rows_of(page_of(tmp_path, GROUPS, 'named_groups = ["two-people"]', chosen))
+    assert rows["two-people"] == ["&lt;3", ""], "the last table, of the selection"
+    assert "groups with fewer than 3 records (1 group)" in rows
+    page = page_of(tmp_path, GROUPS, 'named_groups = ["two-people"]', "")
+    assert rows_of(page)["two-people"] == ["&lt;3", "", "", ""]
+    assert "lone-person" not in page
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_where_no_group_can_be_shown_the_report_says_so(tmp_path):
+    page = page_of(tmp_path, {"a": [40], "b": [2]})
+    assert "No group can be shown" in page
+    assert "fewer than 3 records (" not in page
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_a_larger_cutoff_protects_larger_counts(tmp_path):
+    page = page_of(tmp_path, {**GROUPS, "four": [2, 2]}, "cutoff = 5")
+    assert "four" not in page
+    assert "groups with fewer than 5 records (3 groups)" in page
+    assert smallest_shown(1) == 3
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_a_note_does_not_tell_a_small_count_of_missing_values(tmp_path):
+    ages = [None, None, *([1] * 30), *([2] * 30)]
+    pl.DataFrame({"age": ages, "sex": 1}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "review.toml").write_text(
+        'keys = ["age"]\n[data]\nfile = "people.csv"\n[exposure]\nmissing = "drop"\n'
+    )
+    page = review(tmp_path / "review.toml", out=tmp_path / "out").report.read_text()
+    assert "fewer than 3 records have a missing key" in page
+    assert "2 records have a missing key" not in page
+
+
+def test_the_picture_does_not_tell_it_either(tmp_path):
+    pl.DataFrame({"age": [None, None, *([1] * 30)], "sex": 1}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "review.toml").write_text(
+        'keys = ["age"]\n[data]\nfile = "people.csv"\n[exposure]\nmissing = "drop"\n'
+    )
+    page = review(tmp_path / "review.toml", out=tmp_path / "out").report.read_text()
+    assert "2 records with a missing value" not in page
