@@ -20,8 +20,22 @@ from benchmarks.report import render
 
 HERE = Path(__file__).parent
 PAGE = HERE / "RESULTS.md"
-LIBRARIES = ("keyhole", "numpy", "numba", "polars", "pandas", "duckdb", "splink")
-PARTS = ("world", "command", "memory", "frontier", "uniques", "study", "selection")
+LIBRARIES = (
+    "keyhole",
+    "numpy",
+    "numba",
+    "polars",
+    "pandas",
+    "duckdb",
+    "splink",
+    "statsmodels",
+    "miceforest",
+    "scikit-learn",
+)
+PARTS = (
+    *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
+    "selection",
+)
 Store = dict[str, dict[str, Any]]
 """`parts`: by part its figures, when and on what they were measured; `failures`: by part why."""
 
@@ -33,7 +47,7 @@ def file_of(quick: bool) -> Path:
 
 def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what each part measures; imports are late so that a bad option costs nothing."""
-    from benchmarks import command, memory, selection, study, subsets
+    from benchmarks import command, coverage, memory, selection, study, subsets, synthesis
 
     if quick:
         return {
@@ -43,6 +57,8 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "frontier": lambda: subsets.measure_frontier(10**4, 10, 2),
             "uniques": lambda: subsets.measure_uniques(10**4, 16, 3, 2),
             "study": lambda: study.measure_study(study.QUICK),
+            "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
+            "coverage": lambda: coverage.measure_coverage(20),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -54,6 +70,8 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "frontier": lambda: subsets.measure_frontier(10**5, 14, 2),
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4, 2),
         "study": lambda: study.measure_study(study.FULL),
+        "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
+        "coverage": lambda: coverage.measure_coverage(500),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

@@ -36,7 +36,7 @@ __all__ = ["measure_coverage"]
 
 Floats = npt.NDArray[np.float64]
 POPULATION, SAMPLE, IMPLICATES = 200_000, 2_000, 5
-KEYS = ("sex", "age", "race1", "ms", "homstate")
+KEYS = ("sex", "age", "race1", "ms", "ethnic")
 TARGETS = ("age", "race1", "ms", "income")
 
 

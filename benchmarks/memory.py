@@ -20,7 +20,7 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.selection.select import select
 
-__all__ = ["measure_memory"]
+__all__ = ["forget_the_highest", "held", "measure_memory"]
 
 ALLOWED = 6
 """How many times the encoded table a selection may take, on top of its input."""
@@ -50,12 +50,12 @@ def _measure(file: Path, method: str) -> dict[str, Any]:
     """Measure in this process: what importing and compiling take is not counted."""
     small = veterans_sample(2_000)
     select(small, method=method, candidates=keys_of(16), limit=LIMITS[method])
-    before = _held("VmRSS")
+    before = held("VmRSS")
     frame = pl.read_parquet(file)
-    given = _held("VmRSS") - before
-    _forget_the_highest()
+    given = held("VmRSS") - before
+    forget_the_highest()
     select(load(frame), method=method, candidates=frame.columns, limit=LIMITS[method])
-    encoded, peak = frame.height * frame.width, _held("VmHWM") - before
+    encoded, peak = frame.height * frame.width, held("VmHWM") - before
     return {
         "method": method,
         "records": frame.height,
@@ -68,7 +68,7 @@ def _measure(file: Path, method: str) -> dict[str, Any]:
     }
 
 
-def _held(which: str) -> int:
+def held(which: str) -> int:
     """Return the bytes that this process holds (VmRSS) or the most it held (VmHWM).
 
     Not `ru_maxrss` where it can be helped: a child begins with its parent's.
@@ -80,7 +80,7 @@ def _held(which: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def _forget_the_highest() -> None:
+def forget_the_highest() -> None:
     """Begin VmHWM anew, so that reading the file is not taken for part of the selection."""
     with contextlib.suppress(OSError):
         STATUS.with_name("clear_refs").write_text("5")

@@ -7,6 +7,11 @@ from typing import Any
 
 from benchmarks.files import MORE
 from benchmarks.study_report import study_sections
+from benchmarks.synthesis_report import (
+    coverage_targets,
+    synthesis_sections,
+    synthesis_targets,
+)
 from benchmarks.targets import best, targets
 
 __all__ = ["render"]
@@ -38,6 +43,7 @@ def render(
         _memory(found.get("memory", [])),
         _subsets(found),
         *study_sections(found.get("study"), _table),
+        *synthesis_sections(found, _table),
         _failures(failures),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -79,7 +85,12 @@ def _laid(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _targets(found: Mapping[str, Any]) -> str:
-    rows = [target.row() for target in targets(found)]
+    every = [
+        *targets(found),
+        *synthesis_targets(found.get("synthesis", [])),
+        *coverage_targets(found.get("coverage", [])),
+    ]
+    rows = [target.row() for target in every]
     if not rows:
         return ""
     return "## Targets\n\n" + _table(["what", "measured", "wanted", "met"], rows)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.clock import say, timed
-from benchmarks.memory import _forget_the_highest, _held
+from benchmarks.memory import forget_the_highest, held
 from benchmarks.study_files import CAP, Files, make_files, variables_of
 from keyhole.reidentification.neighbours import find_nearest
 
@@ -68,15 +68,15 @@ def _measure(folder: Path, metric: str) -> dict[str, Any]:
     names = ("puf", "eif")
     width = pl.read_parquet_schema(folder / "puf.parquet")
     make_files(SMALL, list(width)).link(metric)
-    before = _held("VmRSS")
+    before = held("VmRSS")
     files = Files(*(pl.read_parquet(folder / f"{name}.parquet") for name in names))
-    given = _held("VmRSS") - before
-    _forget_the_highest()
+    given = held("VmRSS") - before
+    forget_the_highest()
     seconds, pairs = timed(lambda: files.link(metric))
     return {
         "seconds": seconds,
         "input_bytes": given,
-        "peak_bytes": _held("VmHWM") - before,
+        "peak_bytes": held("VmHWM") - before,
         "pairs": pairs.pairs,
         "suspected": pairs.suspected,
     }

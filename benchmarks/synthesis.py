@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from benchmarks.clock import say, timed
-from benchmarks.memory import _forget_the_highest, _held
+from benchmarks.memory import forget_the_highest, held
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
 from keyhole.engines import MemoryEngine
@@ -152,19 +152,19 @@ def _measure(records: int, who: str) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     small = veterans_sample(2_000)
     RUNS[who](small, _blanked(small))
-    before = _held("VmRSS")
+    before = held("VmRSS")
     data = veterans_sample(records)
     names = (*PREDICTORS, *TARGETS)
     data = data.select(dict.fromkeys((*names, *KEYS)))
     blank = _blanked(data)
-    given, table = _held("VmRSS") - before, data.frame.estimated_size()
-    _forget_the_highest()
+    given, table = held("VmRSS") - before, data.frame.estimated_size()
+    forget_the_highest()
     seconds, _ = timed(lambda: RUNS[who](data, blank))
     return {
         "seconds": seconds,
         "blanked": int(blank.sum()),
         "table_bytes": table,
-        "peak_beyond_input_bytes": _held("VmHWM") - before - given,
+        "peak_beyond_input_bytes": held("VmHWM") - before - given,
     }
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.matching import Donors
-from keyhole.synthesis.models import Fitted, fit, fit_quantiles, refit
+from keyhole.synthesis.models import Fitted, fit, fit_quantiles, refit, strongest
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.variates import centred
 
@@ -161,16 +161,17 @@ class _Fold:
 
     def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
         options, design, target = self._plan.options, self._design, self._plan.targets[t]
-        if options.models.get(target) == "quantile":
+        moments = centred(gram)
+        predictors = strongest(design, moments, target, predictors, options.ridge)
+        if options.models.get(target) == "quantile" and predictors:
             weights = self._chain.weights.copy()
             weights[self._recipients] = 0
             rows = np.flatnonzero(weights)
             model = donor_model = fit_quantiles(design, target, predictors, rows, weights, options)
         else:
-            moments = centred(gram)
             variates, model = fit(design, moments, target, predictors, options)
             donor_model = model
-            if options.donor_model == "refit":
+            if options.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))
                 donor_model = refit(design, observed, target, predictors, variates, options)
         predicted = donor_model.predict(design.codes, self._donors)

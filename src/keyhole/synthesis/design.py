@@ -63,7 +63,7 @@ class Design:
         """Return the numbers of the columns of some variables."""
         at = [self.names.index(name) for name in names]
         parts = [np.arange(self.firsts[v], self.firsts[v] + self.blocks[v].width) for v in at]
-        return np.concatenate(parts).astype(np.intp)
+        return np.concatenate([np.zeros(0), *parts]).astype(np.intp)
 
     def gram(self, rows: Ints, weights: Floats, codes: npt.NDArray[np.uint32]) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""

@@ -13,11 +13,13 @@ from keyhole.synthesis.design import Design
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.variates import Moments, canonical_fit, regress
 
-__all__ = ["Fitted", "fit", "fit_quantiles", "refit"]
+__all__ = ["Fitted", "fit", "fit_quantiles", "refit", "strongest"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+# A model has at least so many records for each of its columns.
+RECORDS_A_COLUMN = 20
 # Conditional quantiles on which a skewed target is matched.
 QUANTILES = (0.1, 0.5, 0.9)
 # Steps of reweighted least squares for a quantile; the error left is far below a donor's spacing.
@@ -37,6 +39,34 @@ class Fitted:
         """Predict some rows of the codes."""
         out: Floats = additive.score(codes, rows, self.starts, self.scores)
         return out
+
+
+def strongest(
+    design: Design, moments: Moments, target: str, predictors: Sequence[str], ridge: float
+) -> tuple[str, ...]:
+    """Leave out the weakest predictors where there are too few records for all their columns.
+
+    A model with a column for every few records fits its donors better than the recipients,
+    which it has not seen; matched on such predictions, relationships fade. Predictors enter by
+    what each explains of the target by itself, for each of its columns.
+    """
+    room = moments.weight / RECORDS_A_COLUMN
+    if len(design.columns(predictors)) <= room:
+        return tuple(predictors)
+    goal = design.columns([target])
+    total = np.trace(moments.products[np.ix_(goal, goal)])
+    explained = {}
+    for name in predictors:
+        columns = design.columns([name])
+        between = moments.products[np.ix_(columns, goal)]
+        within = moments.products[np.ix_(columns, columns)] + ridge * np.eye(len(columns))
+        share = np.trace(between.T @ np.linalg.solve(within, between)) / total if total else 0.0
+        explained[name] = share / len(columns)
+    chosen: set[str] = set()
+    for name in sorted(predictors, key=lambda name: -explained[name]):
+        if len(design.columns([*chosen, name])) <= room:
+            chosen.add(name)
+    return tuple(name for name in predictors if name in chosen)
 
 
 def fit(

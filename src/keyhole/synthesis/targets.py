@@ -20,6 +20,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.breaking import break_all
 from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.kin import kin
 
 __all__ = ["MOST_TARGETS", "TargetChoice", "choose_targets", "default_predictors", "order_targets"]
 
@@ -233,7 +234,8 @@ def default_predictors(
     """Return what predicts each target.
 
     A target outside the key is predicted by all columns: what is left out of its model is not
-    kept together with it. One in the key is predicted by keys, targets and strata alone: the
+    kept together with it. One in the key is predicted by keys, targets, strata and its kin, the
+    columns that would contradict it otherwise (an age group, a period of service), alone: the
     better it were predicted, the more often a record would get its own value again.
 
     Left out are free text, categories of more than a hundred levels, columns without two
@@ -251,10 +253,11 @@ def default_predictors(
     near = dict.fromkeys([*known, *wanted, *strata])
     data.require(near, purpose="predictor")
     fit = [name for name in dict.fromkeys([*near, *data.names]) if _predicts(data, name)]
-    return {
-        target: tuple(n for n in fit if n != target and (n in near or target not in known))
-        for target in wanted
-    }
+    chosen = {}
+    for target in wanted:
+        close = kin(data, target, [n for n in fit if n not in near]) if target in known else fit
+        chosen[target] = tuple(n for n in fit if n != target and (n in near or n in close))
+    return chosen
 
 
 def _predicts(data: Microdata, name: str) -> bool:

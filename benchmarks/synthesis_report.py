@@ -1,0 +1,97 @@
+"""The measurements of synthesis as tables, and what they must show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.targets import Target
+
+__all__ = ["coverage_targets", "synthesis_sections", "synthesis_targets"]
+
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+Cases = Sequence[Mapping[str, Any]]
+PEERS = ("statsmodels", "miceforest")
+"""Those who take donors too."""
+
+
+def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
+    """Yield the sections of the page; `table` lays a table out."""
+    if found.get("synthesis"):
+        yield (
+            "## Implicates, every rival\n\n"
+            "Three targets, five implicates, three cycles for everybody, each in a process of its "
+            "own. `ours` has common records alone as donors, like the others; `ours, folds` is "
+            "the default.\n\n"
+            + table(
+                ["records", "who", "blanked", "seconds", "times ours", "peak MB", "of the table"],
+                [row for case in found["synthesis"] for row in _rows(case)],
+            )
+        )
+    if found.get("coverage"):
+        yield (
+            "## Coverage of 95% intervals\n\n"
+            "Repeated samples of the example world; intervals of the samples themselves, and of "
+            "five implicates combined by Reiter's rules.\n\n"
+            + table(
+                ["estimate", "samples", "of the sample", "of implicates", "width, times"],
+                [_covered(case) for case in found["coverage"]],
+            )
+        )
+
+
+def _people(case: Mapping[str, Any]) -> list[str]:
+    return [name for name, figures in case.items() if isinstance(figures, Mapping)]
+
+
+def _rows(case: Mapping[str, Any]) -> Iterator[list[str]]:
+    for who in _people(case):
+        one = case[who]
+        yield [
+            f"{case['records']:,}",
+            who,
+            f"{one['blanked']:,}",
+            f"{one['seconds']:.2f}",
+            f"{one['seconds'] / case['ours']['seconds']:.1f}",
+            f"{one['peak_beyond_input_bytes'] / 1e6:.0f}",
+            f"{one['peak_beyond_input_bytes'] / one['table_bytes']:.1f}",
+        ]
+
+
+def _covered(case: Mapping[str, Any]) -> list[str]:
+    sample, implicates = case["sample"], case["implicates"]
+    return [
+        case["estimate"],
+        f"{case['samples']:,}",
+        f"{sample['coverage']:.3f}",
+        f"{implicates['coverage']:.3f}",
+        f"{implicates['width'] / sample['width']:.2f}",
+    ]
+
+
+def synthesis_targets(cases: Cases) -> Iterator[Target]:
+    """Yield what the comparison must show."""
+    for case in cases:
+        times = {peer: case[peer]["seconds"] for peer in PEERS if peer in case}
+        if case["records"] == 10**5 and times:
+            fastest = min(times, key=lambda peer: times[peer])
+            what = f"implicates of 10⁵ records, against {fastest}"
+            yield Target(what, times[fastest] / case["ours"]["seconds"], 3.0, "times", True)
+        if case["records"] == 10**6:
+            one = case["ours, folds"]
+            measured = one["peak_beyond_input_bytes"] / one["table_bytes"]
+            yield Target("implicates of 10⁶ records, memory", measured, 10, "times the table")
+    sizes = sorted((c["records"], c["ours, folds"]["seconds"]) for c in cases)
+    if len(sizes) > 1 and sizes[-1][0] == 10**6:
+        (small, before), (large, after) = sizes[-2:]
+        exponent = math.log(after / before) / math.log(large / small)
+        yield Target("implicates, exponent of records", exponent, 1.1, "")
+
+
+def coverage_targets(cases: Cases) -> Iterator[Target]:
+    """Yield the lowest and the highest coverage."""
+    found = [case["implicates"]["coverage"] for case in cases if case["samples"] >= 500]
+    if found:
+        yield Target("lowest coverage of 95% intervals", min(found), 0.92, "", True)
+        yield Target("highest coverage of 95% intervals", max(found), 0.98, "")
