@@ -216,3 +216,12 @@ def test_the_command_line_tells_all_problems_at_once(csv, tmp_path, capsys):
     told = capsys.readouterr().err
     assert "Traceback" not in told
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("factor", [1e300, float("inf")])
+def test_values_without_moments_do_not_stop_the_run(people, factor):
+    frame = people.frame.with_columns(
+        pl.when(pl.col("age") > 80).then(pl.col("income") * factor).otherwise(pl.col("income"))
+    )
+    made = keyhole.synthesise(frame, **ASKED)
+    assert "not estimable" in made.summary()

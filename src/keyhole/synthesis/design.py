@@ -17,7 +17,7 @@ from keyhole.data import Codes, Microdata
 from keyhole.kernels import additive
 from keyhole.synthesis.splines import find_knots, spline_basis
 
-__all__ = ["Design", "make_design"]
+__all__ = ["Design", "is_number", "make_design"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ def make_design(data: Microdata, names: Sequence[str], rows: Ints, *, knots: int
         column = data.codes(name)
         present, codes[:, v] = _local(column, rows)
         counts = np.bincount(codes[:, v], minlength=len(present))
-        if data.variable(name).kind in ("measure", "date") and _is_number(column.levels):
+        if is_number(data, name):
             blocks.append(_numeric(_numbers(column)[present], counts, knots))
         else:
             blocks.append(_categories(counts))
@@ -122,8 +122,11 @@ def _local(column: Codes, rows: Ints) -> tuple[Ints, npt.NDArray[np.uint32]]:
     return np.flatnonzero(seen), place[values].astype(np.uint32)
 
 
-def _is_number(levels: pl.Series) -> bool:
-    return levels.dtype.is_numeric() or levels.dtype.is_temporal()
+def is_number(data: Microdata, name: str) -> bool:
+    """Tell whether a column is modelled as a number: a measure or a date."""
+    type_ = data.codes(name).levels.dtype
+    known = type_.is_numeric() or type_.is_temporal()
+    return known and data.variable(name).kind in ("measure", "date")
 
 
 def _numbers(column: Codes) -> Floats:

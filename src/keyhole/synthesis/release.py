@@ -93,6 +93,8 @@ def require_free(out: Path, force: bool) -> list[str]:
     """Return what stands in the way of writing a release there."""
     name = repr(str(out))
     try:
+        if "\0" in str(out):
+            return [f"{name} cannot be written. Choose another name."]
         if not out.parent.is_dir():
             return [f"{name} cannot be written: its folder does not exist. Make it first."]
         if not os.path.lexists(out):

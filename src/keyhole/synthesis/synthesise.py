@@ -14,15 +14,18 @@ import numpy as np
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.errors import KeyholeError, OptionError
+from keyhole.exposure.checks import listed
 from keyhole.results import Result, Table
 from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.design import is_number
 from keyhole.synthesis.designate import Designation, designate
 from keyhole.synthesis.evaluation import Evaluation, evaluate
 from keyhole.synthesis.exposure_after import visibly_changed
 from keyhole.synthesis.grading import grade
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.options import Options
+from keyhole.synthesis.release import require_free, write_release
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.targets import (
     TargetChoice,
@@ -83,8 +86,6 @@ class Synthesis(Result):
 
     def save(self, out: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write ``release/`` and ``internal/`` into a folder, whole or not at all."""
-        from keyhole.synthesis.release import write_release
-
         return write_release(self, Path(out), force=force)
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,8 +210,11 @@ def synthesise(
     """
     data = load(data)
     drawing = _options(options)
-    keys, targets, strata = tuple(keys), tuple(targets), tuple(strata)
-    bound = _check(data, targets, strata, rules, implicates, predictors)
+    data.require_records()
+    keys, targets = listed(keys, "keys"), listed(targets, "targets")
+    strata = listed(strata, "strata")
+    blocked = [] if out is None else require_free(Path(out), force)
+    bound = _check(data, targets, strata, rules, implicates, predictors, drawing, blocked)
     if not keep_order:
         targets = order_targets(data, targets)
     designating = partial(
@@ -310,9 +314,10 @@ def _check(
     rules: Any,
     implicates: Any,
     predictors: Mapping[str, Sequence[str]] | None,
+    options: Options,
+    problems: list[str],
 ) -> Rules | None:
     """Collect what is wrong before anything is computed; return the rules, read and tied."""
-    problems: list[str] = []
     bound = None
 
     def attempt(work: Callable[[], Any]) -> Any:
@@ -337,6 +342,7 @@ def _check(
         if target not in targets:
             problems.append(f"predictors are given for {target!r}, which is not a target.")
         attempt(partial(data.require, names, purpose="predictor"))
+    problems += _model_problems(data, targets, options)
     for target in targets:
         if target in data.names and data.column(target).null_count() == data.records:
             problems.append(f"target {target!r} is missing everywhere: leave it out.")
@@ -345,6 +351,16 @@ def _check(
     if problems:
         raise OptionError(problems)
     return bound
+
+
+def _model_problems(data: Microdata, targets: tuple[str, ...], options: Options) -> list[str]:
+    problems = []
+    for name, model in options.models.items():
+        if name not in targets:
+            problems.append(f"models names {name!r}, which is not a target.")
+        elif model != "canonical" and name in data.names and not is_number(data, name):
+            problems.append(f"model of {name!r} must be canonical, since it is not a number.")
+    return problems
 
 
 def _tied(rules: Any, data: Microdata) -> Rules:

@@ -260,10 +260,12 @@ def _weighted(values: Floats, weights: Floats) -> tuple[float, float, float]:
     missing = 1 - held / total
     if held == 0:
         return np.nan, np.nan, missing
-    mean = float(w @ kept / held)
-    if n < 2:
-        return mean, np.nan, missing
-    return mean, float(w @ (kept - mean) ** 2 / held * n / (n - 1)), missing
+    # Infinite and very large values have no moments; they come out as not estimable.
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(w @ kept / held)
+        if n < 2:
+            return mean, np.nan, missing
+        return mean, float(w @ (kept - mean) ** 2 / held * n / (n - 1)), missing
 
 
 def _shares(

@@ -207,6 +207,9 @@ def _number_terms(data: Sequence[Microdata], name: str) -> list[Floats]:
     terms = [missing.astype(np.float64)] if missing.any() else []
     there = values[~missing]
     if there.size and (there != there[0]).any():
+        # Scaled before they are squared, so that very large values do not overflow.
+        largest = np.abs(there).max()
+        there, values = there / largest, np.where(missing, 0.0, values) / largest
         values = (values - there.mean()) / there.std()
         values[missing] = 0.0
         terms.append(values)
