@@ -13,8 +13,9 @@ from numba import njit
 
 __all__ = ["gram", "score"]
 
-Codes = npt.NDArray[np.uint32]
-Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.unsignedinteger]
+Ints = npt.NDArray[np.integer]
+Weights = npt.NDArray[np.floating]
 Floats = npt.NDArray[np.float64]
 
 
@@ -22,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 def gram(
     codes: Codes,
     rows: Ints,
-    weights: Floats,
+    weights: Weights,
     starts: Ints,
     widths: Ints,
     columns: npt.NDArray[np.int32],
@@ -72,18 +73,20 @@ def gram(
 
 
 @njit(nogil=True, cache=True)
-def score(codes: Codes, rows: Ints, starts: Ints, scores: Floats) -> Floats:
+def score(codes: Codes, rows: Ints, starts: Ints, scores: Floats) -> npt.NDArray[np.float32]:
     """Return for some rows the sum over the variables of the score of its code.
+
+    Sums are made in double precision and given in single, so that their last bits decide nothing.
 
     The scores of code c of variable v are row ``starts[v] + c`` of `scores`; a variable whose
     start is negative has no part in it.
     """
-    dimensions = scores.shape[1]
-    out = np.zeros((len(rows), dimensions))
+    out = np.empty((len(rows), scores.shape[1]), dtype=np.float32)
     for i in range(len(rows)):
-        for v in range(len(starts)):
-            if starts[v] >= 0:
-                at = starts[v] + np.int64(codes[rows[i], v])
-                for d in range(dimensions):
-                    out[i, d] += scores[at, d]
+        for d in range(scores.shape[1]):
+            total = 0.0
+            for v in range(len(starts)):
+                if starts[v] >= 0:
+                    total += scores[starts[v] + np.int64(codes[rows[i], v]), d]
+            out[i, d] = total
     return out

@@ -14,7 +14,7 @@ from numba import njit
 __all__ = ["closest", "members", "weighted"]
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating]
 
 
 @njit(nogil=True, cache=True)

@@ -23,6 +23,8 @@ __all__ = ["Chain", "Plan"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+# Numbers of records within a pool.
+Places = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 # Donors offered to a record whose first choice was refused, and then to those left over.
@@ -59,21 +61,18 @@ class Chain:
     def __init__(self, plan: Plan, design: Design, rows: Ints, random: np.random.Generator) -> None:
         self.plan, self.design, self.rows = plan, design, rows
         self._blanked = np.asarray(plan.replace[rows].any(axis=1))
-        usable = np.arange(len(rows))
+        usable = np.arange(len(rows), dtype=np.int32)
         if plan.options.donors == "common":
-            usable = np.flatnonzero(~self._blanked)
+            usable = usable[~self._blanked]
         drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
-        self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float64)
-        self.observed = np.zeros(len(rows))
-        self.observed[usable] = 1.0
-        self.grams = {
-            "drawn": design.gram(usable, self.weights, design.codes),
-            "observed": design.gram(usable, self.observed, design.codes)
-            if plan.options.donor_model == "refit"
-            else np.zeros((0, 0)),
-        }
+        self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
+        self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
+        if plan.options.donor_model == "refit":
+            self.observed = np.zeros(len(rows), dtype=np.float32)
+            self.observed[usable] = 1.0
+            self.grams["observed"] = design.gram(usable, self.observed, design.codes)
 
-    def run(self, members: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+    def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool.
 
         Returns
@@ -90,7 +89,10 @@ class Chain:
             here = np.flatnonzero(folds == fold)
             out = blanked[here]
             away = blanked if self.plan.options.donors == "common" else out
-            donors = np.setdiff1d(members, away, assume_unique=True)
+            here_too = np.zeros(len(self.rows), dtype=np.bool_)
+            here_too[members] = True
+            here_too[away] = False
+            donors = np.flatnonzero(here_too).astype(np.int32)
             if len(donors):
                 given[here] = _Fold(self, out, donors, random).fill()
         return self.rows[blanked], given
@@ -100,7 +102,7 @@ class _Fold:
     """One fold of a subgroup: its records blanked, the others observed."""
 
     def __init__(
-        self, chain: Chain, recipients: Ints, donors: Ints, random: np.random.Generator
+        self, chain: Chain, recipients: Places, donors: Places, random: np.random.Generator
     ) -> None:
         self._chain, self._plan, self._design = chain, chain.plan, chain.design
         self._recipients, self._donors, self._random = recipients, donors, random
@@ -114,7 +116,7 @@ class _Fold:
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
             for who, predictors in self._known(t):
-                self._update(t, who, *self._fit(t, predictors, gram))
+                self._update(t, who, *self._fit_anew(t, predictors, gram))
         for _ in range(self._plan.options.cycles):
             if self._plan.options.bootstrap == "all":
                 gram = self._gram_of_all()
@@ -154,7 +156,7 @@ class _Fold:
         return self._design.gram(everybody, weights, codes)
 
     def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
-        """Fit a target's model and predict its donors, unless that was done."""
+        """Fit a target's model and predict its donors, unless a cycle before has done it."""
         if (t, predictors) not in self._fitted:
             self._fitted[t, predictors] = self._fit_anew(t, predictors, gram)
         return self._fitted[t, predictors]
@@ -190,7 +192,7 @@ class _Fold:
         self._codes[who, at] = self._design.codes[giver, at]
 
     def _acceptable(
-        self, t: int, who: Ints, predicted: Floats, donors: Donors, chosen: Ints
+        self, t: int, who: Ints, predicted: npt.NDArray[np.float32], donors: Donors, chosen: Ints
     ) -> Ints:
         """Offer more and more donors to the records whose choice is not allowed; -1 if none is."""
         chosen = np.where(self._allows(t, who, chosen), chosen, -1)

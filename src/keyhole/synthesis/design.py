@@ -21,6 +21,9 @@ __all__ = ["Design", "is_number", "make_design"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.integer]
+Weights = npt.NDArray[np.floating]
+CodeRows = npt.NDArray[np.unsignedinteger]
 
 # A level with fewer records than this shares a column with the other rare ones.
 RARE = 5
@@ -50,7 +53,7 @@ class Design:
     """
 
     names: tuple[str, ...]
-    codes: npt.NDArray[np.uint32]
+    codes: CodeRows
     blocks: tuple[Block, ...]
     firsts: tuple[int, ...]
 
@@ -65,7 +68,7 @@ class Design:
         parts = [np.arange(self.firsts[v], self.firsts[v] + self.blocks[v].width) for v in at]
         return np.concatenate([np.zeros(0), *parts]).astype(np.intp)
 
-    def gram(self, rows: Ints, weights: Floats, codes: npt.NDArray[np.uint32]) -> Floats:
+    def gram(self, rows: Places, weights: Weights, codes: CodeRows) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""
         starts, at = [], 0
         for block in self.blocks:
@@ -74,8 +77,8 @@ class Design:
         entries = [b.columns + first for b, first in zip(self.blocks, self.firsts, strict=True)]
         out: Floats = additive.gram(
             codes,
-            rows,
-            weights,
+            rows.astype(np.int32, copy=False),
+            weights.astype(np.float32, copy=False),
             np.array(starts, dtype=np.int64),
             np.array([block.values.shape[1] for block in self.blocks], dtype=np.int64),
             np.concatenate([e.ravel() for e in entries]).astype(np.int32),
@@ -99,7 +102,8 @@ class Design:
 
 def make_design(data: Microdata, names: Sequence[str], rows: Ints, *, knots: int) -> Design:
     """Make the design of some records, the pool that a model is fitted on."""
-    codes = np.empty((len(rows), len(names)), dtype=np.uint32)
+    largest = max(data.codes(name).size for name in names)
+    codes = np.empty((len(rows), len(names)), dtype=np.min_scalar_type(largest))
     blocks = []
     for v, name in enumerate(names):
         column = data.codes(name)
@@ -113,13 +117,13 @@ def make_design(data: Microdata, names: Sequence[str], rows: Ints, *, knots: int
     return Design(tuple(names), codes, tuple(blocks), tuple(firsts.tolist()))
 
 
-def _local(column: Codes, rows: Ints) -> tuple[Ints, npt.NDArray[np.uint32]]:
+def _local(column: Codes, rows: Ints) -> tuple[Ints, Ints]:
     """Return the codes that occur in some records, and each record's place among them."""
     values = column.values[rows]
     seen = np.zeros(column.size, dtype=np.bool_)
     seen[values] = True
     place = np.cumsum(seen, dtype=np.int64) - 1
-    return np.flatnonzero(seen), place[values].astype(np.uint32)
+    return np.flatnonzero(seen), place[values]
 
 
 def is_number(data: Microdata, name: str) -> bool:

@@ -124,7 +124,7 @@ def draw_implicates(
     for number, pool in enumerate(pools):
         names = _names(plan)
         design = make_design(data, names, pool.rows, knots=plan.options.knots)
-        members = [np.searchsorted(pool.rows, rows) for rows in pool.subgroups]
+        members = [np.searchsorted(pool.rows, rows).astype(np.int32) for rows in pool.subgroups]
 
         def draw(implicate: int) -> None:
             chain = Chain(plan, design, pool.rows, _generator(seed, implicate, number, 0))  # noqa: B023

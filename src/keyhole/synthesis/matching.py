@@ -12,11 +12,9 @@ from keyhole.kernels import nearest_donors
 __all__ = ["Donors", "Match"]
 
 Match = Literal["closest", "k-closest", "weighted"]
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int64]
 
-# Predictions are compared at this precision, so that the last bits of a sum decide nothing.
-PRECISION = 1e-7
 # Hmisc's reach of tricube weights, as a share of the mean distance.
 REACH = 0.2
 # Proposals of the weighted draw; more than half are taken, so these practically never run out.
@@ -29,7 +27,8 @@ class Donors:
     Parameters
     ----------
     predictions
-        One row a donor, one column a dimension.
+        One row a donor, one column a dimension. They are compared in single precision, so that
+        the last bits of a sum decide nothing.
     match
         ``closest``; ``k-closest`` takes one of the closest at random; ``weighted`` draws with
         tricube weights by distance (in one dimension; by the closest in several).
@@ -39,12 +38,12 @@ class Donors:
 
     def __init__(self, predictions: Floats, *, match: Match, neighbours: int) -> None:
         self._match, self._neighbours = match, neighbours
-        rounded = np.round(predictions / PRECISION) * PRECISION
-        self._line = rounded[:, 0] if rounded.shape[1] == 1 else None
-        if self._line is not None:
-            self._order = np.argsort(self._line, kind="stable")
-            self._points = self._line[self._order]
-            self._sums = np.concatenate([[0.0], np.cumsum(self._points)])
+        rounded = predictions.astype(np.float32, copy=False)
+        self._is_line = rounded.shape[1] == 1
+        if self._is_line:
+            order = np.argsort(rounded[:, 0], kind="stable")
+            self._points = rounded[order, 0]
+            self._order = order.astype(np.int32)
         else:
             self._build_tree(rounded)
 
@@ -52,8 +51,8 @@ class Donors:
         from scipy.spatial import cKDTree
 
         # Donors with equal predictions are one point of the tree.
-        self._order = np.lexsort(predictions.T)
-        points = predictions[self._order]
+        order = np.lexsort(predictions.T)
+        self._order, points = order.astype(np.int32), predictions[order]
         is_first = np.ones(len(points), dtype=np.bool_)
         is_first[1:] = (points[1:] != points[:-1]).any(axis=1)
         self._bounds = np.append(np.flatnonzero(is_first), len(points))
@@ -65,23 +64,24 @@ class Donors:
 
     def draw(self, predictions: Floats, random: np.random.Generator, count: int) -> Ints:
         """Name donors for each recipient, the first choice first, -1 past the last."""
-        queries = np.round(predictions / PRECISION) * PRECISION
+        queries = predictions.astype(np.float32, copy=False)
         wanted = max(count, self._neighbours) if self._match == "k-closest" else count
         wanted = min(wanted, len(self))
         places = self._nearest(queries, random.random(len(queries)), wanted)
         if self._match == "k-closest":
             places = _shuffled(places, self._neighbours, random)
-        elif self._match == "weighted" and self._line is not None:
+        elif self._match == "weighted" and self._is_line:
             draws = random.random((len(queries), 2 * PROPOSALS))
+            sums = np.concatenate([[0.0], np.cumsum(self._points)])
             places[:, 0] = nearest_donors.weighted(
-                self._points, self._sums, queries[:, 0], REACH, places[:, 0], draws
+                self._points, sums, queries[:, 0], REACH, places[:, 0], draws
             )
         named = places[:, :count]
         out: Ints = np.where(named >= 0, self._order[named], -1)
         return out
 
     def _nearest(self, queries: Floats, draws: Floats, count: int) -> Ints:
-        if self._line is not None:
+        if self._is_line:
             found: Ints = nearest_donors.closest(
                 self._points, np.ascontiguousarray(queries[:, 0]), count, draws
             )

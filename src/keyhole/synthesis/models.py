@@ -35,9 +35,12 @@ class Fitted:
     starts: Ints
     scores: Floats
 
-    def predict(self, codes: npt.NDArray[np.uint32], rows: Ints) -> Floats:
+    def predict(
+        self, codes: npt.NDArray[np.unsignedinteger], rows: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.float32]:
         """Predict some rows of the codes."""
-        out: Floats = additive.score(codes, rows, self.starts, self.scores)
+        places = rows.astype(np.int32, copy=False)
+        out: npt.NDArray[np.float32] = additive.score(codes, places, self.starts, self.scores)
         return out
 
 
@@ -103,8 +106,8 @@ def fit_quantiles(
     design: Design,
     target: str,
     predictors: Sequence[str],
-    rows: Ints,
-    weights: Floats,
+    rows: npt.NDArray[np.integer],
+    weights: npt.NDArray[np.floating],
     options: Options,
 ) -> Fitted:
     r"""Fit conditional quantiles of a number, on which a skewed target is matched.

@@ -20,7 +20,7 @@ from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.designate import Designation, designate
-from keyhole.synthesis.evaluation import Evaluation, evaluate
+from keyhole.synthesis.evaluation import Evaluation, evaluate, evaluation_problems
 from keyhole.synthesis.exposure_after import visibly_changed
 from keyhole.synthesis.grading import grade
 from keyhole.synthesis.implicates import Implicates, draw_implicates
@@ -213,7 +213,13 @@ def synthesise(
     data.require_records()
     keys, targets = listed(keys, "keys"), listed(targets, "targets")
     strata = listed(strata, "strata")
+    crosses = [listed(cross, "crosses") for cross in listed(crosses, "crosses")]
     blocked = [] if out is None else require_free(Path(out), force)
+    # Found now rather than when all is drawn; that targets are missing is told elsewhere.
+    blocked += evaluation_problems(
+        data, targets or data.names[:1], crosses=crosses, formula=formula, self_match=self_match,
+        seed=seed,
+    )  # fmt: skip
     bound = _check(data, targets, strata, rules, implicates, predictors, drawing, blocked)
     if not keep_order:
         targets = order_targets(data, targets)
