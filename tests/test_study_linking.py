@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.reidentification import neighbours
+from keyhole.reidentification import cells, neighbours
 from keyhole.reidentification.costs import euclidean, taxicab
 from keyhole.reidentification.files import Category, Number
 from keyhole.reidentification.linking import link
@@ -183,7 +183,7 @@ def test_fewer_variables_too(files, count, cap):
     assert rows_of(found) == taxicab_twin(puf, eif, names, (), 0.5, cap, "puf")
 
 
-# Larger random problems, so that trees, halves and planes are all at work.
+# Larger random problems, so that cells, trees and halves are all at work.
 
 
 def random_costs(seed: int):
@@ -237,13 +237,17 @@ def vectorised_twin(costs, strata, cap):
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize("method", ["as chosen", "one tree", "two trees", "planes"])
+@pytest.mark.parametrize("method", ["cells", "fine cells", "one tree", "two trees", "both"])
 def test_every_method_gives_the_same_answer(seed, method, monkeypatch):
     costs = random_costs(seed)
     strata, cap = random_strata(costs, seed), 1 + seed % 7
     options = {"one tree": {"trees": 1, "scans": False}, "two trees": {"scans": False}}
-    if method == "planes":
-        monkeypatch.setattr(neighbours, "LEAST_PATIENCE", -(10**9))
+    if method == "fine cells":
+        monkeypatch.setattr(cells, "GROUPED", 1.0)
+    if method == "both":
+        monkeypatch.setattr(neighbours, "MANY", -1)
+        monkeypatch.setattr(neighbours, "SPAN", 4)
+        monkeypatch.setattr(neighbours, "PATIENCE", 2.0)
     found = neighbours.find_nearest(costs, strata, cap, **options.get(method, {}))
     columns = (found.puf, found.eif, found.keys, found.ranks)
     rows = list(zip(*(c.tolist() for c in columns), strict=True))

@@ -97,17 +97,17 @@ KNOWN = {
     st.lists(record, max_size=8), st.lists(record, max_size=30), st.integers(1, 6),
     st.booleans(), st.booleans(),
 )  # fmt: skip
-def test_adhoc_equals_the_cartesian_product(puf, eif, cap, stratified, planes):
+def test_adhoc_equals_the_cartesian_product(puf, eif, cap, stratified, trees):
     puf, eif = [*puf, KNOWN], [KNOWN, *eif]
-    patience = neighbours.LEAST_PATIENCE
-    neighbours.LEAST_PATIENCE = -(10**9) if planes else patience
+    usual = neighbours.MANY, neighbours.SPAN
+    neighbours.MANY, neighbours.SPAN = (-1, 1) if trees else usual
     try:
         found = link(
             pl.DataFrame(puf, schema=SCHEMA), pl.DataFrame(eif, schema=SCHEMA), link=list(DECLARED),
             metric="adhoc", scores=DECLARED, rank_cap=cap, strata=["g"] if stratified else [],
         )  # fmt: skip
     finally:
-        neighbours.LEAST_PATIENCE = patience
+        neighbours.MANY, neighbours.SPAN = usual
     wanted = []
     for i, p in enumerate(puf):
         scores = {

@@ -27,10 +27,12 @@ __all__ = [
     "Side",
     "counted_cost",
     "grade",
+    "grade_by",
     "graded_cost",
     "key_of",
     "known_fields",
     "largest_cost",
+    "least_grades",
 ]
 
 Words = npt.NDArray[np.uint64]
@@ -89,7 +91,7 @@ class Asked(NamedTuple):
     """Patterns to find neighbours for.
 
     `codes` has one column a variable, the counted ones first: the code, -1 for missing; for
-    a graded variable any number but -1. `base` is what the missing ones cost; `root` the
+    a graded variable the number of its value. `base` is what the missing ones cost; `root` the
     number of the tree's root to start from, -1 for none.
     """
 
@@ -139,20 +141,28 @@ def _logistic(distance: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def grade(rules: Rules, g: int, asked: float, value: float) -> float:
-    """Return the cost of a graded variable that both know."""
-    kind = rules.kinds[g]
+def grade(
+    kind: int, asked: float, value: float, limits: Floats, costs: Floats, first: int, last: int,
+    tables: Floats, table_at: int, width: int,
+) -> float:  # fmt: skip
+    """Return the cost of a graded variable that both know: its bands are [first, last)."""
     if kind == LOGISTIC:
-        cost = _logistic(abs(asked - value))
-    elif kind == TABLE:
-        at = rules.table_at[g] + int(asked) * rules.table_width[g] + int(value)
-        cost = rules.tables[at]
-    else:
-        gap = abs(asked - value)
-        if kind == RELATIVE_BAND and gap > 0:
-            gap = gap / abs(asked) if asked != 0 else np.inf
-        cost = _band(gap, rules.limits, rules.costs, rules.bands[g], rules.bands[g + 1])
-    return cost
+        return _logistic(abs(asked - value))
+    if kind == TABLE:
+        return tables[table_at + int(asked) * width + int(value)]
+    gap = abs(asked - value)
+    if kind == RELATIVE_BAND and gap > 0:
+        gap = gap / abs(asked) if asked != 0 else np.inf
+    return _band(gap, limits, costs, first, last)
+
+
+@njit(nogil=True, cache=True)
+def grade_by(rules: Rules, g: int, asked: float, value: float) -> float:
+    """Return the cost of graded variable g that both know."""
+    return grade(
+        rules.kinds[g], asked, value, rules.limits, rules.costs, rules.bands[g],
+        rules.bands[g + 1], rules.tables, rules.table_at[g], rules.table_width[g],
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -164,10 +174,27 @@ def graded_cost(
         wanted = asked[q, g]
         if not np.isnan(wanted):
             value = graded[r, g]
-            cost += rules.absents[g] if np.isnan(value) else grade(rules, g, wanted, value)
+            cost += rules.absents[g] if np.isnan(value) else grade_by(rules, g, wanted, value)
             if cost > most:
                 break
     return cost
+
+
+@njit(nogil=True, cache=True)
+def least_grades(
+    rules: Rules, g: int, asked: Floats, lowest: Floats, highest: Floats, out: Floats
+) -> None:
+    """Find by query's value and interval of values the least cost of a graded variable."""
+    kind, limits, costs, tables = rules.kinds[g], rules.limits, rules.costs, rules.tables
+    first, last, table_at, width = (
+        rules.bands[g], rules.bands[g + 1], rules.table_at[g], rules.table_width[g],
+    )  # fmt: skip
+    for i in range(len(asked)):
+        for b in range(len(lowest)):
+            near = min(max(asked[i], lowest[b]), highest[b])
+            out[i, b] = grade(
+                kind, asked[i], near, limits, costs, first, last, tables, table_at, width
+            )
 
 
 @njit(nogil=True, cache=True)

@@ -14,7 +14,7 @@ from numba import njit
 
 from keyhole.kernels.fields import popcount
 
-__all__ = ["Search", "smallest_hitting_set", "start_search"]
+__all__ = ["Search", "find_alike", "only_two", "smallest_hitting_set", "start_search"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -27,6 +27,37 @@ class Search(NamedTuple):
     word: Ints
     bit: Words
     best: Words
+
+
+@njit(nogil=True, cache=True)
+def find_alike(
+    rows: Words, a: int, middle: int, b: int, word: Ints, shift: Words, field: Words,
+    missing: Ints, start: int, having: Words, alike: Words,
+) -> None:  # fmt: skip
+    """Find for rows [a, middle), by variable from `start` on, who of [a, b) has the same value.
+
+    There are at most 64 rows: one bit each. `having` is by code, zero before and after.
+    """
+    for u in range(start, len(word)):
+        for i in range(a, b):
+            having[(rows[i, word[u]] >> shift[u]) & field[u]] |= np.uint64(1) << np.uint64(i - a)
+        if missing[u] >= 0:  # missing is like nobody
+            having[missing[u]] = 0
+        for i in range(a, middle):
+            alike[i - a, u] = having[(rows[i, word[u]] >> shift[u]) & field[u]]
+        for i in range(a, b):
+            having[(rows[i, word[u]] >> shift[u]) & field[u]] = 0
+
+
+@njit(nogil=True, cache=True, inline="always")
+def only_two(alike: Words, i: int, j: int, start: int, variables: int) -> bool:
+    """Tell whether two rows are alone with each other on all variables they agree on."""
+    other = np.uint64(1) << np.uint64(j)
+    company = ~np.uint64(0)
+    for u in range(start, variables):
+        if alike[i, u] & other:
+            company &= alike[i, u]
+    return company == other | (np.uint64(1) << np.uint64(i))
 
 
 @njit(nogil=True, cache=True)

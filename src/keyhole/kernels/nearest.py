@@ -21,7 +21,7 @@ from keyhole.kernels.grading import (
     Rules,
     Side,
     counted_cost,
-    grade,
+    grade_by,
     graded_cost,
     key_of,
     known_fields,
@@ -107,7 +107,7 @@ def floors_of(asked: Asked, q: int, rules: Rules, bins: Bins, out: Floats) -> No
                 out[g, b] = bins.floors[bins.floor_at[g] + int(value) * bins.sizes[g] + b]
             else:
                 near = min(max(value, bins.lowest[g, b]), bins.highest[g, b])
-                out[g, b] = grade(rules, g, value, near)
+                out[g, b] = grade_by(rules, g, value, near)
         out[g, bins.sizes[g]] = rules.absents[g] if known else 0.0
 
 
@@ -125,7 +125,7 @@ def _half_cost(
         value = asked.graded[q, g]
         if halves.graded[g] and not np.isnan(value):
             there = side.graded[r, g]
-            cost += rules.absents[g] if np.isnan(there) else grade(rules, g, value, there)
+            cost += rules.absents[g] if np.isnan(there) else grade_by(rules, g, value, there)
     return cost
 
 

@@ -1,12 +1,11 @@
-"""The nearest ranks of a query by looking at every pattern, sixty-four at a time.
+"""The nearest ranks of a query by looking through cells of patterns, the cheapest first.
 
-Patterns are columns of bits: a plane has one bit a pattern. For a counted variable there is a
-plane for each coarse code, that tells who differs from it; for a graded one a plane for each
-coarse code k, that tells who has k or more; the last plane tells who is missing. Lower bounds of
-the cost are summed up in whole units for all patterns of a word at once, in counters that are
-words of bits too, and start where they overflow beyond the limit. Only who does not overflow is
-priced. The limit falls as the rank rule closes. The work hardly depends on how far the
-neighbours are: this is for queries that are too far from everybody for the trees.
+Patterns that agree on the *front* variables, which have few codes, make a cell. What the front
+variables cost is found cell by cell, once for all queries that are alike on them. If there is a
+variable that few share, the *anchor*, who agrees with the query on it is looked up first: that is
+often enough to close the rank rule. Who differs on it pays its price in advance, which leaves few
+cells. Of a pattern looked at, the prices of the other variables are added up from tables by its
+coarse codes; only who then is within the limit is priced exactly.
 """
 
 from __future__ import annotations
@@ -17,337 +16,357 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.fields import popcount
 from keyhole.kernels.grading import (
     Asked,
     Rules,
     Side,
     counted_cost,
-    graded_cost,
+    grade,
     key_of,
     known_fields,
     largest_cost,
 )
-from keyhole.kernels.nearest import Bins, Budget, floors_of
 from keyhole.kernels.ranking import Kept, keep, list_kept, nothing_kept
-from keyhole.kernels.tries import Tree
 
-__all__ = ["COUNTERS", "FULL", "ONES", "ZEROS", "Planes", "level_of", "scan"]
+__all__ = ["CODES", "Cells", "Limits", "Prices", "scan"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
-# Five bits a counter: it overflows at 32 units. Prices count as 1, 2, 4 or 8 units.
-COUNTERS = 5
-FULL = 31
-HIGHEST = 3
-ZEROS, ONES = 0, 1
+# Coarse codes of a variable, patterns looked at before those within the limit are priced, and
+# classes of cost into which cells are sorted.
+CODES = 256
+CHUNK = 128
+LEVELS = 64
+FEW = 16
+# Prices are added up in another order than those of a pair.
 SLACK = 1e-9
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class Planes(NamedTuple):
-    """The planes, by variable where they start and how many codes there are.
+class Cells(NamedTuple):
+    """The patterns cell by cell, stratum by stratum.
 
-    Planes lie one behind the other in `bits`; the first two are all zeros and all ones.
-    `coarse` has, from `coarse_at` on, the coarse code of each code of a counted variable.
-    `starts` are by limit the counters of what is missing, such that they overflow beyond it,
-    and the plane of those that do already; the last word is that of nothing missing. `unit` is
-    the cost that counts as one.
+    By cell where its patterns start (and at the end their number) and where those start that
+    miss the anchor; by front variable and cell the code. `front` and `rest` tell the variables,
+    `anchor` is one or -1. By pattern: its anchor's code, and its coarse codes of the rest. The
+    same patterns in order of stratum and anchor's code: which they are, their cells and coarse
+    codes. `roots` has by stratum the first cell.
     """
 
-    bits: Words
-    words: int
-    at: Ints
+    starts: Ints
+    gone: Ints
+    fronts: Numbers
+    front: Ints
+    rest: Ints
+    anchor: int
+    anchors: Numbers
+    codes: Bytes
+    anchored: Ints
+    anchored_cells: Ints
+    anchored_codes: Bytes
+    roots: Ints
+
+
+class Prices(NamedTuple):
+    """The least prices by coarse code.
+
+    By variable its coarse codes but the missing one, which is the last. For a counted variable
+    `coarse` has, from `coarse_at` on, the coarse code of each code. For a graded one `rows` has,
+    from `row_at` on, the prices of all coarse codes for the first of the queries' values, then
+    those for the second.
+    """
+
     sizes: Ints
     coarse: Numbers
     coarse_at: Ints
-    starts: Words
-    unit: float
+    rows: Floats
+    row_at: Ints
 
 
-class Terms(NamedTuple):
-    """What to count for a query, three at a time.
+class Limits(NamedTuple):
+    """The key not to be reached, and the cap of the rank rule."""
 
-    `planes` are those of the counted variables; `ranges` are by level (below, above, without):
-    who is not in `below`, or in `above`, and not in `without`. Planes are told by where they
-    lie in the bits. `size` has the entries of `planes`, and then those of `ranges` by level.
-    """
-
-    planes: Words
-    ranges: Words
-    size: Ints
+    bound: int
+    cap: int
 
 
 @njit(nogil=True, cache=True)
-def level_of(price: float, unit: float) -> int:
-    """Return the counter bit of the largest power of two units within a price; -1: none."""
-    level = -1
-    while level < HIGHEST and unit * (2 << level if level >= 0 else 1) <= price + SLACK:
-        level += 1
-    return level
-
-
-@njit(nogil=True, cache=True)
-def _add_range(terms: Terms, below: int, above: int, without: int, level: int, words: int) -> None:
-    if level >= 0:
-        i = terms.size[1 + level]
-        terms.ranges[level, i], terms.ranges[level, i + 1] = below * words, above * words
-        terms.ranges[level, i + 2] = without * words
-        terms.size[1 + level] = i + 3
-
-
-@njit(nogil=True, cache=True)
-def _round_up(terms: Terms, words: int) -> None:
-    """Fill up with terms that count nobody, since three are counted at a time."""
-    while terms.size[0] % 3:
-        terms.planes[terms.size[0]] = ZEROS * words
-        terms.size[0] += 1
-    for level in range(HIGHEST + 1):
-        while terms.size[1 + level] % 9:
-            _add_range(terms, ONES, ZEROS, ZEROS, level, words)
-
-
-@njit(nogil=True, cache=True)
-def _add_graded(planes: Planes, v: int, floors: Floats, g: int, terms: Terms) -> None:
-    """List who costs at least 1, 2, 4 … units; each adds what the one before has not."""
-    at, codes = planes.at[v], planes.sizes[v]
-    for level in range(HIGHEST + 2):
-        price = planes.unit * (1 << level)
-        low, high = codes, 0
-        for b in range(codes):
-            if floors[g, b] < price - SLACK:
-                low, high = min(low, b), b + 1
-        if low > high:  # everybody
-            low = high = codes
-        elif low == 0 and high == codes:  # nobody
-            break
-        _add_range(terms, at + low, at + high, at + codes, max(level - 1, 0), planes.words)
-
-
-@njit(nogil=True, cache=True)
-def _list_terms(
-    planes: Planes, asked: Asked, q: int, rules: Rules, floors: Floats, terms: Terms
-) -> bool:
-    """List everything that is to be counted for a query; true if it knows all variables."""
-    counted, variables = len(rules.missing), len(planes.at)
-    complete = True
-    for v in range(variables):
-        complete &= asked.codes[q, v] >= 0
-    terms.size[:] = 0
-    for v in range(variables):
+def _cost_cells(
+    cells: Cells, first: int, last: int, asked: Asked, q: int, rules: Rules, prices: Prices,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Find what the front variables cost in the cells of a stratum."""
+    counted, differ, absent = len(rules.missing), rules.differ, rules.absent
+    fronts, rows = cells.fronts, prices.rows
+    out[first:last] = 0.0
+    for f in range(len(cells.front)):
+        v = cells.front[f]
         code = asked.codes[q, v]
         if code < 0:
             continue
-        gone = planes.at[v] + planes.sizes[v]
         if v < counted:
-            home = planes.at[v] + planes.coarse[planes.coarse_at[v] + code]
-            terms.planes[terms.size[0]] = home * planes.words
-            terms.size[0] += 1
+            missing = rules.missing[v]
+            for c in range(first, last):
+                there = fronts[f, c]
+                if there != code:
+                    out[c] += absent if there == missing else differ
         else:
-            _add_graded(planes, v, floors, v - counted, terms)
-        if not complete:
-            absent = rules.absent if v < counted else rules.absents[v - counted]
-            level = level_of(absent, planes.unit)
-            _add_range(terms, ONES, gone, ZEROS, level, planes.words)
-    _round_up(terms, planes.words)
-    return complete
-
-
-Counter = tuple[int, int, int, int, int, int]
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _add(x: int, level: int, c0: int, c1: int, c2: int, c3: int, c4: int, over: int) -> Counter:
-    """Add a bit of a level to the counters of all patterns of a word."""
-    if level == 0:
-        c0, x = c0 ^ x, c0 & x
-    if level <= 1:
-        c1, x = c1 ^ x, c1 & x
-    if level <= 2:
-        c2, x = c2 ^ x, c2 & x
-    if level <= 3:
-        c3, x = c3 ^ x, c3 & x
-    c4, x = c4 ^ x, c4 & x
-    return c0, c1, c2, c3, c4, over | x
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _add_three(
-    x: int, y: int, z: int, level: int,
-    c0: int, c1: int, c2: int, c3: int, c4: int, over: int,
-) -> Counter:  # fmt: skip
-    """Add three bits of a level: first among themselves, which saves half the work."""
-    either = x ^ y
-    carry = (x & y) | (either & z)
-    c0, c1, c2, c3, c4, over = _add(either ^ z, level, c0, c1, c2, c3, c4, over)
-    return _add(carry, level + 1, c0, c1, c2, c3, c4, over)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _add_three_at(
-    x: int, y: int, z: int, level: int,
-    c0: int, c1: int, c2: int, c3: int, c4: int, over: int,
-) -> Counter:  # fmt: skip
-    """Add three bits of a level known at run time only."""
-    if level == 0:
-        return _add_three(x, y, z, 0, c0, c1, c2, c3, c4, over)
-    if level == 1:
-        return _add_three(x, y, z, 1, c0, c1, c2, c3, c4, over)
-    if level == 2:
-        return _add_three(x, y, z, 2, c0, c1, c2, c3, c4, over)
-    return _add_three(x, y, z, 3, c0, c1, c2, c3, c4, over)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _in_range(bits: Words, ranges: Words, level: int, i: int, w: int) -> int:
-    x = ~bits[ranges[level, i] + w] | bits[ranges[level, i + np.uint64(1)] + w]
-    return x & ~bits[ranges[level, i + np.uint64(2)] + w]
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _count_word(
-    bits: Words, w: int, level: int, planes: Words, ranges: Words, size: Ints,
-    c0: int, c1: int, c2: int, c3: int, c4: int, over: int,
-) -> int:  # fmt: skip
-    """Count the terms for a word of patterns; return who overflowed."""
-    i, end = np.uint64(0), np.uint64(size[0])
-    while i < end:
-        x, y = bits[planes[i] + w], bits[planes[i + np.uint64(1)] + w]
-        z = bits[planes[i + np.uint64(2)] + w]
-        c0, c1, c2, c3, c4, over = _add_three_at(x, y, z, level, c0, c1, c2, c3, c4, over)
-        i += np.uint64(3)
-    for k in range(HIGHEST, -1, -1):
-        i, end = np.uint64(0), np.uint64(size[1 + k])
-        while i < end and over != ALL:
-            x = _in_range(bits, ranges, k, i, w)
-            y = _in_range(bits, ranges, k, i + np.uint64(3), w)
-            z = _in_range(bits, ranges, k, i + np.uint64(6), w)
-            c0, c1, c2, c3, c4, over = _add_three_at(x, y, z, k, c0, c1, c2, c3, c4, over)
-            i += np.uint64(9)
-    return over
+            row = prices.row_at[v] + code * (prices.sizes[v] + 1)
+            for c in range(first, last):
+                out[c] += rows[row + fronts[f, c]]
 
 
 @njit(nogil=True, cache=True)
-def _home(tree: Tree, asked: Asked, q: int, counted: int, floors: Floats) -> int:
-    """Return a pattern that is likely near: follow the best child as far as it goes."""
-    node = asked.root[q]
-    while tree.children[node]:
-        v, best, least = tree.order[tree.depth[node]], -1, np.inf
-        for x in range(tree.child[node], tree.child[node] + tree.children[node]):
-            if v < counted:
-                cost = 0.0 if tree.code[x] == asked.codes[q, v] else 1.0
-            else:
-                cost = floors[v - counted, tree.code[x]]
-            if cost < least:
-                best, least = x, cost
-        node = best
-    return tree.first[node]
+def _line_up(costs: Floats, first: int, last: int, most: float, line: Ints, ends: Ints) -> None:
+    """Sort cells by class of cost; `ends` has by class where its cells end in the line."""
+    scale = LEVELS / most
+    ends[:] = 0
+    for c in range(first, last):
+        if costs[c] <= most:
+            ends[min(int(costs[c] * scale), LEVELS - 1) + 1] += 1
+    for level in range(LEVELS):
+        ends[level + 1] += ends[level]
+    # Fill every class from where the one before it ends; that moves its own entry to its end.
+    for c in range(first, last):
+        if costs[c] <= most:
+            level = min(int(costs[c] * scale), LEVELS - 1)
+            line[ends[level]] = c
+            ends[level] += 1
 
 
 @njit(nogil=True, cache=True)
-def _scan_one(
-    planes: Planes, side: Side, start: int, end: int, home: int, asked: Asked, q: int,
-    rules: Rules, known: Words, terms: Terms, complete: bool, budget: Budget, kept: Kept,
+def _tabulate(
+    cells: Cells, asked: Asked, q: int, rules: Rules, prices: Prices, table: Floats
+) -> None:
+    """Put the least prices of the rest for a query side by side."""
+    for k in range(len(cells.rest)):
+        v = cells.rest[k]
+        code, size = asked.codes[q, v], prices.sizes[v]
+        if code < 0:
+            table[k, : size + 1] = 0.0
+        elif v < len(rules.missing):
+            table[k, :size] = rules.differ
+            table[k, prices.coarse[prices.coarse_at[v] + code]] = 0.0
+            table[k, size] = rules.absent
+        else:
+            row = prices.row_at[v] + code * (size + 1)
+            table[k, : size + 1] = prices.rows[row : row + size + 1]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _sift(
+    codes: Bytes, a: int, b: int, spent: float, table: Floats, most: float,
+    passed: Ints, least: Floats, count: int,
 ) -> int:  # fmt: skip
-    """Look at the patterns from start to end, those around `home` first; return what is kept."""
-    bits, starts, unit, stride = (
-        planes.bits,
-        planes.starts,
-        planes.unit,
-        np.uint64(planes.words + 1),
-    )
-    level = level_of(rules.differ, unit)
-    listed, ranges, size = terms
-    rows, graded, weights, ids = side
+    """Append the patterns [a, b) within the limit, and at least how much they cost."""
+    for r in range(a, b):
+        cost = spent
+        for k in range(codes.shape[1]):
+            cost += table[k, codes[r, k]]
+        passed[count], least[count] = r, cost
+        count += cost <= most
+    return count
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _sift_anchored(
+    codes: Bytes, cell: Ints, a: int, b: int, costs: Floats, table: Floats, most: float,
+    passed: Ints, least: Floats,
+) -> int:  # fmt: skip
+    """List those within the limit of patterns that are each in another cell."""
+    count = 0
+    for r in range(a, b):
+        cost = costs[cell[r]]
+        for k in range(codes.shape[1]):
+            cost += table[k, codes[r, k]]
+        passed[count], least[count] = r, cost
+        count += cost <= most
+    return count
+
+
+class Passed(NamedTuple):
+    """Patterns that may be near, at least how much each costs, and what is kept of them.
+
+    `state` is the number of patterns kept, the bound on keys and the patterns looked at.
+    """
+
+    patterns: Ints
+    least: Floats
+    kept: Kept
+    state: Ints
+
+
+@njit(nogil=True, cache=True)
+def _pivot(least: Floats, count: int, cap: int) -> float:
+    """Return the cost that one more than the cap are within: these are to be priced first."""
+    few = min(cap + 1, FEW)
+    if count <= few:
+        return np.inf
+    best = np.full(few, np.inf)
+    for i in range(count):
+        cost, at = least[i], few - 1
+        if cost < best[at]:
+            while at > 0 and best[at - 1] > cost:
+                best[at] = best[at - 1]
+                at -= 1
+            best[at] = cost
+    return best[few - 1]
+
+
+@njit(nogil=True, cache=True)
+def _weigh(
+    passed: Passed, count: int, side: Side, asked: Asked, q: int, known: Words, rules: Rules,
+    cap: int, anchors: Numbers, seen: int,
+) -> float:  # fmt: skip
+    """Price patterns exactly, the likely nearest first; return the limit from now on.
+
+    Those with the anchor's code `seen` have been looked at.
+    """
+    # Out of their tuples: taking an array out of one costs as much as pricing a pair.
+    (rows, graded, weights, ids), (patterns, least, kept, state) = side, passed
+    (low, high, absent_fields, _, differ, absent, kinds, absents, bands, limits, costs,
+     table_at, width, tables, root, scale) = rules  # fmt: skip
     asked_rows, asked_graded, base = asked.rows, asked.graded, asked.base[q]
-    low, high, absent_fields = rules.low, rules.high, rules.absent_fields
-    differ, absent, measured = rules.differ, rules.absent, graded.shape[1] > 0
-    root, scale, cap = rules.root, rules.scale, budget.cap
-    count, bound = 0, budget.bound
+    held, bound = state[0], state[1]
     most = largest_cost(bound, root, scale) - base
-    units = int(most / unit + SLACK)
-    first, last = start >> 6, (end + 63) >> 6
-    w = min(max(home >> 6, first), last - 1)
-    for _ in range(last - first):
-        lanes = ALL
-        if units < FULL:
-            at = np.uint64(w if complete else planes.words) + np.uint64(6 * units) * stride
-            lanes = ~_count_word(
-                bits, np.uint64(w), level, listed, ranges, size,
-                starts[at], starts[at + stride], starts[at + np.uint64(2) * stride],
-                starts[at + np.uint64(3) * stride], starts[at + np.uint64(4) * stride],
-                starts[at + np.uint64(5) * stride],
-            )  # fmt: skip
-        while lanes:
-            lowest = lanes & (~lanes + np.uint64(1))
-            lanes ^= lowest
-            r = (w << 6) + popcount(lowest - np.uint64(1))
-            if r < start or r >= end:
+    pivot = _pivot(least, count, cap)
+    for late in range(2 if pivot < np.inf else 1):
+        for i in range(count):
+            r = patterns[i]
+            if (least[i] > pivot) != late or least[i] > most + SLACK or anchors[r] == seen:
                 continue
             cost = counted_cost(
                 rows, r, asked_rows, q, known, low, high, absent_fields, differ, absent
             )
-            if measured and cost <= most:
-                cost = graded_cost(graded, r, asked_graded, q, rules, cost, most)
-            if cost > most:
-                continue
+            for g in range(len(kinds)):
+                wanted, value = asked_graded[q, g], graded[r, g]
+                if np.isnan(wanted) or cost > most:
+                    continue
+                cost += absents[g] if np.isnan(value) else grade(
+                    kinds[g], wanted, value, limits, costs, bands[g], bands[g + 1],
+                    tables, table_at[g], width[g],
+                )  # fmt: skip
             key = key_of(base + cost, root, scale)
-            if key < bound:
-                count, bound = keep(kept, count, ids[r], key, weights[r], cap, bound)
+            if cost <= most and key < bound:
+                held, bound = keep(kept, held, ids[r], key, weights[r], cap, bound)
                 most = largest_cost(bound, root, scale) - base
-                units = int(most / unit + SLACK)
-        if most < 0:
+    state[0], state[1] = held, bound
+    return most
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _look_up(
+    cells: Cells, a: int, end: int, costs: Floats, table: Floats, most: float, passed: Passed,
+    side: Side, asked: Asked, q: int, known: Words, rules: Rules, cap: int,
+) -> float:  # fmt: skip
+    """Look at those who agree on the anchor, from a to end; return the limit from now on."""
+    codes, cell, anchored = cells.anchored_codes, cells.anchored_cells, cells.anchored
+    patterns, least = passed.patterns, passed.least
+    passed.state[2] += end - a
+    while a < end:
+        b = min(a + CHUNK, end)
+        count = _sift_anchored(codes, cell, a, b, costs, table, most + SLACK, patterns, least)
+        if count:
+            for i in range(count):
+                patterns[i] = anchored[patterns[i]]
+            most = _weigh(passed, count, side, asked, q, known, rules, cap, cells.anchors, -1)
+        a = b
+    return most
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _walk(
+    cells: Cells, line: Ints, ends: Ints, farthest: float, costs: Floats, table: Floats,
+    most: float, passed: Passed, side: Side, asked: Asked, q: int, known: Words, rules: Rules,
+    cap: int, seen: int,
+) -> None:  # fmt: skip
+    """Look through the cells in line, as far as the limit lets."""
+    starts, gone, codes, anchors = cells.starts, cells.gone, cells.codes, cells.anchors
+    patterns, least, state = passed.patterns, passed.least, passed.state
+    differ, absent = (rules.differ, rules.absent) if seen >= 0 else (0.0, 0.0)
+    i = count = 0
+    for level in range(LEVELS):
+        if level * farthest / LEVELS + min(differ, absent) > most + SLACK:
             break
-        w = w + 1 if w + 1 < last else first
-    return count
+        while i < ends[level]:
+            c, i = line[i], i + 1
+            # Who is missing the anchor comes last in a cell, and pays another price.
+            a, spent = starts[c], costs[c] + differ
+            while a < starts[c + 1]:
+                if a == gone[c]:
+                    spent = costs[c] + absent
+                end = gone[c] if a < gone[c] else starts[c + 1]
+                if spent > most + SLACK:
+                    a = end
+                    continue
+                b = min(a + CHUNK, end)
+                state[2] += b - a
+                count = _sift(codes, a, b, spent, table, most + SLACK, patterns, least, count)
+                a = b
+                if count >= CHUNK:
+                    most = _weigh(passed, count, side, asked, q, known, rules, cap, anchors, seen)
+                    count = 0
+        if count:
+            most = _weigh(passed, count, side, asked, q, known, rules, cap, anchors, seen)
+            count = 0
 
 
 @njit(nogil=True, cache=True)
 def scan(
-    planes: Planes, side: Side, roots: Ints, asked: Asked, rules: Rules, bins: Bins,
-    budget: Budget, queries: Ints, tree: Tree,
-) -> Ints:  # fmt: skip
+    cells: Cells, side: Side, asked: Asked, rules: Rules, prices: Prices, limits: Limits,
+    queries: Ints, groups: Ints, posts: Ints,
+) -> tuple[Ints, int]:  # fmt: skip
     """Find the nearest ranks of some queries.
 
     Parameters
     ----------
-    planes, side
-        The patterns as planes of bits, and as they are, in the same order.
-    roots
-        Where the patterns of each root start, and at the end their number.
-    asked, rules, bins, budget
-        The queries, the prices, the coarse codes and how far to search.
+    cells, side
+        The patterns in cells, and as they are, in the same order.
+    asked, rules, prices, limits
+        The queries, the prices, the least prices by coarse code, and how far to search.
     queries
-        The numbers of the queries.
-    tree
-        A tree over the patterns in this order, to start near each query.
+        The numbers of the queries, those of a group side by side.
+    groups
+        By query a number that those have in common who are alike on stratum and front.
+    posts
+        By query, from where to where the patterns are that agree on its stratum and anchor.
 
     Returns
     -------
-    Rows of (query, pattern, key).
+    Rows of (query, pattern, key), and how many patterns were looked at.
     """
-    found, total = np.empty((1024, 3), dtype=np.int64), 0
-    kept = nothing_kept(budget.cap)
+    found, total, group = np.empty((1024, 3), dtype=np.int64), 0, -1
     known = np.zeros(asked.rows.shape[1], dtype=np.uint64)
-    floors = np.zeros((len(bins.sizes), bins.lowest.shape[1] + 1))
-    terms = Terms(
-        np.zeros(len(planes.at) + 3, dtype=np.uint64),
-        np.zeros((HIGHEST + 1, 6 * len(planes.at) + 9), dtype=np.uint64),
-        np.zeros(HIGHEST + 2, dtype=np.int64),
-    )
+    table = np.zeros((max(1, len(cells.rest)), CODES))
+    costs, line = np.zeros(len(cells.starts)), np.empty(len(cells.starts), dtype=np.int64)
+    ends = np.zeros(LEVELS + 1, dtype=np.int64)
+    passed = Passed(
+        np.empty(2 * CHUNK, dtype=np.int64), np.empty(2 * CHUNK), nothing_kept(limits.cap),
+        np.zeros(3, dtype=np.int64),
+    )  # fmt: skip
+    farthest = max(largest_cost(limits.bound, rules.root, rules.scale), SLACK)
     for q in queries:
+        if groups[q] != group:
+            group, root = groups[q], asked.root[q]
+            first, last = cells.roots[root], cells.roots[root + 1]
+            _cost_cells(cells, first, last, asked, q, rules, prices, costs)
+            _line_up(costs, first, last, farthest, line, ends)
         known_fields(asked.rows, q, rules, known)
-        floors_of(asked, q, rules, bins, floors)
-        complete = _list_terms(planes, asked, q, rules, floors, terms)
-        start, end = roots[asked.root[q]], roots[asked.root[q] + 1]
-        home = _home(tree, asked, q, len(rules.missing), floors)
-        count = _scan_one(
-            planes, side, start, end, home, asked, q, rules, known, terms, complete, budget,
-            kept,
+        _tabulate(cells, asked, q, rules, prices, table)
+        passed.state[0], passed.state[1], seen = 0, limits.bound, -1
+        most = largest_cost(limits.bound, rules.root, rules.scale) - asked.base[q]
+        if cells.anchor >= 0 and asked.codes[q, cells.anchor] >= 0:
+            seen = asked.codes[q, cells.anchor]
+            most = _look_up(
+                cells, posts[q, 0], posts[q, 1], costs, table, most, passed,
+                side, asked, q, known, rules, limits.cap,
+            )  # fmt: skip
+        _walk(
+            cells, line, ends, farthest, costs, table, most, passed,
+            side, asked, q, known, rules, limits.cap, seen,
         )  # fmt: skip
-        found, total = list_kept(found, total, q, kept, count)
-    return found[:total].copy()
+        found, total = list_kept(found, total, q, passed.kept, passed.state[0])
+    return found[:total].copy(), passed.state[2]

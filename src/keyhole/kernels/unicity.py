@@ -18,7 +18,13 @@ from numba import njit
 
 from keyhole.kernels.cells import same
 from keyhole.kernels.fields import differing, popcount
-from keyhole.kernels.hitting import Search, smallest_hitting_set, start_search
+from keyhole.kernels.hitting import (
+    Search,
+    find_alike,
+    only_two,
+    smallest_hitting_set,
+    start_search,
+)
 from keyhole.kernels.mates import EMPTY, best_size, empty_table, keep_smallest
 
 __all__ = ["SEVERAL", "SMALL", "Plan", "find"]
@@ -28,8 +34,9 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-# So many rows are settled faster pair by pair than set by set.
+# So many rows are settled faster pair by pair than set by set; a bit each in a word at most.
 SMALL = 32
+LARGEST_SMALL = 64
 # Who stands for several records is nobody in particular.
 SEVERAL = -1
 
@@ -57,11 +64,16 @@ class Plan(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to settle a small cell: a pair's agreement, what tells its neighbours, the search."""
+    """Room to settle a small cell: a pair's agreement, what tells its neighbours, the search.
+
+    By code of a variable, and by row and variable, the rows of the cell that have it, as bits.
+    """
 
     agreed: Words
     sets: Words
     search: Search
+    having: Words
+    alike: Words
 
 
 @njit(nogil=True, cache=True)
@@ -155,17 +167,13 @@ def _agreement(
 def _neighbours(
     rows: Words, a: int, b: int, i: int, j: int, low: Words, high: Words, agreed: Words, sets: Words
 ) -> int:
-    """List by neighbour the agreed variables that tell it from the pair; -1: one has none."""
+    """List by neighbour the agreed variables that tell it from the pair."""
     count = 0
     for q in range(a, b):
         if q in (i, j):
             continue
-        anything = np.uint64(0)
         for w in range(rows.shape[1]):
             sets[count, w] = agreed[w] & differing(rows[i, w], rows[q, w], low[w], high[w])
-            anything |= sets[count, w]
-        if not anything:
-            return -1
         count += 1
     if count == 0:  # nobody else: any one variable will do
         for w in range(rows.shape[1]):
@@ -247,18 +255,21 @@ def _settle(
     """Find the pairs of a small cell for all sets of variables from t on; empty it."""
     a, middle, b = cell[0], cell[1], cell[2]
     low, high, absent, rest = plan.low, plan.high, plan.absent, plan.rest[t]
-    agreed, sets, search = room
+    agreed, sets, search, having, alike = room
+    find_alike(
+        rows, a, middle, b, plan.word, plan.shift, plan.field, plan.missing, t, having, alike
+    )
     for i in range(a, middle):
         if ids[i] < 0:
             continue
         for j in range(middle, b):
             if ids[j] < 0:
                 continue
+            if b - a > 2 and not only_two(alike, i - a, j - a, t, len(plan.word)):
+                continue
             if not _agreement(rows, i, j, low, high, absent, rest, agreed):
                 continue
             count = _neighbours(rows, a, b, i, j, low, high, agreed, sets)
-            if count < 0:
-                continue
             key = _pair(ids[i], ids[j])
             most = best_size(keys, masks, key, len(plan.word)) - popcount(path)
             if most > 0 and smallest_hitting_set(sets, count, most, search):
@@ -324,6 +335,8 @@ def find(
         np.empty(words, dtype=np.uint64),
         np.empty((plan.small + 1, words), dtype=np.uint64),
         start_search(variables, words),
+        np.zeros(int(plan.field.max()) + 1, dtype=np.uint64),
+        np.zeros((plan.small, variables), dtype=np.uint64),
     )
     keys, masks = empty_table()
     used = depth = 0

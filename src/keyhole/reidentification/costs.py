@@ -37,7 +37,6 @@ Threshold = Literal["published", "derived"]
 BEST_SCORE = 5.0
 # Scores are compared to nine decimals.
 DECIMALS = 10**9
-_COUNTED = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,14 +131,6 @@ class Costs:
                 return 0.0
             prices |= {graded.absent, *graded.prices, *np.unique(graded.table).tolist()}
         return _common_unit([price for price in prices if price > 0])
-
-    def counting_unit(self) -> float:
-        """Return a unit fine enough to tell costs near the limit, coarse enough to count."""
-        unit = self.unit()
-        if unit and self.largest <= unit * _COUNTED:
-            return unit
-        prices = [graded.absent if graded.kind else 1.0 for graded in self.graded]
-        return max(prices + [self.differ] * bool(self.counted)) / 8
 
 
 def _common_unit(prices: list[float]) -> float:

@@ -221,10 +221,13 @@ def variable_problems(
     strata
         The variables that make the strata.
     """
-    problems = [p for name in strata for p in _type_problems(puf, eif, name, "stratum")]
+    both = (puf.name, eif.name)
+    problems = []
+    for name in strata:
+        problems += _type_problems(both, name, (puf.column(name), eif.column(name)), "stratum")
     for name in link:
         pair = (puf.column(name), eif.column(name))
-        found = _empty_problems(puf, eif, name) or _type_problems(puf, eif, name)
+        found = _empty_problems(both, name, pair) or _type_problems(both, name, pair)
         if not found and name in numeric:
             found = _number_problems(name, pair)
         if not found and name not in graded and not _overlap(*_alike(*pair)):
@@ -236,25 +239,29 @@ def variable_problems(
     return problems
 
 
-def _empty_problems(puf: Microdata, eif: Microdata, name: str) -> list[str]:
+def _empty_problems(
+    files: tuple[str, str], name: str, pair: tuple[pl.Series, pl.Series]
+) -> list[str]:
     return [
-        f"linking variable {name!r} must have values. Got only missing ones in {data.name!r} "
+        f"linking variable {name!r} must have values. Got only missing ones in {file!r} "
         f"instead: leave it out, or check the missing codes."
-        for data in (puf, eif)
-        if data.column(name).null_count() == data.records
+        for file, series in zip(files, pair, strict=True)
+        if series.null_count() == len(series)
     ]
 
 
 def _type_problems(
-    puf: Microdata, eif: Microdata, name: str, purpose: str = "linking variable"
+    files: tuple[str, str],
+    name: str,
+    pair: tuple[pl.Series, pl.Series],
+    purpose: str = "linking variable",
 ) -> list[str]:
-    pair = [data.column(name) for data in (puf, eif)]
     one, other = (family_of(series.dtype) for series in pair)
     if one == other or any(series.null_count() == len(series) for series in pair):
         return []
     return [
-        f"{purpose} {name!r} must be of one type. Got {one} in {puf.name!r} and {other} in "
-        f"{eif.name!r} instead: turn one into the other."
+        f"{purpose} {name!r} must be of one type. Got {one} in {files[0]!r} and {other} in "
+        f"{files[1]!r} instead: turn one into the other."
     ]
 
 

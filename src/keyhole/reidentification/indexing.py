@@ -1,4 +1,4 @@
-"""The external file arranged for the search: two trees, coarse codes and planes of bits."""
+"""The external file in two trees, with coarse codes for graded variables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from keyhole.kernels.fields import Fields, fields_of, in_order
 from keyhole.kernels.grading import TABLE, Rules, Side
 from keyhole.kernels.nearest import Bins, Halves
 from keyhole.kernels.packing import Layout, pack
-from keyhole.kernels.scanning import COUNTERS, FULL, Planes, level_of
 from keyhole.kernels.tries import Tree, plant
 from keyhole.reidentification.costs import Costs, Graded
 from keyhole.reidentification.patterns import Patterns, entropy
 
-__all__ = ["Index", "make_bins", "make_index", "make_planes", "make_rules", "pack_counted"]
+__all__ = [
+    "Index",
+    "cut_into_bins",
+    "make_bins",
+    "make_index",
+    "make_rules",
+    "pack_counted",
+    "starts_of",
+]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-# Patterns in a leaf, coarse codes of a measured variable, and of any variable in planes.
+# Patterns in a leaf, coarse codes of a measured variable, and of one priced by a table.
 LEAF = 16
 BINS = 16
 MOST_CODES = 64
@@ -56,10 +63,10 @@ def make_rules(costs: Costs) -> Rules:
         costs.absent,
         np.array([graded.kind for graded in costs.graded], dtype=np.int64),
         np.array([graded.absent for graded in costs.graded], dtype=np.float64),
-        _starts([len(graded.prices) for graded in costs.graded]),
+        starts_of([len(graded.prices) for graded in costs.graded]),
         np.array([x for graded in banded for x in (*graded.limits, np.inf)], dtype=np.float64),
         np.array([x for graded in banded for x in graded.prices], dtype=np.float64),
-        _starts([table.size for table in tables])[:-1],
+        starts_of([table.size for table in tables])[:-1],
         np.array([table.shape[1] for table in tables], dtype=np.int64),
         np.concatenate([np.zeros(0), *(table.ravel() for table in tables)]),
         costs.root,
@@ -67,7 +74,8 @@ def make_rules(costs: Costs) -> Rules:
     )
 
 
-def _starts(lengths: Sequence[int]) -> Ints:
+def starts_of(lengths: Sequence[int]) -> Ints:
+    """Return where parts of these lengths start, and at the end where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -102,27 +110,36 @@ def make_bins(costs: Costs, values: Floats) -> tuple[Bins, Numbers]:
     sizes, floors = np.zeros(count, dtype=np.int64), [np.zeros(0)]
     codes = np.zeros(values.shape, dtype=np.int32)
     for g, graded in enumerate(costs.graded):
-        edges = _edges(values[:, g], MOST_CODES if graded.kind == TABLE else BINS)
-        starts = np.concatenate([[-np.inf], edges])
-        sizes[g] = len(starts)
-        codes[:, g] = np.searchsorted(edges, values[:, g], side="right")
-        codes[np.isnan(values[:, g]), g] = sizes[g]
+        most = MOST_CODES if graded.kind == TABLE else BINS
+        codes[:, g], sizes[g] = cut_into_bins(values[:, g], most)
         for b in range(sizes[g]):
             inside = values[codes[:, g] == b, g]
             if len(inside):
                 lowest[g, b], highest[g, b] = inside.min(), inside.max()
         floors.append(_floors(graded, codes[:, g], values[:, g], int(sizes[g])))
-    at = _starts([len(f) for f in floors[1:]])[:-1]
+    at = starts_of([len(f) for f in floors[1:]])[:-1]
     return Bins(lowest, highest, sizes, at, np.concatenate(floors)), codes
 
 
-def _edges(values: Floats, most: int) -> Floats:
-    """Return the values at which bins of about as many patterns each start, but the first."""
-    known = np.unique(values[~np.isnan(values)])
-    if len(known) <= most:
-        return known[1:]
-    shares = np.arange(1, most) / most
-    return np.unique(np.quantile(values[~np.isnan(values)], shares, method="higher"))
+def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
+    """Cut values into bins of about as many patterns each; return the bins and their number.
+
+    What is missing gets the next number.
+
+    Examples
+    --------
+    >>> cut_into_bins(np.array([7.0, 1.0, np.nan, 7.0]), 16)
+    (array([1, 0, 2, 1], dtype=int32), 2)
+    """
+    known = values[~np.isnan(values)]
+    edges = np.unique(known)[1:]
+    if len(edges) >= most:
+        shares = np.arange(1, most) / most
+        edges = np.unique(np.quantile(known, shares, method="higher"))
+        edges = edges[edges > known.min()]
+    bins = np.searchsorted(edges, values, side="right").astype(np.int32)
+    bins[np.isnan(values)] = len(edges) + 1
+    return bins, len(edges) + 1
 
 
 def _floors(graded: Graded, codes: Numbers, values: Floats, count: int) -> Floats:
@@ -213,61 +230,3 @@ def _room(tree: Tree) -> int:
     most = np.zeros(len(tree.order) + 1, dtype=np.int64)
     np.maximum.at(most, tree.depth, tree.children)
     return int(most.sum()) + 1
-
-
-def make_planes(costs: Costs, index: Index, bins: Bins, unit: float) -> Planes:
-    """Turn the patterns, in the first tree's order, into planes of bits."""
-    codes = index.codes[index.sides[0].ids]
-    words = -(-len(codes) // 64)
-    counted = len(costs.counted)
-    planes = [np.zeros(words, dtype=np.uint64), np.full(words, ~np.uint64(0))]
-    at, count, coarse = [], [], []
-    gaps = np.zeros(64 * (words + 1), dtype=np.int64)
-    for v in range(codes.shape[1]):
-        column = codes[:, v]
-        size = costs.counted[v].missing if v < counted else int(bins.sizes[v - counted])
-        if v < counted:
-            coarse.append(_coarser(column, size))
-            column, size = coarse[-1][column], int(coarse[-1][-1])
-        gone = column == size
-        at.append(len(planes))
-        count.append(size)
-        for k in range(size):
-            planes.append(_as_bits((column != k) & ~gone if v < counted else column >= k, words))
-        planes.append(_as_bits(gone, words))
-        absent = costs.absent if v < counted else costs.graded[v - counted].absent
-        level = level_of(absent, unit)
-        gaps[: len(codes)] += np.where(gone & (level >= 0), 1 << max(level, 0), 0)
-    return Planes(
-        np.concatenate(planes),
-        words,
-        np.array(at, dtype=np.int64),
-        np.array(count, dtype=np.int64),
-        np.concatenate([np.zeros(0, dtype=np.int32), *coarse]),
-        _starts([len(c) for c in coarse]),
-        np.concatenate([_counters(gaps + FULL - units, words + 1) for units in range(FULL)]),
-        unit,
-    )
-
-
-def _counters(counts: Ints, words: int) -> Words:
-    """Return counters that stand at these counts, and the plane of those that overflowed."""
-    planes = [_as_bits(counts >> c & 1 > 0, words) for c in range(COUNTERS)]
-    return np.concatenate([*planes, _as_bits(counts >> COUNTERS > 0, words)])
-
-
-def _coarser(column: Numbers, size: int) -> Numbers:
-    """Return by code a coarse one, at most so many; the last is the missing code's."""
-    if size <= MOST_CODES:
-        return np.arange(size + 1, dtype=np.int32)
-    counts = np.bincount(column, minlength=size + 1)[:size]
-    shares = (np.cumsum(counts) - counts) * MOST_CODES // max(int(counts.sum()), 1)
-    coarse = np.unique(shares, return_inverse=True)[1]
-    return np.append(coarse, coarse.max() + 1).astype(np.int32)
-
-
-def _as_bits(flags: npt.NDArray[np.bool_], words: int) -> Words:
-    packed = np.packbits(flags, bitorder="little")
-    out = np.zeros(8 * words, dtype=np.uint8)
-    out[: len(packed)] = packed
-    return out.view(np.uint64)

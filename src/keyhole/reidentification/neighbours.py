@@ -1,8 +1,8 @@
 """The nearest ranks of every PUF record in the EIF, exactly and without the Cartesian product.
 
-Both files are collapsed to distinct patterns. Each pattern of the PUF is searched for in two
-trees over the patterns of the EIF (`keyhole.kernels.nearest`); those that are far from everybody
-are looked for among all patterns at once (`keyhole.kernels.scanning`).
+Both files are collapsed to distinct patterns. For each pattern of the PUF those of the EIF are
+looked through cell by cell, the cheapest first (`keyhole.kernels.scanning`). Where that means to
+look at a large part of them, two trees are tried before (`keyhole.kernels.nearest`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import numpy.typing as npt
 
 from keyhole.engines.threads import WORKERS
 from keyhole.kernels import nearest, scanning
-from keyhole.kernels.grading import Asked
+from keyhole.kernels.grading import Asked, Rules
+from keyhole.reidentification.cells import Arrangement, arrange
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.files import Category
 from keyhole.reidentification.indexing import (
-    Index,
     make_bins,
     make_index,
-    make_planes,
     make_rules,
     pack_counted,
 )
@@ -41,9 +40,10 @@ T = TypeVar("T")
 # Queries of one piece of work, and pieces tried before it is decided how to go on.
 SPAN = 2048
 PILOTS = 8
-# A query is given up in the trees when it has cost about half as much as looking at all patterns.
-LEAST_PATIENCE = 500
-PATIENCE = 1 / 1500
+# Trees are tried if a scan looks at more patterns than this for a query. There a query is given
+# up once it has visited this part of the number of patterns that a scan looks at.
+MANY = 20_000
+PATIENCE = 1 / 30
 NEVER = 1 << 62
 # Budgets one by one up to this many units, then in larger strides.
 _SMALL_STEPS = 8
@@ -82,20 +82,14 @@ def find_nearest(
     trees
         Two, or one for a plain tree: the answer is the same.
     scans
-        Whether queries far from everybody may be looked for among all patterns at once: the
-        answer is the same.
+        Whether the patterns may be looked through cell by cell: the answer is the same.
     progress
         Called now and then with the patterns of the PUF done and all of them.
     """
     puf, eif = (_patterns(costs, strata, file) for file in ("puf", "eif"))
-    values = _graded_values(costs, "eif")[eif.first_records]
-    bins, binned = make_bins(costs, values)
-    codes = np.ascontiguousarray(np.hstack([eif.codes[:, : len(costs.counted)], binned]))
-    count = 1 if strata is None else len(strata.levels)
-    index = make_index(costs, eif, values, codes, count, trees)
-    asked = _ask(costs, puf, np.diff(index.roots) > 0)
-    search = _Search(costs, index, bins, asked, cap, scans=scans)
-    return _expand(np.concatenate(list(search.run(progress))), puf, eif)
+    search = _Search(costs, puf, eif, cap, trees)
+    found = search.run(progress) if scans else search.climb_only(progress)
+    return _expand(np.concatenate(list(found)), puf, eif)
 
 
 def _patterns(costs: Costs, strata: Category | None, file: str) -> Patterns:
@@ -125,7 +119,8 @@ def _ask(costs: Costs, puf: Patterns, filled: npt.NDArray[np.bool_]) -> Asked:
     """Lay the queries out; who is in a stratum that the EIF has not is asked nothing."""
     first, counted = puf.first_records, len(costs.counted)
     values = _graded_values(costs, "puf")[first]
-    codes = np.hstack([puf.codes[:, :counted], np.where(np.isnan(values), -1, 0)])
+    numbers = puf.codes[:, counted:-1]
+    codes = np.hstack([puf.codes[:, :counted], np.where(np.isnan(values), -1, numbers)])
     for v, category in enumerate(costs.counted):
         codes[codes[:, v] == category.missing, v] = -1
     stratum = puf.codes[:, -1]
@@ -141,59 +136,104 @@ def _ask(costs: Costs, puf: Patterns, filled: npt.NDArray[np.bool_]) -> Asked:
 class _Search:
     """The queries to be searched for, and how."""
 
-    def __init__(
-        self, costs: Costs, index: Index, bins: nearest.Bins, asked: Asked, cap: int, *, scans: bool
-    ) -> None:
-        self._costs, self._index, self._bins, self._asked = costs, index, bins, asked
-        self._rules, self._scans = make_rules(costs), scans
-        unit = costs.unit()
-        patience = LEAST_PATIENCE + int(PATIENCE * index.codes.size) if scans else NEVER
-        self._budget = nearest.Budget(_steps(costs, unit), costs.bound, cap, patience, unit)
+    def __init__(self, costs: Costs, puf: Patterns, eif: Patterns, cap: int, trees: int) -> None:
+        self._costs, self._puf, self._eif, self._cap, self._trees = costs, puf, eif, cap, trees
+        self._values = _graded_values(costs, "eif")[eif.first_records]
+        strata = max(int(puf.codes[:, -1].max()), int(eif.codes[:, -1].max())) + 1
+        self._strata = strata
+        self._asked = _ask(costs, puf, np.bincount(eif.codes[:, -1], minlength=strata) > 0)
+        self._rules = make_rules(costs)
+        self._queries = np.flatnonzero(self._asked.root >= 0)
 
     def run(self, progress: Progress | None) -> Iterator[Ints]:
-        """Yield rows of (PUF pattern, EIF pattern, key)."""
-        queries = np.flatnonzero(self._asked.root >= 0)
-        pieces = np.array_split(queries, max(1, -(-len(queries) // SPAN)))
+        """Yield rows of (PUF pattern, EIF pattern, key): scan, unless that looks at too many."""
+        scan = self._scanner()
+        pieces = self._pieces(self._queries[np.argsort(scan.groups[self._queries], kind="stable")])
         every = -(-len(pieces) // PILOTS)
         pilots, rest = pieces[::every], [p for i, p in enumerate(pieces) if i % every]
-        done, left, asked = 0, [np.zeros(0, dtype=np.int64)], sum(map(len, pilots))
-        for stage in (pilots, rest):
-            if stage is rest and 2 * sum(map(len, left)) > asked:
-                left += rest
-                break
-            for piece, (found, given_up) in in_turn(self._climb, stage):
+        tell, looked = _teller(progress, len(self._queries)), 0
+        for piece, (found, work) in in_turn(scan, pilots):
+            yield found
+            looked += work
+            tell(len(piece))
+        each = looked / max(1, sum(map(len, pilots)))
+        if rest and each > MANY:
+            left = []
+            for piece, (found, given_up) in in_turn(self._climber(int(each * PATIENCE)), rest):
                 yield found
                 left.append(given_up)
-                done += len(piece) - len(given_up)
-                if progress is not None:
-                    progress(done, len(queries))
-        for piece, found in self._look(np.concatenate(left)):
+                tell(len(piece) - len(given_up))
+            rest = self._pieces(np.concatenate(left))
+        for piece, (found, _) in in_turn(scan, rest):
             yield found
-            done += len(piece)
-            if progress is not None:
-                progress(done, len(queries))
+            tell(len(piece))
 
-    def _climb(self, queries: Ints) -> tuple[Ints, Ints]:
-        index = self._index
-        found: tuple[Ints, Ints] = nearest.search(
+    def climb_only(self, progress: Progress | None) -> Iterator[Ints]:
+        """Yield the same from the trees alone."""
+        tell = _teller(progress, len(self._queries))
+        for piece, (found, _) in in_turn(self._climber(NEVER), self._pieces(self._queries)):
+            yield found
+            tell(len(piece))
+
+    @staticmethod
+    def _pieces(queries: Ints) -> list[Ints]:
+        return np.array_split(queries, max(1, -(-len(queries) // SPAN)))
+
+    def _scanner(self) -> _Scanner:
+        arrangement = arrange(
+            self._costs, self._rules, self._puf, self._eif, self._asked, self._values
+        )
+        limits = scanning.Limits(self._costs.bound, self._cap)
+        return _Scanner(arrangement, self._asked, self._rules, limits)
+
+    def _climber(self, patience: int) -> Callable[[Ints], tuple[Ints, Ints]]:
+        """Plant the trees; return what searches them for a piece of the queries."""
+        costs, unit = self._costs, self._costs.unit()
+        bins, binned = make_bins(costs, self._values)
+        codes = np.ascontiguousarray(np.hstack([self._eif.codes[:, : len(costs.counted)], binned]))
+        index = make_index(costs, self._eif, self._values, codes, self._strata, self._trees)
+        budget = nearest.Budget(_steps(costs, unit), costs.bound, self._cap, patience, unit)
+        return lambda queries: nearest.search(
             index.trees, index.sides, index.halves, self._asked,
-            self._rules, self._bins, self._budget, queries, index.room,
+            self._rules, bins, budget, queries, index.room,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scanner:
+    """Looks through the cells for a piece of the queries."""
+
+    arrangement: Arrangement
+    asked: Asked
+    rules: Rules
+    limits: scanning.Limits
+
+    @property
+    def groups(self) -> Ints:
+        """By query a number; those of the same number should be asked together."""
+        return self.arrangement.groups
+
+    def __call__(self, queries: Ints) -> tuple[Ints, int]:
+        """Return rows of (query, pattern, key), and how many patterns were looked at."""
+        given = self.arrangement
+        found: tuple[Ints, int] = scanning.scan(
+            given.cells, given.side, self.asked, self.rules, given.prices, self.limits,
+            queries, given.groups, given.posts,
         )  # fmt: skip
         return found
 
-    def _look(self, queries: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Look for the queries among all patterns at once."""
-        if not len(queries):
-            return
-        index = self._index
-        planes = make_planes(self._costs, index, self._bins, self._costs.counting_unit())
-        yield from in_turn(
-            lambda piece: scanning.scan(
-                planes, index.sides[0], index.roots, self._asked,
-                self._rules, self._bins, self._budget, piece, index.trees[0],
-            ),
-            np.array_split(queries, -(-len(queries) // SPAN)),
-        )  # fmt: skip
+
+def _teller(progress: Progress | None, total: int) -> Callable[[int], None]:
+    """Return what is to be called with the number of queries done since."""
+    done = 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return tell
 
 
 def _steps(costs: Costs, unit: float) -> Floats:
@@ -227,14 +267,21 @@ def in_turn(
 
 def _expand(found: Ints, puf: Patterns, eif: Patterns) -> Ranked:
     """Turn pairs of patterns into pairs of records, in order of PUF record, rank, EIF record."""
-    found = found[np.lexsort([found[:, 1], found[:, 2], found[:, 0]])]
-    query, pattern, keys = found.T
+    query, pattern, keys = found[np.lexsort(found.T[[1, 2, 0]])].T
     ranks = _dense_ranks(query, keys)
     left, right = _product(puf, query, eif, pattern)
     pair = np.repeat(np.arange(len(found)), puf.counts[query] * eif.counts[pattern])
-    order = np.lexsort([right, ranks[pair], left])
+    order = _in_order(left, ranks[pair], right)
     pair = pair[order]
     return Ranked(left[order], right[order], keys[pair], ranks[pair])
+
+
+def _in_order(left: Ints, ranks: Ints, right: Ints) -> Ints:
+    """Return the order by the first, then the second, then the third; none is negative."""
+    bits = [int(x.max(initial=0)).bit_length() for x in (left, ranks, right)]
+    if sum(bits) > 63:
+        return np.lexsort([right, ranks, left])
+    return np.argsort((left << (bits[1] + bits[2])) | (ranks << bits[2]) | right)
 
 
 def _dense_ranks(query: Ints, keys: Ints) -> Ints:

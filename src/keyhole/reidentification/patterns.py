@@ -69,12 +69,16 @@ def collapse(columns: Sequence[Codes], sizes: Sequence[int]) -> Patterns:
     everything = range(len(columns))
     sort(rows, tags, np.array([0, len(rows)], dtype=np.int64), plan, everything)
     starts = cells.bounds(rows, plan.mask(everything))
-    cell = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    # The sort is not stable: put each pattern's records in order.
-    records = tags[np.lexsort((tags, cell))]
-    first = records[starts[:-1]]
-    codes = np.column_stack([column[first] for column in columns]).astype(np.int32)
-    return Patterns(codes, np.diff(starts), records)
+    counts = np.diff(starts)
+    # The sort is not stable: put the records of patterns that several have in order.
+    several = np.flatnonzero(np.repeat(counts > 1, counts))
+    cell = np.repeat(np.arange(len(counts)), np.where(counts > 1, counts, 0))
+    tags[several] = tags[several][np.lexsort((tags[several], cell))]
+    first = tags[starts[:-1]]
+    codes = np.empty((len(first), len(columns)), dtype=np.int32)
+    for v, column in enumerate(columns):
+        codes[:, v] = column[first]
+    return Patterns(codes, counts, tags)
 
 
 def entropy(codes: npt.NDArray[np.integer], weights: Ints | None = None) -> float:

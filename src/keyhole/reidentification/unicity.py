@@ -171,7 +171,7 @@ def _plan(
         np.array([layout.mask(order[t:]) for t in range(len(order) + 1)]),
         np.array(tops, dtype=np.uint64),
         *fields,
-        unicity.SMALL,
+        min(unicity.SMALL, unicity.LARGEST_SMALL),
     )
 
 
