@@ -24,6 +24,10 @@ Targets = Annotated[
     str,
     opt.columns("The columns whose values are replaced in exposed records.", show_default=False),
 ]
+Drop = Annotated[
+    str | None,
+    opt.columns("Columns that stay at home, such as record numbers: in no model and no release."),
+]
 Strata = Annotated[
     str | None,
     opt.columns("Columns whose combinations are subgroups: donors are of the record's own."),
@@ -101,6 +105,7 @@ def synthesise(
     seed: Seed,
     out: opt.Folder,
     strata: Strata = None,
+    drop: Drop = None,
     rules: RulesFile = None,
     implicates: Count = 5,
     targeted: Targeted = False,
@@ -139,8 +144,10 @@ def synthesise(
 
         problems = [*outputs.problems(file), *require_free(out, force)]
         options: dict[str, Any] = {"donors": donors, "match": match, "change": change}
+        data = source.read((), problems)
+        away = lists.names(drop, "--drop")
         made = make(
-            source.read((), problems),
+            data.with_roles(dict.fromkeys(data.require(away, purpose="column"), "drop")),
             keys=lists.names(keys, "--keys"),
             targets=lists.names(targets, "--targets"),
             strata=lists.names(strata, "--strata"),

@@ -55,6 +55,7 @@ class Microdata:
     name: str = "data"
     origin: Origin = field(default_factory=lambda: Origin(native="polars"))
     _places: dict[str, int] = field(init=False)
+    _columns: dict[str, pl.Series] = field(init=False, default_factory=dict)
     _codes: dict[str, Codes] = field(init=False, default_factory=dict)
     _locks: dict[str, Lock] = field(init=False, default_factory=dict)
 
@@ -124,8 +125,10 @@ class Microdata:
 
     def column(self, name: str) -> pl.Series:
         """Return a column with declared missing codes, empty text and NaN turned to null."""
-        variable = self.variable(name)
-        return blank(self.frame.get_column(variable.name), variable)
+        if name not in self._columns:
+            variable = self.variable(name)
+            self._columns[name] = blank(self.frame.get_column(variable.name), variable)
+        return self._columns[name]
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers, made once however many threads ask."""

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 # A subgroup with fewer records than this borrows the model of the pooled neighbours.
 SMALLEST_POOL = 250
 # A subgroup with so many records at risk takes their donors from among them.
-SMALLEST_STATUS = 50
+SMALLEST_STATUS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

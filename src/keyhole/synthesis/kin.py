@@ -13,7 +13,7 @@ from keyhole.screening.dependence import cramers_v
 __all__ = ["KIN", "kin"]
 
 # Bias-corrected Cramér's V from which a column is kin of a target.
-KIN = 0.3
+KIN = 0.6
 # Numbers are cut into so many bins of about as many records.
 BINS = 10
 # More records would not change the picture.

@@ -417,6 +417,11 @@ def _plan(
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
         blank = grade(blank, designation.level, random)
     chosen = default_predictors(data, keys=designation.keys, targets=choice.targets, strata=strata)
+    for rule in () if rules is None else rules.rules:
+        # What a rule ties together must be predicted together.
+        for target in rule.columns.intersection(choice.targets):
+            tied = sorted(rule.columns - {target})
+            chosen[target] = tuple(dict.fromkeys([*chosen[target], *tied]))
     for target, names in (predictors or {}).items():
         chosen[target] = tuple(n for n in dict.fromkeys(names) if n != target)
     must_change = designation.level >= options.change if options.change < 4 else None
