@@ -273,7 +273,8 @@ def test_the_documented_review_file_reads(folder):
     parsed = tomllib.loads(whole)
     columns = {name: [1, 2, 3] * 4 for name in parsed["keys"]}
     columns |= {name: [1, 2] * 6 for name in ("id", "weight", "household", "education", "age10")}
-    columns |= {"id": range(12)}
+    columns |= {"id": range(12), "marital": ["single", "married", "widowed"] * 4}
+    columns["age"] = [30, 31, 32] * 3 + [30, 31, 77]
     pl.DataFrame(columns).write_csv(folder / "people.csv")
     external = {name: columns[name] for name in parsed["study"]["link"]}
     pl.DataFrame({"person": range(12), **external}).write_csv(folder / "external.csv")
@@ -566,7 +567,9 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     assert found.report.is_file()
     assert found.report.as_uri() in found.summary()
     assert found.results()["data"]["records"] == 600
-    assert {"uniques", "frontier", "proposal", "fix", "study-unicity"} <= set(found.records)
+    assert {"uniques", "frontier", "proposal", "fix", "study-unicity", "synthesis"} <= set(
+        found.records
+    )
     assert said[0] == "making a population of veterans"
     again = demo(tmp_path / "demo", people=6_000)
     assert again.reused == tuple(again.records)

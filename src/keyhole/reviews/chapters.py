@@ -14,7 +14,7 @@ from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
 from keyhole.results import share
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
-from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.settings import Review, StudySettings, SynthesisSettings
 from keyhole.reviews.small_counts import protect_count, smallest_shown
 
 __all__ = [
@@ -88,6 +88,27 @@ def asked(review: Review) -> list[tuple[str, str]]:
         ]
     if review.study is not None:
         rows += _asked_of_study(review.study)
+    if review.synthesis is not None:
+        rows += _asked_of_synthesis(review.synthesis, review.keys)
+    return rows
+
+
+def _asked_of_synthesis(given: SynthesisSettings, keys: Sequence[str]) -> list[tuple[str, str]]:
+    who = "unique records" if given.cutoff == 2 else f"cells smaller than {given.cutoff}"
+    if given.keys != tuple(keys):
+        who += f" on {', '.join(given.keys)}"
+    if given.least_probability is not None:
+        who += f" that are unique in the population with P ≥ {given.least_probability:g}"
+    rows = [
+        ("Values replaced", f"{', '.join(given.targets)}, of {who}"),
+        ("Implicates", f"{given.implicates:,}"),
+    ]
+    if given.strata:
+        rows.append(("Donors within", ", ".join(given.strata)))
+    if given.rules:
+        rows.append(("Rules kept", ", ".join(given.rules)))
+    if given.decoys:
+        rows.append(("Decoys", f"{given.decoys:g} for each record at risk"))
     return rows
 
 

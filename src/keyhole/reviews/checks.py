@@ -14,11 +14,12 @@ from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.lines import Path
-from keyhole.reviews.resolving import resolve, resolve_study
+from keyhole.reviews.resolving import resolve, resolve_study, resolve_synthesis
 from keyhole.reviews.schema import SECTIONS, TOP, Setting
 from keyhole.reviews.settings import DataSettings, Review
 from keyhole.reviews.source import Problem, Source, read_source
 from keyhole.reviews.study_checks import check_study
+from keyhole.reviews.synthesis_checks import check_synthesis
 
 __all__ = ["read_review"]
 
@@ -59,6 +60,11 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
     if reviewed is not None:
         review = dataclasses.replace(resolve(source, sections, reviewed.data), study=study)
         problems += _resolved(source, review)
+        if "synthesis" in sections:
+            given = resolve_synthesis(sections["synthesis"], review)
+            synthesis, found = check_synthesis(source, given, reviewed.data)
+            review = dataclasses.replace(review, synthesis=synthesis)
+            problems += found
     if problems or reviewed is None:
         raise InputError(dict.fromkeys(text for _, text in sorted(problems)))
     return review, files
@@ -107,7 +113,8 @@ def _section(
                 f"Its settings are {quoted(known, most=20)}.")  # fmt: skip
             problems.append(source.problem((*at, name), f"{title} is not a setting. {remedy}"))
         elif fault := known[name].check(value):
-            text = f"{title} must be {fault}. Got {_got(value)} instead."
+            got = "another value" if known[name].secret else _got(value)
+            text = f"{title} must be {fault}. Got {got} instead."
             problems.append(source.problem((*at, name), text))
         else:
             fit[name] = value

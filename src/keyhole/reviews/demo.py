@@ -77,6 +77,20 @@ numeric = ["age", "income"]
 strata = ["sex"]
 metrics = ["unicity", "taxicab"]    # the first leads
 limit = 0.10    # of those suspected, the highest share truly found that is acceptable
+
+# If single years of age must go out all the same: what makes records stand out is replaced by
+# values of others like them. The versions to be released are in {results}/synthesis/release.
+[synthesis]
+keys = ["sex", "age", "ms", "race1", "psx"]
+targets = ["age", "ms", "race1"]
+strata = ["sex"]    # a woman's values come from women
+implicates = 3
+decoys = 0.5        # for two records at risk a common one changes too
+formula = "income ~ age + sex"    # what an analyst may want to know
+seed = 271828       # a secret: choose your own, and tell nobody
+
+[synthesis.rules]
+widowed = "ms == 'W' => age >= 25"
 """
 
 

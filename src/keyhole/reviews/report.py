@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.reviews import chapters, selection_chapters, study_chapters
+from keyhole.reviews import chapters, selection_chapters, study_chapters, synthesis_chapters
 from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
@@ -72,6 +72,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, records),
         "metrics": study_chapters.metrics_sheet(review, results),
+        "synthesis": synthesis_chapters.synthesis_chapter(review, records),
         "assumptions": assumptions(review, results),
         "methods": methods_used(results),
         "rule": rule(smallest_shown(review.exposure.cutoff)),
@@ -83,7 +84,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
 
 def _hashes(found: ReviewResult) -> dict[str, str]:
     files = {file["file"]: file["sha256"] for file in found.files.values()}
-    return {found.review.path.name: found.review.sha256, **files}
+    name = found.review.path.name
+    name += " (without its seed)" if found.review.synthesis is not None else ""
+    return {name: found.review.sha256, **files}
 
 
 def _comparison(records: Mapping[str, Any]) -> chapters.Sheet | None:

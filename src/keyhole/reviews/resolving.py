@@ -14,11 +14,13 @@ from keyhole.reviews.settings import (
     Review,
     SelectionSettings,
     StudySettings,
+    SynthesisSettings,
     UniquesSettings,
 )
 from keyhole.reviews.source import Source
+from keyhole.synthesis.options import Options
 
-__all__ = ["resolve", "resolve_study"]
+__all__ = ["resolve", "resolve_study", "resolve_synthesis"]
 
 Values = dict[str, Any]
 
@@ -92,3 +94,21 @@ def resolve_study(given: Values) -> StudySettings:
     if isinstance(found.get("scores"), str):
         found["scores_file"] = found.pop("scores")
     return StudySettings(**found)
+
+
+def resolve_synthesis(given: Values, review: Review) -> SynthesisSettings:
+    """Build the settings of a synthesis; what is missing though needed is empty.
+
+    The key is the review's, and so are weight or fraction where they are needed.
+    """
+    found: Values = {"keys": review.keys, "targets": (), "seed": 0, **given}
+    drawing = {name: found.pop(name) for name in Options.__dataclass_fields__ if name in found}
+    for name in ("keys", "targets", "strata"):
+        found[name] = tuple(found.get(name, ()))
+    found["crosses"] = tuple(map(tuple, found.get("crosses", ())))
+    found["predictors"] = {t: tuple(names) for t, names in found.get("predictors", {}).items()}
+    if isinstance(found.get("rules"), str):
+        found["rules_file"] = found.pop("rules")
+    if "least_probability" in found and not {"weight", "fraction"} & set(found):
+        found |= {"weight": review.exposure.weight, "fraction": review.exposure.fraction}
+    return SynthesisSettings(**found, options=drawing)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files
@@ -79,6 +80,7 @@ def review(
     settings, files = read_review(path)
     with open_store(out, settings.path, force=force) as store:
         run = _Run(settings, files, store, tell, versions())
+        run.require_room()
         for stage in STAGES:
             run.stage(stage)
         return run.finish()
@@ -96,6 +98,15 @@ class _Run:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
 
+    def require_room(self) -> None:
+        """Refuse before the work what a stage could not write after it."""
+        problems: list[str] = []
+        for stage in STAGES:
+            if stage.outputs and not stage.inputs and stage.ask(self.review, {}) is not None:
+                problems += stage.outputs.problems(self.store.outputs(stage.name))
+        if problems:
+            raise OptionError(problems)
+
     def stage(self, stage: Stage) -> None:
         """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
         inputs = {n: self.records[n]["result"] for n in stage.inputs if n in self.records}
@@ -103,8 +114,11 @@ class _Run:
         if asked is None:
             self.store.drop([stage.name])
             return
-        key = self._key(stage, asked)
+        key = self._key(stage, _told(stage, asked))
         record = self.store.find(stage.name, key)
+        folder = self.store.outputs(stage.name)
+        if record and stage.outputs and not stage.outputs.are_current(folder, asked, record):
+            record = None
         if record is None:
             self.store.drop_report()
             record = self._computed(stage, key, asked, inputs)
@@ -135,10 +149,14 @@ class _Run:
             "title": stage.title,
             "key": key,
             "keyhole": self.versions["keyhole"],
-            "asked": asked,
+            "asked": _told(stage, asked),
             "result": stage.figures(result),
             "tables": [_table(table) for table in result.tables()],
         }
+        if stage.outputs is not None:
+            folder = self.store.outputs(stage.name)
+            stage.outputs.save(result, folder)
+            record["files"] = stage.outputs.hashes(folder)
         return self.store.keep(record, partial(_draw, stage.draw, result) if stage.draw else None)
 
     def finish(self) -> ReviewResult:
@@ -168,6 +186,10 @@ class _Run:
     def _named(self, part: str) -> dict[str, str]:
         file = self.files[part]
         return {"file": file.file, "sha256": file.sha256}
+
+
+def _told(stage: Stage, asked: Asked) -> Asked:
+    return asked if stage.outputs is None else stage.outputs.told(asked)
 
 
 def _table(table: Any) -> dict[str, Any]:

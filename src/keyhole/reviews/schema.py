@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.naming import quoted
 from keyhole.engines import Missing
+from keyhole.errors import OptionError
 from keyhole.exposure.population import Approximation
 from keyhole.exposure.scores import Convention
 from keyhole.reidentification.costs import Threshold
@@ -17,9 +18,12 @@ from keyhole.reidentification.unicity import Orders
 from keyhole.reviews.value_checks import (
     Check,
     Columns,
+    Fault,
     by_name,
     each,
     each_group,
+    each_in_lists,
+    each_in_table,
     is_codes,
     is_count,
     is_factor,
@@ -30,7 +34,9 @@ from keyhole.reviews.value_checks import (
     is_name,
     is_names,
     is_positive,
+    is_rules,
     is_scores,
+    is_seed,
     is_share,
     is_text,
     is_weight,
@@ -41,6 +47,8 @@ from keyhole.reviews.value_checks import (
     table_of,
 )
 from keyhole.selection.criteria import CRITERIA
+from keyhole.synthesis.matching import Match
+from keyhole.synthesis.options import Model, Options
 
 __all__ = ["METHODS", "METRICS", "SECTIONS", "TOP", "Setting"]
 
@@ -52,7 +60,8 @@ METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 class Setting:
     """One setting: how its value is checked, what it means, and the columns it names.
 
-    The columns are those of the file under review; a study's are checked with its files.
+    The columns are those of the file under review; a study's are checked with its files. What is
+    secret is shown in no message.
     """
 
     check: Check
@@ -60,6 +69,24 @@ class Setting:
     columns: Columns | None = None
     purpose: str = "column"
     required: bool = False
+    secret: bool = False
+
+
+def _drawing(name: str) -> Check:
+    """Accept what an option of how implicates are drawn accepts."""
+
+    def fault(value: Any) -> Fault:
+        try:
+            Options(**{name: value})
+        except OptionError as error:
+            return error.problems[0].partition(" must be ")[2].rpartition(". Got ")[0]
+        return None
+
+    return fault
+
+
+def _words(options: tuple[str, ...]) -> str:
+    return ", ".join(f"`{word}`" for word in options[:-1]) + f" or `{options[-1]}`"
 
 
 _NAMES = list_of(is_name, "column names")
@@ -182,5 +209,61 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "delimiter": Setting(is_mark, "of the study's own text files, if it is not to be found "
                              "out"),
         "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
+    },
+    "synthesis": {
+        "targets": Setting(_NAMES, "the columns whose values are replaced in exposed records", each,
+                           "target", required=True),
+        "seed": Setting(is_seed, "a secret whole number; the same gives the same implicates",
+                        required=True, secret=True),
+        "keys": Setting(_NAMES, "the columns an intruder could know; the review's keys", each,
+                        "key"),
+        "strata": Setting(_NAMES, "columns whose combinations are subgroups: donors are of the "
+                          "record's own", each, "stratum"),
+        "rules": Setting(is_rules, "by name, what no replaced record may break; or a TOML file "
+                         "of it"),
+        "implicates": Setting(is_whole, "how many implicates; 5"),
+        "targeted": Setting(is_flag, "in each record replace only what breaks its minimal uniques"),
+        "graded": Setting(is_flag, "records of lower risk keep one of their targets (not if "
+                          "`targeted`); true"),
+        "decoys": Setting(is_weight, "so many common records for each one at risk change too; 0"),
+        "cutoff": Setting(is_whole, "records that share their key with fewer are at risk; 2"),
+        "weight": Setting(is_name, "the column of weights, for `least_probability`; the one of "
+                          "`[exposure]`", one, "weight"),
+        "fraction": Setting(is_fraction, "the share of the population sampled, for "
+                            "`least_probability`; the one of `[exposure]`"),
+        "least_probability": Setting(is_share, "at risk are only uniques that are unique in the "
+                                     "population with at least this probability"),
+        "predictors": Setting(table_of(_NAMES, "a list of column names"),
+                              "by target, the columns that predict it", each_in_table,
+                              "predictor"),
+        "keep_order": Setting(is_flag, "fill the targets in the order given, not the most complete "
+                              "and coarsest first"),
+        "donors": Setting(_drawing("donors"), "who gives values: `folds`, all that are not blanked "
+                          "at the time, or `common` records only"),
+        "folds": Setting(_drawing("folds"), "how many folds; 5"),
+        "match": Setting(_drawing("match"), f"which donor of those with close predictions: "
+                         f"{_words(get_args(Match))}"),
+        "neighbours": Setting(_drawing("neighbours"), "of how many close donors `k-closest` and "
+                              "`weighted` choose; 5"),
+        "cycles": Setting(_drawing("cycles"), "further cycles over the targets; 0"),
+        "knots": Setting(_drawing("knots"), "knots of the splines of numbers; 5"),
+        "dimensions": Setting(_drawing("dimensions"), "canonical dimensions on which a category "
+                              "is matched, at most; 3"),
+        "ridge": Setting(_drawing("ridge"), "added to the diagonals, as so many average records; "
+                         "1"),
+        "bootstrap": Setting(_drawing("bootstrap"), "whether records `observed` on the targets are "
+                             "drawn, or `all`"),
+        "donor_model": Setting(_drawing("donor_model"), "whether the `same` model predicts donors "
+                               "and recipients, or a `refit`"),
+        "models": Setting(table_of(one_of(get_args(Model)), f"one of {quoted(get_args(Model))}"),
+                          f"by target, its model: {_words(get_args(Model))}", by_name, "target"),
+        "change": Setting(_drawing("change"), "from this risk level (1 to 3) on no equal value is "
+                          "given; 4, at none"),
+        "crosses": Setting(list_of(_NAMES, "lists of column names"),
+                           "sets of variables whose cross-tabulations are compared", each_in_lists,
+                           "cross-tabulated variable"),
+        "formula": Setting(is_text, "a regression that is compared, such as `income ~ age + sex`"),
+        "self_match": Setting(is_count, "how many records are linked to themselves, at most; "
+                              "2,000"),
     },
 }  # fmt: skip

@@ -15,6 +15,7 @@ __all__ = [
     "Review",
     "SelectionSettings",
     "StudySettings",
+    "SynthesisSettings",
     "UniquesSettings",
 ]
 
@@ -129,6 +130,36 @@ class StudySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SynthesisSettings:
+    """What is replaced in which records, and how.
+
+    `seed` is a secret: it is in no file but the release's own, and is never shown. `options` are
+    those of `keyhole.synthesis.options.Options` that the review gives.
+    """
+
+    keys: tuple[str, ...]
+    targets: tuple[str, ...]
+    seed: int = field(repr=False)
+    strata: tuple[str, ...] = ()
+    rules: Mapping[str, str] | None = None
+    rules_file: str | None = None
+    implicates: int = 5
+    targeted: bool = False
+    graded: bool = True
+    decoys: float = 0.0
+    cutoff: int = 2
+    weight: str | None = None
+    fraction: float | None = None
+    least_probability: float | None = None
+    predictors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keep_order: bool = False
+    crosses: tuple[tuple[str, ...], ...] = ()
+    formula: str | None = None
+    self_match: int = 2_000
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """A review file, checked and resolved.
 
@@ -146,8 +177,11 @@ class Review:
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
     study: StudySettings | None = None
+    synthesis: SynthesisSettings | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = dataclasses.asdict(self)
+        if found["synthesis"] is not None:
+            del found["synthesis"]["seed"]
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}

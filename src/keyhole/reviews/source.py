@@ -15,8 +15,9 @@ from keyhole.errors import FileError
 from keyhole.reviews.lines import Path as ValuePath
 from keyhole.reviews.lines import line_numbers
 
-__all__ = ["Problem", "Source", "read_source"]
+__all__ = ["SECRET", "Problem", "Source", "read_source"]
 
+SECRET: ValuePath = ("synthesis", "seed")
 # Far more than any setting has.
 DEEPEST = 20
 
@@ -26,7 +27,10 @@ Problem = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A review file: where it is, what it holds, and on which lines."""
+    """A review file: where it is, what it holds, and on which lines.
+
+    `sha256` is of the file's bytes; with a secret seed in it, of the text without its line.
+    """
 
     path: Path
     values: Mapping[str, Any]
@@ -78,8 +82,18 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             f"{file.name}: lists or sections are nested more than {DEEPEST} deep. A review file "
             f"needs a few levels only; correct it."
         )
-    digest = hashlib.sha256(content).hexdigest()
-    return Source(file.resolve(), values, line_numbers(text), digest)
+    lines = line_numbers(text)
+    digest = hashlib.sha256(_without_seed(content, text, lines)).hexdigest()
+    return Source(file.resolve(), values, lines, digest)
+
+
+def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
+    """Leave out the line of a secret: the hash of a file but for a number tells the number."""
+    line = lines.get(SECRET)
+    if line is None:
+        return content
+    kept = [one for number, one in enumerate(text.split("\n"), 1) if number != line]
+    return "\n".join(kept).encode()
 
 
 def _is_deep(values: Any) -> bool:

@@ -11,8 +11,9 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,11 @@ MARK = "keyhole-review.json"
 REPORT, RESULTS = "report.html", "results.json"
 # As `write_whole` names what it is writing.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
+
+# As a folder is named while it is written, and as the one it replaces.
+_UNFINISHED_FOLDER = re.compile(r"\.[0-9a-f]{8}-(synthesis|old)")
+
+_PARTS = ("release", "internal")
 
 Draw = Callable[[Path], object]
 """Draws a picture into a file, whole or not at all."""
@@ -90,6 +96,10 @@ class Store:
         """Return where a stage's picture is."""
         return self.folder / "charts" / f"{stage}.svg"
 
+    def outputs(self, stage: str) -> Path:
+        """Return the folder of what a stage writes besides its record."""
+        return self.folder / stage
+
     def find(self, stage: str, key: str) -> dict[str, Any] | None:
         """Return a stage's record if it answers the key and is as it was written."""
         record = _read_json(self.folder / "stages" / f"{stage}.json")
@@ -117,6 +127,9 @@ class Store:
     def drop(self, stages: Iterable[str]) -> None:
         """Remove what is left of stages that are no longer asked for."""
         for stage in stages:
+            record = _read_json(self.folder / "stages" / f"{stage}.json")
+            if isinstance(record, dict) and isinstance(record.get("files"), dict):
+                _remove(self.outputs(stage))
             for path in (self.folder / "stages" / f"{stage}.json", self.chart(stage)):
                 path.unlink(missing_ok=True)
 
@@ -124,6 +137,14 @@ class Store:
         """Remove report and results: they no longer tell what the review says."""
         for name in (REPORT, RESULTS):
             (self.folder / name).unlink(missing_ok=True)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the parts of a folder that a stage wrote; what else is there stays."""
+    for part in _PARTS:
+        shutil.rmtree(folder / part, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _read_json(path: Path) -> Any:
@@ -187,5 +208,7 @@ def _seen_from(folder: Path, review: Path) -> str:
 def _sweep(folder: Path) -> None:
     """Remove the unfinished files that a killed run left behind."""
     for path in folder.glob(".*"):
-        if _UNFINISHED.fullmatch(path.name):
+        if _UNFINISHED_FOLDER.fullmatch(path.name) and path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif _UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)

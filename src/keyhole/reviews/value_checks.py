@@ -17,6 +17,8 @@ __all__ = [
     "by_name",
     "each",
     "each_group",
+    "each_in_lists",
+    "each_in_table",
     "is_codes",
     "is_count",
     "is_factor",
@@ -27,7 +29,9 @@ __all__ = [
     "is_name",
     "is_names",
     "is_positive",
+    "is_rules",
     "is_scores",
+    "is_seed",
     "is_share",
     "is_text",
     "is_weight",
@@ -171,6 +175,18 @@ def is_names(value: Any) -> Fault:
     return list_of(is_name, "column names")(value)
 
 
+def is_rules(value: Any) -> Fault:
+    """Accept a file of rules, or a table of them."""
+    table = isinstance(value, Mapping) and not any(is_text(rule) for rule in value.values())
+    return None if table or not is_text(value) else "a TOML file, or a table of rules by name"
+
+
+def is_seed(value: Any) -> Fault:
+    """Accept 0, 1, 2 and so on, however large."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return None if whole and value >= 0 else "a whole number of at least 0"
+
+
 def is_scores(value: Any) -> Fault:
     """Accept a file of scores, or a table of them."""
     fit = isinstance(value, Mapping) or not is_text(value)
@@ -193,6 +209,20 @@ def by_name(value: Any) -> Iterator[tuple[Path, str]]:
     for name in value if isinstance(value, Mapping) else ():
         if name != "*":
             yield (name,), name
+
+
+def each_in_lists(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the columns of lists in a list, with their places."""
+    for place, names in enumerate(value):
+        for inner, name in enumerate(names):
+            yield (place, inner), name
+
+
+def each_in_table(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the columns of the lists that a table holds."""
+    for key, names in value.items():
+        for place, name in enumerate(names):
+            yield (key, place), name
 
 
 def each_group(value: Any) -> Iterator[tuple[Path, str]]:

@@ -13,6 +13,7 @@ from keyhole.reviews.stages.selection import (
 )
 from keyhole.reviews.stages.stage import Asked, Stage
 from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
+from keyhole.reviews.stages.synthesis import SYNTHESIS_STAGE
 
 __all__ = [
     "STAGES",
@@ -24,4 +25,9 @@ __all__ = [
     "study_stage",
 ]
 
-STAGES: tuple[Stage, ...] = (*EXPOSURE_STAGES, *SELECTION_STAGES, *STUDY_STAGES)
+STAGES: tuple[Stage, ...] = (
+    *EXPOSURE_STAGES,
+    *SELECTION_STAGES,
+    *STUDY_STAGES,
+    SYNTHESIS_STAGE,
+)

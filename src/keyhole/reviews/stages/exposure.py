@@ -25,6 +25,8 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     names = [*review.keys]
     if chosen is not None:
         names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
+    if review.synthesis is not None:
+        names += [*review.synthesis.keys, *review.synthesis.targets, *review.synthesis.strata]
     named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
     names += [name for name in named if name is not None]
     return {"columns": list(dict.fromkeys(names)), "labels": dict(review.data.labels)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.results import Result
@@ -19,7 +20,7 @@ from keyhole.reviews.settings import Review
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Asked", "Earlier", "Progress", "Stage", "counted", "own_picture"]
+__all__ = ["Asked", "Earlier", "Outputs", "Progress", "Stage", "counted", "own_picture"]
 
 Asked = dict[str, Any]
 Earlier = Mapping[str, Mapping[str, Any]]
@@ -29,6 +30,40 @@ Progress = Callable[[str], None]
 
 def _figures(result: Result) -> Asked:
     return result.to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Files that a stage writes besides its record, into a folder of its name.
+
+    Parameters
+    ----------
+    problems
+        What stands in the way of writing the folder, known before the work.
+    save
+        Writes the files of a result, whole or not at all, in place of older ones.
+    hashes
+        The hashes of the files, to be kept in the record; none from which a secret is guessed.
+    answers
+        Whether the folder was made with the secrets asked.
+    secrets
+        What is asked and kept nowhere but in the folder: in no record and no key, for whoever
+        has the hash of a number can try numbers until it fits.
+    """
+
+    problems: Callable[[Path], list[str]]
+    save: Callable[[Any, Path], object]
+    hashes: Callable[[Path], dict[str, str]]
+    answers: Callable[[Path, Asked], bool]
+    secrets: tuple[str, ...] = ()
+
+    def told(self, asked: Asked) -> Asked:
+        """Return what is asked without the secrets."""
+        return {name: value for name, value in asked.items() if name not in self.secrets}
+
+    def are_current(self, folder: Path, asked: Asked, record: Mapping[str, Any]) -> bool:
+        """Tell whether the files are those of a record, and of what is asked."""
+        return self.hashes(folder) == record.get("files") and self.answers(folder, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +86,8 @@ class Stage:
         From the result to its picture, if it has one.
     figures
         From the result to what is kept of it.
+    outputs
+        The files it writes besides, if any.
     """
 
     name: str
@@ -61,6 +98,7 @@ class Stage:
     reads: tuple[str, ...] = ("data",)
     draw: Callable[[Any], altair.TopLevelMixin] | None = None
     figures: Callable[[Any], Asked] = _figures
+    outputs: Outputs | None = None
 
 
 def counted(progress: Progress) -> Callable[[int, int], None]:

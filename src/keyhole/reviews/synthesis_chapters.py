@@ -1,0 +1,204 @@
+"""The chapter of the report on the synthesis: goals, what is protected, what the analyst gets.
+
+Counts of records by level, and of those that are still exposed, are protected like others; the
+seed is not in the stored result, and so not here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.results import share
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import protect_share, smallest_shown
+from keyhole.reviews.synthesis_counts import Heat, heat_map, true_exposures
+from keyhole.reviews.synthesis_utility import utility_sheets
+from keyhole.utility.figures import probability
+
+__all__ = ["GoalShown", "SynthesisChapter", "synthesis_chapter"]
+
+Figures = Mapping[str, Any]
+VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
+# Counts of records in notes, wherever they stand.
+_COUNT = re.compile(r"(?<![\d.,])\d{1,3}(?= (?:records|values)\b)|(?<=have such: )\d{1,3}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class GoalShown:
+    """A goal as the report shows it."""
+
+    name: str
+    measured: str
+    wanted: str
+    state: str
+    verdict: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisChapter:
+    """What the report shows of a synthesis; `met` and `missed` count the goals judged."""
+
+    done: str
+    goals: Sequence[GoalShown]
+    met: int
+    missed: int
+    heats: Sequence[Heat]
+    protection: Sequence[Sheet]
+    utility: Sequence[Sheet]
+    wide: Sequence[Sheet]
+    notes: Sequence[str]
+
+
+def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> SynthesisChapter | None:
+    """Return the chapter on the synthesis, if there is one."""
+    if "synthesis" not in records:
+        return None
+    result, smallest = records["synthesis"]["result"], smallest_shown(review.exposure.cutoff)
+    heats = _heats(result, smallest)
+    exposed = true_exposures(result, smallest)
+    goals = [_goal(goal, result, heats[0], exposed, smallest) for goal in result["goals"]]
+    narrow, wide = utility_sheets(result)
+    return SynthesisChapter(
+        done=_done(result),
+        goals=goals,
+        met=sum(goal.state == "met" for goal in goals),
+        missed=sum(goal.state == "unmet" for goal in goals),
+        heats=heats,
+        protection=[
+            _exposure_sheet(exposed),
+            _matches(result, smallest),
+            _visible(result, smallest),
+        ],
+        utility=narrow,
+        wide=wide,
+        notes=[_sentence(_without_small(note, smallest)) for note in result["notes"]],
+    )
+
+
+def _done(result: Figures) -> str:
+    many = result["implicates"]
+    decoys = f" and of {result['decoys']:,} decoys" if result["decoys"] else ""
+    times = "once" if many == 1 else f"{many} times over"
+    return (
+        f"Values of {', '.join(result['targets'])} of {result['at_risk']:,} records at "
+        f"risk{decoys}, of {result['records']:,}, were replaced by those of records like them, "
+        f"{times}."
+    )
+
+
+def _heats(result: Figures, smallest: int) -> list[Heat]:
+    """Return the changes by level, and what is left of them after an attack."""
+    changed, attack, many = result["changed_by_level"], result["mean_mode_attack"], 1
+    first = "In the implicate"
+    if result["implicates"] > 1:
+        many = result["implicates"]
+        first = f"In the implicates (mean of {many})"
+    count = len(changed["variables"])
+    heats = [heat_map(first, changed["average"], count, many, smallest)]
+    if many > 1:
+        caption = "After an attack (mean or mode of the implicates)"
+        heats.append(heat_map(caption, attack["rows"], count, 1, smallest))
+    return heats
+
+
+def _goal(
+    goal: Figures, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
+) -> GoalShown:
+    name, advice = goal["goal"], goal["advice"]
+    measured = _measured(goal, result, heat, exposed, smallest)
+    if name.startswith("P(") and not _is_exact(measured) and goal["met"] is False:
+        advice = "Ask for more decoys."  # how many would tell what is hidden
+    state, verdict = VERDICTS[goal["met"]]
+    advice = advice.replace("=False", " = false").replace("=True", " = true")
+    return GoalShown(name[0].upper() + name[1:], measured, goal["wanted"], state, verdict, advice)
+
+
+def _measured(
+    goal: Figures, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
+) -> str:
+    """Write what a goal measured, as far as the tables below tell it."""
+    name, value = goal["goal"], goal["measured"]
+    if name.startswith("mean number"):
+        return ", ".join(row.mean or "none" for row in heat.rows)
+    if value is None or name.startswith("homogeneity"):
+        return probability(value)
+    if name.startswith("true exposure after"):
+        return str(exposed[-1]["counted"])
+    if name.startswith("true exposure"):
+        worst = max(exposed[:-1], key=lambda one: one["rate"] or 0)
+        return str(worst["counted"])
+    if name.startswith("self-match"):
+        worst = max(result["self_match"]["metrics"], key=lambda one: one["matched"])
+        return protect_share(worst["matched"], worst["records"], smallest)
+    seen = result["visibly_changed"]["records"]
+    return protect_share(round(value * seen), seen, smallest)
+
+
+def _is_exact(text: str) -> bool:
+    return re.fullmatch(r"[\d.]+", text) is not None
+
+
+def _exposure_sheet(exposed: Sequence[Figures]) -> Sheet:
+    columns = ["file", "unique before", "still, own key", "true exposure", "unique after",
+               "nobody", "laid bare"]  # fmt: skip
+    names = ("of", "unique_before", "still", "exposure", "unique_after", "nobody", "laid_bare")
+    rows = [[str(one[name]) for name in names] for one in exposed]
+    notes = [
+        "Nobody: share of those unique after whose key is not theirs. Laid bare: share whose own "
+        "key was shared before."
+    ]
+    return Sheet.laid_out(
+        "True exposure: unique on the key, before and after", columns, rows, notes
+    )
+
+
+def _matches(result: Figures, smallest: int) -> Sheet:
+    """Return the self-match rates, or say why there are none."""
+    found, rows = result["self_match"], []
+    for one in found["metrics"]:
+        tried = one["records"]
+        rate = protect_share(one["matched"], tried, smallest)
+        bounds = one["interval"] if _is_exact(rate) else None
+        unchanged = protect_share(round(one["baseline"]["unchanged"] * tried), tried, smallest)
+        interval = f"{bounds[0]:.4f} to {bounds[1]:.4f}" if bounds else ""
+        rows.append([one["metric"], f"{tried:,}", rate, interval, unchanged,
+                     share(one["baseline"]["chance"])])  # fmt: skip
+    columns = ["metric", "records tried", "linked to itself", "95% interval", "if unchanged",
+               "by chance"]  # fmt: skip
+    notes = [_sentence(note) for note in found["notes"]]
+    title = "Self-match: protected records that link to themselves in the original"
+    return Sheet.laid_out(title, columns if rows else [], rows, notes)
+
+
+def _visible(result: Figures, smallest: int) -> Sheet:
+    """Return what differences between the implicates give away."""
+    found = result["visibly_changed"]
+    seen, replaced = found["records"], found["replaced"]
+    rows = [["records replaced", f"{replaced:,}"]]
+    if seen is not None:
+        few = 0 < replaced - seen < smallest
+        rows.append(["visibly changed", f"> {replaced - smallest:,}" if few else f"{seen:,}"])
+        for name, words in (("p_unique", "P(unique | visibly changed)"),
+                            ("p_at_risk", "P(at risk | visibly changed)")):  # fmt: skip
+            count = 0 if found[name] is None else round(found[name] * seen)
+            rows.append([words, protect_share(count, seen, smallest)])
+    notes = [_sentence(note) for note in found["notes"]]
+    return Sheet.laid_out(
+        "What differences between implicates tell", ["figure", "value"], rows, notes
+    )
+
+
+def _without_small(note: str, smallest: int) -> str:
+    """Write small counts of records in a note as small."""
+    return _COUNT.sub(
+        lambda count: f"fewer than {smallest}" if 0 < int(count[0]) < smallest else count[0], note
+    )
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
