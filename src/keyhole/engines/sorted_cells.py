@@ -61,13 +61,16 @@ class SortedCells:
 
 
 def _sorted(rows: Words, tags: Tags, plan: Layout) -> tuple[Words, Tags]:
-    """Sort rows and tags; in NumPy alone where they fit one word, so that nothing is compiled."""
+    """Sort rows and tags; in NumPy alone where rows fit one word, so that nothing is compiled."""
     tag_bits = int(tags.max(initial=0)).bit_length()
     if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
         joined = rows[:, 0] << np.uint64(tag_bits) | tags.astype(np.uint64)
         joined.sort()
         low = np.uint64((1 << tag_bits) - 1)
         return (joined >> np.uint64(tag_bits))[:, None], (joined & low).astype(np.int32)
+    if plan.words == 1:
+        order = np.argsort(rows[:, 0])
+        return rows[order], tags[order]
     from keyhole.engines.sorting import sort
 
     whole = np.array([0, len(rows)], dtype=np.int64)

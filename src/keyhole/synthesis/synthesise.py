@@ -13,12 +13,12 @@ import numpy as np
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.errors import KeyholeError, OptionError
+from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed
 from keyhole.results import Result, Table
 from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
-from keyhole.synthesis.design import is_number
+from keyhole.synthesis.checks import check_asked, read_options, require_work
 from keyhole.synthesis.designate import Designation, designate
 from keyhole.synthesis.evaluation import Evaluation, evaluate, evaluation_problems
 from keyhole.synthesis.exposure_after import visibly_changed
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Synthesis", "synthesise"]
 
-MOST_IMPLICATES = 100
-# How often decoys are drawn anew, and how near to what was asked is near enough.
-ATTEMPTS, NEAR = 4, 0.005
+# How often decoys are drawn anew, each time a little more than should do.
+ATTEMPTS, BEYOND = 5, 1.01
 Report = Callable[[float], None]
 
 
@@ -209,7 +208,7 @@ def synthesise(
     (2, 2000)
     """
     data = load(data)
-    drawing = _options(options)
+    drawing = read_options(options)
     data.require_records()
     keys, targets = listed(keys, "keys"), listed(targets, "targets")
     strata = listed(strata, "strata")
@@ -220,7 +219,7 @@ def synthesise(
         data, targets or data.names[:1], crosses=crosses, formula=formula, self_match=self_match,
         seed=seed,
     )  # fmt: skip
-    bound = _check(data, targets, strata, rules, implicates, predictors, drawing, blocked)
+    bound = check_asked(data, targets, strata, rules, implicates, predictors, drawing, blocked)
     if not keep_order:
         targets = order_targets(data, targets)
     designating = partial(
@@ -237,7 +236,7 @@ def synthesise(
     def draw(wanted: float) -> tuple[Designation, TargetChoice, Plan, Implicates]:
         found = replace(designating(decoys=wanted), decoys_asked=float(decoys))
         choice = choose_targets(data, found, targets=targets, targeted=targeted)
-        _require_work(found, choice, drawing)
+        require_work(found, choice, drawing)
         plan = _plan(data, found, choice, strata, bound, predictors, drawing, graded, seed)
         drawn = draw_implicates(
             data,
@@ -296,109 +295,12 @@ def _with_enough_decoys(
     for _ in range(ATTEMPTS):
         drawn = draw(wanted)
         seen = visibly_changed(drawn[3], drawn[0]).p_unique
-        if not asked or seen is None or seen <= 1 / (1 + asked) + NEAR or seen == 1:
+        if not asked or seen is None or seen <= 1 / (1 + asked) or seen == 1:
             break
         if drawn[0].decoy.sum() < round(wanted * int(drawn[0].at_risk.sum())):
             break  # there are no more common records
-        wanted *= asked * seen / (1 - seen)
+        wanted *= BEYOND * asked * seen / (1 - seen)
     return drawn
-
-
-def _options(given: Mapping[str, Any]) -> Options:
-    unknown = [name for name in given if name not in Options.__dataclass_fields__]
-    if unknown:
-        raise OptionError(
-            [f"{name} is not an option of synthesise. See Options for those." for name in unknown]
-        )
-    return Options(**given)
-
-
-def _check(
-    data: Microdata,
-    targets: tuple[str, ...],
-    strata: tuple[str, ...],
-    rules: Any,
-    implicates: Any,
-    predictors: Mapping[str, Sequence[str]] | None,
-    options: Options,
-    problems: list[str],
-) -> Rules | None:
-    """Collect what is wrong before anything is computed; return the rules, read and tied."""
-    bound = None
-
-    def attempt(work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except KeyholeError as error:
-            problems.extend(getattr(error, "problems", [str(error)]))
-            return None
-
-    attempt(lambda: data.require(targets, purpose="target"))
-    attempt(lambda: data.require(strata, purpose="stratum"))
-    problems += [
-        f"target {t!r} is a stratum too: leave it out of one." for t in targets if t in strata
-    ]
-    whole = isinstance(implicates, int) and not isinstance(implicates, bool)
-    if not whole or not 1 <= implicates <= MOST_IMPLICATES:
-        problems.append(
-            f"implicates must be a whole number from 1 to {MOST_IMPLICATES}. "
-            f"Got {implicates!r} instead."
-        )
-    for target, names in (predictors or {}).items():
-        if target not in targets:
-            problems.append(f"predictors are given for {target!r}, which is not a target.")
-        attempt(partial(data.require, names, purpose="predictor"))
-    problems += _model_problems(data, targets, options)
-    for target in targets:
-        if target in data.names and data.column(target).null_count() == data.records:
-            problems.append(f"target {target!r} is missing everywhere: leave it out.")
-    if rules is not None:
-        bound = attempt(lambda: _tied(rules, data))
-    if problems:
-        raise OptionError(problems)
-    return bound
-
-
-def _model_problems(data: Microdata, targets: tuple[str, ...], options: Options) -> list[str]:
-    problems = []
-    for name, model in options.models.items():
-        if name not in targets:
-            problems.append(f"models names {name!r}, which is not a target.")
-        elif model != "canonical" and name in data.names and not is_number(data, name):
-            problems.append(f"model of {name!r} must be canonical, since it is not a number.")
-    return problems
-
-
-def _tied(rules: Any, data: Microdata) -> Rules:
-    if isinstance(rules, str | os.PathLike):
-        rules = Rules.read(rules)
-    read: Rules = rules if isinstance(rules, Rules) else Rules.parse(rules)
-    read.bind(data)
-    nobody = np.asarray(read.broken(data).all(axis=0))
-    if data.records and nobody.any():
-        raise OptionError(
-            [
-                f"rule {name!r} is kept by no record: mend it, or leave it out."
-                for name, none in zip(read.names, nobody, strict=True)
-                if none
-            ]
-        )
-    return read
-
-
-def _require_work(designation: Designation, choice: TargetChoice, options: Options) -> None:
-    if not designation.at_risk.any():
-        raise OptionError(
-            "no record is at risk on this key, so that nothing is to be replaced: release the "
-            "file as it is, or give more keys or a higher cutoff."
-        )
-    if options.donors == "common" and designation.changed.all():
-        raise OptionError(
-            "all records are at risk, so that there is no common record to be a donor: choose "
-            "donors='folds', or fewer keys."
-        )
-    if not choice.replace.any():
-        raise OptionError("no target of a record at risk is to be replaced: give more targets.")
 
 
 def _plan(
