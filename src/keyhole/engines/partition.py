@@ -72,12 +72,27 @@ class Partition:
             workers=self._workers,
         )
         self.variables |= frozenset(variables)
-        starts = cells.bounds(self._rows, self._plan.mask(self.variables))
-        rows, kept, dropped, at_risk = cells.settle(self._rows, self._weights, starts, self._cutoff)
-        self._rows, self._weights = self._rows[:rows], self._weights[:rows]
-        self._starts = starts[: kept + 1]
-        self._settled_cells += dropped
-        self._settled_at_risk += at_risk
+        self._settle(self._plan.mask(self.variables))
+
+    def _settle(self, mask: Words) -> None:
+        """Find the new cells and drop the rows alone in theirs; each thread has its old cells."""
+        rows, weights, old = self._rows, self._weights, self._starts
+        shares = [(int(old[a]), int(old[b])) for a, b in spans(old, self._workers)]
+        found = in_threads(
+            lambda of: cells.settle(rows[slice(*of)], weights[slice(*of)], mask, self._cutoff),
+            shares,
+        )
+        left, starts = 0, [np.zeros(0, dtype=np.int64)]
+        for (first, _), (kept, begins, dropped, at_risk) in zip(shares, found, strict=True):
+            # What is left of a share moves down to where the share before ends.
+            rows[left : left + kept] = rows[first : first + kept]
+            weights[left : left + kept] = weights[first : first + kept]
+            starts.append(begins[:-1] + left)
+            left += kept
+            self._settled_cells += dropped
+            self._settled_at_risk += at_risk
+        self._rows, self._weights = rows[:left], weights[:left]
+        self._starts = np.append(np.concatenate(starts), left)
 
     def tally(self, records: int) -> Tally:
         """Tally the partition as it stands."""

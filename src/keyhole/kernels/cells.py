@@ -196,29 +196,34 @@ def merge(rows: Words, weights: Weights, mask: Words) -> int:
 
 
 @njit(nogil=True, cache=True)
-def settle(rows: Words, weights: Weights, starts: Ints, cutoff: int) -> tuple[int, int, int, int]:
-    """Drop the rows that are alone in their cell, in place.
+def settle(rows: Words, weights: Weights, mask: Words, cutoff: int) -> tuple[int, Ints, int, int]:
+    """Find the cells of sorted rows, and drop the rows that are alone in theirs, in place.
 
-    Returns the number of rows and cells left, the cells dropped and the records at risk in
-    them; `starts` is rewritten to the cells that are left.
+    Returns the number of rows left, where each cell left starts (and at the end that number
+    again), the cells dropped and the records at risk in them.
     """
+    starts = np.empty(len(rows) // 2 + 1, dtype=np.int64)
     kept_rows = kept_cells = dropped = at_risk = 0
-    for c in range(len(starts) - 1):
-        a, b = starts[c], starts[c + 1]
+    a = 0
+    while a < len(rows):
+        b = a + 1
+        while b < len(rows) and same(rows, a, b, mask):
+            b += 1
         if b - a == 1:
             dropped += 1
             if weights[a] < cutoff:
                 at_risk += weights[a]
-            continue
-        starts[kept_cells] = kept_rows
-        kept_cells += 1
-        for i in range(a, b):
-            for w in range(rows.shape[1]):
-                rows[kept_rows, w] = rows[i, w]
-            weights[kept_rows] = weights[i]
-            kept_rows += 1
+        else:
+            starts[kept_cells] = kept_rows
+            kept_cells += 1
+            for i in range(a, b):
+                for w in range(rows.shape[1]):
+                    rows[kept_rows, w] = rows[i, w]
+                weights[kept_rows] = weights[i]
+                kept_rows += 1
+        a = b
     starts[kept_cells] = kept_rows
-    return kept_rows, kept_cells, dropped, at_risk
+    return kept_rows, starts[: kept_cells + 1].copy(), dropped, at_risk
 
 
 @njit(nogil=True, cache=True)
