@@ -5,7 +5,7 @@ cell leaves as soon as one side has nobody who could be alone, or it is one to o
 is split, three things keep the work small: when a variable is left out for good, records of one
 file that now are alike on all that remain are merged, and stand there only as company; a
 variable on which a whole cell agrees is skipped, since it isolates nobody; and a small cell is
-settled at once for all sets that remain, pair by pair (see `hitting`).
+settled at once for all sets that remain, pair by pair (see `isolating`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import numpy.typing as npt
 from numba import njit
 
 from keyhole.kernels.cells import same
-from keyhole.kernels.fields import differing, popcount
-from keyhole.kernels.hitting import (
+from keyhole.kernels.fields import popcount
+from keyhole.kernels.isolating import (
     Search,
+    always_with,
     find_alike,
-    only_two,
-    smallest_hitting_set,
+    find_companies,
+    smallest_isolating_set,
     start_search,
 )
 from keyhole.kernels.mates import EMPTY, best_size, empty_table, keep_smallest
@@ -34,9 +35,8 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-# So many rows are settled faster pair by pair than set by set; a bit each in a word at most.
-SMALL = 32
-LARGEST_SMALL = 64
+# So many rows are settled faster pair by pair than set by set: a bit each in a word.
+SMALL = 64
 # Who stands for several records is nobody in particular.
 SEVERAL = -1
 
@@ -45,8 +45,7 @@ class Plan(NamedTuple):
     """The variables in the order they are visited, and where they are in a packed row.
 
     `bit` is the variable's bit in a result (0: always part of the set, such as a stratum, whose
-    missing value is a value: -1 in `missing`). `rest[t]` masks the variables from t on. Then
-    come the fields, see `fields`; `top` is the highest bit of each variable's field. A cell of
+    missing value is a value: -1 in `missing`). `rest[t]` masks the variables from t on. A cell of
     up to `small` rows, at least 2, is settled pair by pair.
     """
 
@@ -56,21 +55,15 @@ class Plan(NamedTuple):
     missing: Ints
     bit: Words
     rest: Words
-    top: Words
-    low: Words
-    high: Words
-    absent: Words
     small: int
 
 
 class Room(NamedTuple):
-    """Room to settle a small cell: a pair's agreement, what tells its neighbours, the search.
+    """Room to settle a small cell: the search of a pair's sets, and who has which value.
 
     By code of a variable, and by row and variable, the rows of the cell that have it, as bits.
     """
 
-    agreed: Words
-    sets: Words
     search: Search
     having: Words
     alike: Words
@@ -150,47 +143,6 @@ def _pair(puf: int, eif: int) -> np.uint64:
     return (np.uint64(puf) << np.uint64(32)) | np.uint64(eif)
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _agreement(
-    rows: Words, i: int, j: int, low: Words, high: Words, absent: Words, rest: Words, out: Words
-) -> bool:
-    """Find the remaining variables that both rows know and agree on; true if there are any."""
-    found = False
-    for w in range(rows.shape[1]):
-        known = differing(rows[i, w], absent[w], low[w], high[w])
-        out[w] = known & rest[w] & ~differing(rows[i, w], rows[j, w], low[w], high[w])
-        found |= out[w] != 0
-    return found
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _neighbours(
-    rows: Words, a: int, b: int, i: int, j: int, low: Words, high: Words, agreed: Words, sets: Words
-) -> int:
-    """List by neighbour the agreed variables that tell it from the pair."""
-    count = 0
-    for q in range(a, b):
-        if q in (i, j):
-            continue
-        for w in range(rows.shape[1]):
-            sets[count, w] = agreed[w] & differing(rows[i, w], rows[q, w], low[w], high[w])
-        count += 1
-    if count == 0:  # nobody else: any one variable will do
-        for w in range(rows.shape[1]):
-            sets[0, w] = agreed[w]
-        count = 1
-    return count
-
-
-@njit(nogil=True, cache=True)
-def _as_mask(best: Words, plan: Plan) -> np.uint64:
-    mask = np.uint64(0)
-    for t in range(len(plan.word)):
-        if best[plan.word[t]] & plan.top[t]:
-            mask |= plan.bit[t]
-    return mask
-
-
 @njit(nogil=True, cache=True)
 def _divide(
     tally: Ints, codes: int, plan: Plan, t: int, chosen: Flags, cells: Ints, filled: int, top: int
@@ -254,8 +206,8 @@ def _settle(
 ) -> tuple[Words, Words, int]:  # fmt: skip
     """Find the pairs of a small cell for all sets of variables from t on; empty it."""
     a, middle, b = cell[0], cell[1], cell[2]
-    low, high, absent, rest = plan.low, plan.high, plan.absent, plan.rest[t]
-    agreed, sets, search, having, alike = room
+    search, having, alike = room
+    everybody = ~np.uint64(0) >> np.uint64(64 - (b - a))
     find_alike(
         rows, a, middle, b, plan.word, plan.shift, plan.field, plan.missing, t, having, alike
     )
@@ -265,16 +217,17 @@ def _settle(
         for j in range(middle, b):
             if ids[j] < 0:
                 continue
-            if b - a > 2 and not only_two(alike, i - a, j - a, t, len(plan.word)):
+            other = np.uint64(1) << np.uint64(j - a)
+            pair = other | (np.uint64(1) << np.uint64(i - a))
+            if always_with(alike, i - a, other, t) != pair:
                 continue
-            if not _agreement(rows, i, j, low, high, absent, rest, agreed):
-                continue
-            count = _neighbours(rows, a, b, i, j, low, high, agreed, sets)
             key = _pair(ids[i], ids[j])
             most = best_size(keys, masks, key, len(plan.word)) - popcount(path)
-            if most > 0 and smallest_hitting_set(sets, count, most, search):
-                mask = path | _as_mask(search.best, plan)
-                keys, masks, used = keep_smallest(keys, masks, used, key, mask)
+            if most > 0:
+                count = find_companies(alike, i - a, other, plan.bit, t, search)
+                found = smallest_isolating_set(everybody, pair, count, most, search)
+                if found:
+                    keys, masks, used = keep_smallest(keys, masks, used, key, path | found)
     cell[2] = a
     return keys, masks, used
 
@@ -322,7 +275,7 @@ def find(
     -------
     Pairs (PUF number in the upper half) and masks of variables.
     """
-    variables, words = len(plan.word), puf.shape[1]
+    variables = len(plan.word)
     rows, ids, cells = _start(puf, puf_ids, eif, eif_ids, plan.rest[lead])
     # By depth: this cell, the end of the cells, the end of the rows, the next variable.
     at = np.zeros((variables + 2, 4), dtype=np.int64)
@@ -332,9 +285,7 @@ def find(
     tally = np.zeros((9, int(plan.field.max()) + 1), dtype=np.int64)
     everything = np.zeros(0, dtype=np.bool_)
     room = Room(
-        np.empty(words, dtype=np.uint64),
-        np.empty((plan.small + 1, words), dtype=np.uint64),
-        start_search(variables, words),
+        start_search(variables),
         np.zeros(int(plan.field.max()) + 1, dtype=np.uint64),
         np.zeros((plan.small, variables), dtype=np.uint64),
     )

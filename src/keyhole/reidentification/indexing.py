@@ -174,7 +174,9 @@ def make_index(
     trees
         Two, or one for a plain tree.
     """
-    told = [entropy(codes[:, v], patterns.counts) for v in range(codes.shape[1])]
+    told = [
+        entropy(np.bincount(codes[:, v], weights=patterns.counts)) for v in range(codes.shape[1])
+    ]
     selective = sorted(range(len(told)), key=lambda v: -told[v])
     halves = _halve(selective, told) if trees > 1 and len(told) > 1 else [selective, []]
     orders = [half + [v for v in selective if v not in half] for half in halves]

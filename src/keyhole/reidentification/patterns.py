@@ -81,14 +81,13 @@ def collapse(columns: Sequence[Codes], sizes: Sequence[int]) -> Patterns:
     return Patterns(codes, counts, tags)
 
 
-def entropy(codes: npt.NDArray[np.integer], weights: Ints | None = None) -> float:
-    """Return the entropy of codes in bits: how much a variable tells people apart.
+def entropy(counts: npt.NDArray[np.integer] | npt.NDArray[np.floating]) -> float:
+    """Return the entropy of counts by code, in bits: how much a variable tells people apart.
 
     Examples
     --------
-    >>> entropy(np.array([0, 1, 2, 3]))
+    >>> entropy(np.array([7, 0, 7, 7, 7]))
     2.0
     """
-    counts = np.bincount(codes, weights=weights)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log2(shares)).sum()) + 0.0

@@ -17,8 +17,8 @@ import polars as pl
 
 from keyhole.engines.threads import WORKERS
 from keyhole.kernels import unicity
-from keyhole.kernels.fields import fields_of, in_order
-from keyhole.kernels.packing import pack
+from keyhole.kernels.fields import in_order
+from keyhole.kernels.packing import Layout, pack
 from keyhole.reidentification.files import Category
 from keyhole.reidentification.neighbours import Progress, in_turn
 from keyhole.reidentification.patterns import Patterns, collapse, entropy
@@ -63,10 +63,9 @@ def find_mates(
     progress
         Called now and then with the pieces of work done and all of them.
     """
-    files = [_patterns(variables, strata, file) for file in ("puf", "eif")]
     if orders == "highest":
-        return _highest(variables, files[0], files[1])
-    search = _Search(variables, strata, files[0], files[1])
+        return _highest(variables, *(_patterns(variables, strata, f) for f in ("puf", "eif")))
+    search = _Search(variables, strata)
     pieces = search.pieces()
     found = []
     for number, (_, part) in enumerate(in_turn(search.find, pieces, search.stop), start=1):
@@ -104,51 +103,44 @@ def _highest(variables: Sequence[Category], puf: Patterns, eif: Patterns) -> Mat
 class _Search:
     """Both files arranged for the kernel: the most selective variables come first."""
 
-    def __init__(
-        self, variables: Sequence[Category], strata: Category | None, puf: Patterns, eif: Patterns
-    ) -> None:
-        codes = np.concatenate([puf.codes, eif.codes])
-        told = [entropy(codes[:, v]) for v in range(len(variables))]
+    def __init__(self, variables: Sequence[Category], strata: Category | None) -> None:
+        given = [] if strata is None else [strata]
+        told = [entropy(_counts(v)) for v in variables]
         order = sorted(range(len(variables)), key=lambda v: -told[v])
-        if strata is not None:
-            order = [len(variables), *order]
-        sizes = [v.size for v in variables] + ([] if strata is None else [strata.size])
-        missing = [v.missing for v in variables] + ([] if strata is None else [strata.missing])
-        self._order, self._sizes, self._strata = order, sizes, strata
-        self._puf, self._eif = (self._arranged(patterns) for patterns in (puf, eif))
-        self._plan = _plan(order, sizes, missing, len(variables))
-        self._codes = codes[:, order]
+        self._order = [*given, *(variables[v] for v in order)]
+        self._leads = given or self._order
+        layout = in_order([v.size for v in self._order])
+        self._files = [*self._arranged("puf", layout), *self._arranged("eif", layout)]
+        self._plan = _plan(self._order, [0] * len(given) + [1 << v for v in order], layout)
         self._watch = np.zeros(1, dtype=np.int64)
 
-    def _arranged(self, patterns: Patterns) -> tuple[Words, npt.NDArray[np.int32]]:
-        """Pack the patterns, sorted so that the last variables of the order count most."""
-        columns = [patterns.codes[:, v].astype(np.uint32) for v in range(len(self._sizes))]
-        layout = in_order([self._sizes[v] for v in self._order])
-        keys = pack([columns[v] for v in self._order], layout)
-        places = np.lexsort(keys.T)
-        rows = pack(columns, in_order(self._sizes))[places]
-        alone = np.where(patterns.counts == 1, patterns.first_records, unicity.SEVERAL)
-        return rows, alone[places].astype(np.int32)
+    def _arranged(self, file: str, layout: Layout) -> tuple[Words, npt.NDArray[np.int32]]:
+        """Pack the distinct patterns, the last variables counting most, and who has each."""
+        rows = pack([getattr(v, file).astype(np.uint32) for v in self._order], layout)
+        places = np.argsort(rows[:, 0]) if layout.words == 1 else np.lexsort(rows.T)
+        rows = rows[places]
+        first = np.ones(len(rows) + 1, dtype=np.bool_)
+        first[1:-1] = (rows[1:] != rows[:-1]).any(axis=1)
+        alone = first[:-1] & first[1:]
+        records = np.where(alone, places, unicity.SEVERAL).astype(np.int32)
+        return rows[first[:-1]], records[first[:-1]]
 
     def pieces(self) -> list[tuple[int, Flags]]:
         """Cut the work: by the first variable of a set, or the stratum, and by its codes."""
-        leads = range(1 if self._strata is not None else len(self._order))
         pieces = []
-        for lead in leads:
-            size = 1 << int(self._plan.field[lead]).bit_length()
-            counts = np.bincount(self._codes[:, lead], minlength=size)
+        for lead, variable in enumerate(self._leads):
+            counts = _counts(variable)
             falling = np.argsort(-counts, kind="stable")
-            for share in range(2 * WORKERS):
-                chosen = np.zeros(size, dtype=np.bool_)
-                chosen[falling[share :: 2 * WORKERS]] = True
+            shares = max(1, 2 * WORKERS >> lead)  # each lead has half the sets of the one before
+            for share in range(shares):
+                chosen = np.zeros(len(counts), dtype=np.bool_)
+                chosen[falling[share::shares]] = True
                 pieces.append((lead, chosen & (counts > 0)))
         return [piece for piece in pieces if piece[1].any()]
 
     def find(self, piece: tuple[int, Flags]) -> tuple[Words, Words]:
         """Find the pairs of one piece of work."""
-        found: tuple[Words, Words] = unicity.find(
-            *self._puf, *self._eif, self._plan, *piece, self._watch
-        )
+        found: tuple[Words, Words] = unicity.find(*self._files, self._plan, *piece, self._watch)
         return found
 
     def stop(self) -> None:
@@ -156,23 +148,23 @@ class _Search:
         self._watch[0] = 1
 
 
-def _plan(
-    order: Sequence[int], sizes: Sequence[int], missing: Sequence[int], variables: int
-) -> unicity.Plan:
-    layout = in_order(sizes)
-    fields = fields_of(layout, missing)
-    tops = [1 << int(layout.shift[v] + layout.bits[v] - 1) for v in order]
+def _plan(order: Sequence[Category], bits: Sequence[int], layout: Layout) -> unicity.Plan:
+    missing = [v.missing if bit else _NO_CODE for v, bit in zip(order, bits, strict=True)]
     return unicity.Plan(
-        layout.word[order],
-        layout.shift[order].astype(np.uint64),
-        ((1 << layout.bits[order]) - 1).astype(np.uint64),
-        np.array([missing[v] if v < variables else _NO_CODE for v in order], dtype=np.int64),
-        np.array([1 << v if v < variables else 0 for v in order], dtype=np.uint64),
-        np.array([layout.mask(order[t:]) for t in range(len(order) + 1)]),
-        np.array(tops, dtype=np.uint64),
-        *fields,
-        min(unicity.SMALL, unicity.LARGEST_SMALL),
+        layout.word,
+        layout.shift.astype(np.uint64),
+        ((1 << layout.bits) - 1).astype(np.uint64),
+        np.array(missing, dtype=np.int64),
+        np.array(bits, dtype=np.uint64),
+        np.array([layout.mask(range(t, len(order))) for t in range(len(order) + 1)]),
+        unicity.SMALL,
     )
+
+
+def _counts(variable: Category) -> Ints:
+    """Count the records of both files by code."""
+    codes = np.concatenate([variable.puf, variable.eif])
+    return np.bincount(codes, minlength=variable.size)
 
 
 def _smallest(keys: Words, masks: Masks) -> Mates:
