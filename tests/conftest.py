@@ -1,5 +1,12 @@
-"""Settings of the whole suite."""
+"""Settings of the whole suite, and the databases that stores are tested on."""
 
+import os
+import shutil
+import tempfile
+import uuid
+import warnings
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The first call of a kernel may compile it: no deadlines.
@@ -7,3 +14,53 @@ settings.register_profile(
     "keyhole", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
 settings.load_profile("keyhole")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a PostgreSQL server: KEYHOLE_TEST_POSTGRES, or one that is started for us."""
+    given = os.environ.get("KEYHOLE_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    import psycopg
+
+    # A path short enough for a socket, where the server's own user may go.
+    folder = tempfile.mkdtemp(prefix="keyhole-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        pgserver = pytest.importorskip("pgserver", reason="no PostgreSQL to test on")
+        server = pgserver.get_server(f"{folder}/data", cleanup_mode="delete")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):  # nothing is kept
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def new_place(request, tmp_path):
+    """Give a place for a store where nothing is yet: a file, or a schema of PostgreSQL."""
+
+    def make(kind):
+        name = f"t{uuid.uuid4().hex}"
+        if kind == "sqlite":
+            return str(tmp_path / f"{name}.db")
+        import psycopg
+
+        url = request.getfixturevalue("postgres")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{name}"
+
+    return make
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, new_place):
+    """A place for a store, once of each kind."""
+    return new_place(request.param)

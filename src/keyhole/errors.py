@@ -8,6 +8,7 @@
     │   ├── ColumnError       a column is missing, repeated or unfit for its purpose
     │   └── OptionError       an option has a value that makes no sense
     └── RunError              the run itself failed (exit code 1, what was written is whole)
+        └── ConflictError     somebody else changed the same things in the meantime
 
 A message says what, where, what was got instead and what to do. It never shows a
 record's value or id: columns are named, values are described by their kind.
@@ -17,7 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["ColumnError", "FileError", "InputError", "KeyholeError", "OptionError", "RunError"]
+__all__ = [
+    "ColumnError",
+    "ConflictError",
+    "FileError",
+    "InputError",
+    "KeyholeError",
+    "OptionError",
+    "RunError",
+]
 
 
 class KeyholeError(Exception):
@@ -63,3 +72,23 @@ class OptionError(InputError):
 
 class RunError(KeyholeError):
     """The run itself failed; what was written is whole."""
+
+
+class ConflictError(RunError):
+    """Somebody else changed the same things in the meantime; nothing was written.
+
+    Parameters
+    ----------
+    problems
+        One sentence a thing that was changed, or several.
+
+    Examples
+    --------
+    >>> print(ConflictError(["form 'Claim' was changed by 'ann'.", "Read the store again."]))
+    form 'Claim' was changed by 'ann'.
+    Read the store again.
+    """
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))

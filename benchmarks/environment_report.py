@@ -1,0 +1,71 @@
+"""The measurements of the environment and of screening as tables, and what they must show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.targets import Target
+
+__all__ = ["environment_sections", "environment_targets"]
+
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+
+
+def environment_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
+    """Yield the sections of the page; `table` lays a table out."""
+    environment = found.get("environment")
+    if environment:
+        yield (
+            "## Class mapping\n\n"
+            "60 columns against all forms of 60 fields each, threshold 0.3. The plain program goes "
+            "form by form, and only over columns with listed categories; its answers are the "
+            "same.\n\n"
+            + table(
+                ["forms", "graph s", "first mapping s", "again s", "plain s", "times"],
+                [_mapping(case) for case in environment["mapping"]],
+            )
+        )
+        yield "## Store and import of an environment\n\n" + table(
+            ["what", "size", "in s", "out s"],
+            [
+                *([f"{c['place']}", f"{c['forms']:,} forms x 60", _s(c["write"]), _s(c["read"])]
+                  for c in environment["store"]),
+                *(["JSON Schema, read and added", f"{c['fields']:,} fields",
+                   _s(c["read"] + c["add"]), ""] for c in environment["import"]),
+            ],
+        )  # fmt: skip
+    if found.get("screening"):
+        yield "## Screening\n\n" + table(
+            ["records", "columns", "seconds"],
+            [
+                [f"{c['records']:,}", str(c["columns"]), _s(c["seconds"])]
+                for c in found["screening"]
+            ],
+        )
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:.2f}"
+
+
+def _mapping(case: Mapping[str, Any]) -> list[str]:
+    seconds = [case[name] for name in ("build", "first", "again", "plain")]
+    return [f"{case['forms']:,}", *map(_s, seconds), f"{case['plain'] / case['first']:.0f}"]
+
+
+def environment_targets(found: Mapping[str, Any]) -> Iterator[Target]:
+    """Yield what the measurements must show."""
+    environment = found.get("environment") or {"mapping": [], "import": []}
+    for case in environment["mapping"]:
+        if case["forms"] == 2_000:
+            yield Target("class mapping, 2,000 forms x 60", case["first"], 0.5, "s")
+    sizes = [(c["fields"], c["read"] + c["add"]) for c in environment["import"]]
+    if len(sizes) > 1 and sizes[-1][0] >= 20_000:
+        (small, before), (large, after) = sizes[0], sizes[-1]
+        exponent = math.log(after / before) / math.log(large / small)
+        yield Target("import, exponent of fields", exponent, 1.1, "")
+    for case in found.get("screening") or ():
+        if case["records"] == 10**5:
+            yield Target("screening 10⁵ x 40", case["seconds"], 10, "s")

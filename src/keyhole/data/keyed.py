@@ -1,0 +1,104 @@
+"""What a verb needs of a scenario: a key, and a way to recode files to the detail of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from keyhole.data.microdata import Microdata
+from keyhole.data.naming import quoted
+from keyhole.errors import OptionError
+
+__all__ = ["KeyedData", "keyed", "keyed_choice", "require_key"]
+
+Keys = TypeVar("Keys")
+
+
+class KeyedData(Protocol):
+    """A key made from a scenario, as `keyhole.environment.recoding.ScenarioKey` is one."""
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        ...
+
+    def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
+        """Return a file with its key columns recoded; `partial`: those that it has."""
+        ...
+
+
+def keyed(
+    data: Microdata, keys: Keys | None, scenario: KeyedData | None, *, option: str = "keys"
+) -> tuple[Microdata, Keys | tuple[str, ...]]:
+    """Return the data and the keys of a question that is asked with keys or with a scenario.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> data = Microdata(pl.DataFrame(), ())
+    >>> keyed(data, ["age"], None)[1]
+    ['age']
+    >>> keyed(data, None, None)
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.OptionError: keys must be given, or a scenario. Got neither instead.
+    """
+    if scenario is None:
+        if keys is None:
+            raise OptionError(f"{option} must be given, or a scenario. Got neither instead.")
+        return data, keys
+    if keys is not None:
+        raise OptionError(f"{option} and a scenario exclude each other. Leave one of them out.")
+    require_key(scenario)
+    return scenario.recode(data), scenario.keys
+
+
+def keyed_choice(
+    data: Microdata,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]] | None,
+    scenario: KeyedData | None,
+) -> tuple[Microdata, Iterable[str | Sequence[str]]]:
+    """Return the data and the candidates of a selection; those of a scenario are its key."""
+    if scenario is None:
+        return keyed(data, candidates, None, option="candidates")
+    require_key(scenario)
+    kept = [keep] if isinstance(keep, str) else list(keep)
+    given = list(scenario.keys) if candidates is None else list(candidates)
+    known = set(scenario.keys)
+    strange = [name for name in _single([*kept, *given]) if name not in known]
+    if strange:
+        raise OptionError(
+            f"keep and candidates must be in the key of scenario {scenario.name!r}. Got "
+            f"{quoted(strange)} instead: nobody in it can match them, so leave them out here."
+        )
+    rest = [one for one in given if one not in kept] if candidates is None else given
+    return scenario.recode(data), rest
+
+
+def _single(names: Iterable[str | Sequence[str]]) -> list[str]:
+    """Return the single names of a choice, in which some are alternatives: ``age|age10``."""
+    return [
+        part
+        for name in names
+        for part in ([p.strip() for p in name.split("|")] if isinstance(name, str) else list(name))
+    ]
+
+
+def require_key(scenario: KeyedData) -> None:
+    """Say so if this is not the key of a scenario, or an empty one."""
+    if not hasattr(scenario, "recode"):
+        raise OptionError(
+            "scenario must be the key of a scenario, as scenario.key(environment, data, target) "
+            f"gives it. Got a {type(scenario).__name__} instead."
+        )
+    if not scenario.keys:
+        raise OptionError(
+            f"the key of scenario {scenario.name!r} is empty: nobody in it holds anything that "
+            "matches the file. Nothing can be measured on it."
+        )

@@ -1,0 +1,157 @@
+"""What a person decides about a captured field, as plain data that a file or page can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from keyhole.data.naming import nearest, quoted
+from keyhole.environment.wording import require_none, shown
+
+__all__ = ["ACTIONS", "Action", "Decision", "Tie", "read_decisions"]
+
+Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
+Relation = Literal["finer", "coarser", "overlap"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How the categories of a new coding fall against those of a stored one.
+
+    The new coding is ``finer`` (each of its categories falls into one of the other's),
+    ``coarser``, or neither (``overlap``). ``pairs`` are codes, the new coding's first.
+    """
+
+    coding: str
+    relation: Relation
+    pairs: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tie as plain values."""
+        plain = {"coding": self.coding, "relation": self.relation, "note": self.note}
+        return plain | {"pairs": [list(pair) for pair in self.pairs]}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done with a field.
+
+    ``assimilate`` it into a stored ``coding``; ``accommodate`` it in a ``construct`` (its
+    letters) by a new coding with ``ties`` to stored ones; ``create`` a construct with a
+    ``name``; keep it apart as a direct ``identifier`` of some kind; or ``leave`` it in the
+    form without a coding.
+
+    Examples
+    --------
+    >>> decision = Decision("dob", "create", construct="AG", name="age")
+    >>> Decision.from_dict(decision.to_dict()) == decision
+    True
+    """
+
+    field: str
+    action: Action
+    construct: str = ""
+    name: str = ""
+    coding: str = ""
+    identifier: str = ""
+    ties: tuple[Tie, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision as plain values; what is not said is left out."""
+        texts = {name: getattr(self, name) for name in TEXTS}
+        plain: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        return plain | ({"ties": [tie.to_dict() for tie in self.ties]} if self.ties else {})
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Decision:
+        """Read a decision from plain values."""
+        return read_decisions([plain])[0]
+
+
+TEXTS = ("field", "action", "construct", "name", "coding", "identifier")
+
+
+def read_decisions(decisions: Iterable[Decision | Mapping[str, Any]]) -> tuple[Decision, ...]:
+    """Read decisions from plain data; an `InputError` tells all that is wrong with them.
+
+    Examples
+    --------
+    >>> read_decisions([{"field": "sex", "action": "asimilate"}])
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: decision 1: action must be one of 'assimilate', 'accommodate',
+    'create', 'identifier', 'leave'. Got 'asimilate' instead. Near it: 'assimilate'.
+    """
+    problems: list[str] = []
+    found = [_read(i, one, problems) for i, one in enumerate(decisions, 1)]
+    require_none(problems)
+    return tuple(one for one in found if one is not None)
+
+
+def _read(number: int, plain: Decision | Mapping[str, Any], problems: list[str]) -> Decision | None:
+    place = f"decision {number}"
+    if isinstance(plain, Decision):
+        plain = plain.to_dict()
+    if not isinstance(plain, Mapping):
+        problems.append(f"{place} must be a table. Got {type(plain).__name__} instead.")
+        return None
+    before = len(problems)
+    unknown = [str(key) for key in plain if key not in (*TEXTS, "ties")]
+    if unknown:
+        problems.append(f"{place}: {quoted(unknown, 5)} is not known. Leave it out.")
+    for name in TEXTS:
+        if not isinstance(plain.get(name, ""), str):
+            problems.append(f"{place}: {name} must be text.")
+    if not plain.get("field"):
+        problems.append(f"{place}: field must be named.")
+    _check_word(place, "action", plain.get("action", ""), ACTIONS, problems)
+    ties = _ties(place, plain.get("ties", ()), problems)
+    if len(problems) > before:
+        return None
+    return Decision(**{name: plain.get(name, "") for name in TEXTS}, ties=ties)
+
+
+def _check_word(
+    place: str, what: str, word: Any, known: Sequence[str], problems: list[str]
+) -> None:
+    if word in known:
+        return
+    near = nearest(word, list(known), 1) if isinstance(word, str) else []
+    hint = f" Near it: {quoted(near)}." if near else ""
+    got = shown(word) if isinstance(word, str) else type(word).__name__
+    problems.append(f"{place}: {what} must be one of {quoted(known)}. Got {got} instead.{hint}")
+
+
+def _ties(place: str, plain: Any, problems: list[str]) -> tuple[Tie, ...]:
+    if not _listed(plain) or not all(isinstance(tie, Mapping) for tie in plain):
+        problems.append(f"{place}: ties must be a list of tables.")
+        return ()
+    return tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(plain, 1))
+
+
+def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
+    if not isinstance(plain.get("coding"), str) or not plain["coding"]:
+        problems.append(f"{place}: coding must be named.")
+    _check_word(place, "relation", plain.get("relation", ""), RELATIONS, problems)
+    pairs = plain.get("pairs", ())
+    if not _listed(pairs) or not all(_is_pair(pair) for pair in pairs):
+        problems.append(f"{place}: pairs must be a list of pairs of codes.")
+        pairs = ()
+    return Tie(
+        str(plain.get("coding", "")),
+        cast("Relation", plain.get("relation", "overlap")),
+        tuple((a, b) for a, b in pairs),
+        str(plain.get("note", "")),
+    )
+
+
+def _listed(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _is_pair(value: Any) -> bool:
+    return _listed(value) and len(value) == 2 and all(isinstance(one, str) for one in value)

@@ -1,0 +1,108 @@
+"""Groups of categories in words: what each is called, and what was merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyhole.environment.categories import KINDS, SPECIAL, Node
+from keyhole.environment.interval_labels import label_edges
+from keyhole.environment.intervals import Floats
+from keyhole.environment.partitions import Ints, canonical, group_count, is_discrete
+
+__all__ = ["as_partition", "group_edges", "group_labels", "informative_groups", "merges", "special"]
+
+# A label lists this many categories, an explanation this many groups; the rest is counted.
+LISTED = 4
+SHOWN = 5
+
+
+def as_partition(function: Ints) -> Ints:
+    """Group categories by where they fall; each that falls outside stays alone.
+
+    Examples
+    --------
+    >>> as_partition(np.array([4, -1, 4, -1])).tolist()
+    [0, 1, 0, 2]
+    """
+    out = function.copy()
+    outside = np.flatnonzero(out < 0)
+    out[outside] = out.max(initial=0) + 1 + np.arange(len(outside))
+    return canonical(out)
+
+
+def informative_groups(node: Node, groups: Ints) -> int:
+    """Count the groups that answer the question; one alone tells nothing."""
+    return len(np.unique(groups[node.substantive]))
+
+
+def group_edges(node: Node, groups: Ints) -> tuple[Floats, Floats, Ints]:
+    """Return the low and high edge of each group that is a run of intervals.
+
+    The edges of other groups are nan; the third array counts the members of each group.
+    """
+    count = group_count(groups)
+    sizes = np.bincount(groups, minlength=count)
+    low, high = np.full((2, count), np.nan)
+    if node.intervals:
+        first = np.full(count, node.size)
+        last = np.full(count, -1)
+        np.minimum.at(first, groups, np.arange(node.size))
+        np.maximum.at(last, groups, np.arange(node.size))
+        run = (last - first + 1 == sizes) & (last < node.intervals)
+        low[run], high[run] = node.edges[first[run]], node.edges[last[run] + 1]
+    return low, high, sizes
+
+
+def group_labels(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Name each group of a canonical partition by what it holds."""
+    if is_discrete(groups):
+        return node.labels
+    low, high, sizes = group_edges(node, groups)
+    run = ~np.isnan(low)
+    out = np.empty(len(sizes), dtype=object)
+    out[run] = label_edges(low[run], high[run], node.scale or "number")
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
+    for k in np.flatnonzero(~run).tolist():
+        out[k] = _either([node.labels[i] for i in members[k][:LISTED]], int(sizes[k]))
+    return tuple(out.tolist())
+
+
+def _either(labels: Sequence[str], count: int) -> str:
+    if count <= LISTED:
+        return " or ".join(labels)
+    return " or ".join(labels[: LISTED - 1]) + f" or {count - LISTED + 1:,} others"
+
+
+def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
+    """Say which categories were merged, and into what."""
+    sizes = np.bincount(groups, minlength=len(labels))
+    merged = np.flatnonzero(sizes > 1)
+    out = [_merge(node, np.flatnonzero(groups == k), labels[k]) for k in merged[:SHOWN].tolist()]
+    if len(merged) > SHOWN:
+        out.append(f"and {len(merged) - SHOWN:,} more groups of merged categories")
+    return tuple(out)
+
+
+def _merge(node: Node, members: Ints, label: str) -> str:
+    names = [repr(node.labels[i]) for i in members[: LISTED + 1].tolist()]
+    if len(members) > LISTED:
+        last = node.labels[int(members[-1])]
+        return f"{len(members):,} categories, {names[0]} to {last!r}, become {label!r}"
+    return f"{' and '.join(names)} become {label!r}"
+
+
+def special(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Say what became of "not stated" and "not applicable"."""
+    out = []
+    for kind in SPECIAL:
+        for i in node.of_kind(kind).tolist():
+            with_values = node.substantive[groups == groups[i]].any()
+            fate = (
+                "is merged with answers, as the maps say"
+                if with_values
+                else "stays apart from all answers"
+            )
+            out.append(f"{node.labels[i]!r} ({KINDS[node.kinds[i]]}) {fate}")
+    return tuple(out[:SHOWN])

@@ -1,0 +1,201 @@
+"""Bands in words ("18-24", "65 and over", "$10,000 to $14,999") as intervals.
+
+All value categories of a coding must be bands that tile: no gap, no overlap. Else the coding
+stays a list of categories.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from keyhole.environment.model import Intervals
+
+__all__ = ["Bands", "parse_bands"]
+
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+_RANGES = (f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}", f"between {_NUMBER} and {_NUMBER}")
+_SHORT = f"{_NUMBER} ?(?:-|to|but|and)? ?(?:under|less than|below|before|<) ?{_NUMBER}"
+_UNDER = (
+    f"(?:under|less than|fewer than|lower than|below|before|prior to|younger than|<) ?{_NUMBER}"
+)
+_MOST = (
+    rf"(?:up to|at most|no more than|<=|≤) ?{_NUMBER}",
+    rf"{_NUMBER} ?(?:or|and) (?:less|under|fewer|below|lower|younger|earlier|before)",
+)
+_LEAST = (
+    rf"{_NUMBER} ?\+",
+    rf"(?:at least|from|since|>=|≥) ?{_NUMBER}",
+    rf"{_NUMBER} ?(?:or|and) (?:over|older|above|more|up|upwards?|higher|greater|later|after)",
+)
+_OVER = rf"(?:over|more than|above|older than|greater than|after|>) ?{_NUMBER}"
+_DECADE = r"((?:18|19|20)\d0)'?s"
+_NOTHING = r"none|zero|nothing|no income"
+_FIRST_YEAR, _LAST_YEAR = 1850, 2100
+_MONEY = re.compile(
+    r"[$£€¥]|\b(income|earnings|salary|wage|dollars?|pay|amount|value|cost)\b", re.I
+)
+_NOISE = re.compile(
+    r"[$£€¥%]|\b(years?|yrs?|old|of age|aged?|ages|persons?|people|children|child|hours?|hrs?|"
+    r"dollars?|per year|a year|annually|per week|a week)\b\.?"
+)
+_CODE = re.compile(r"^\(?\d{1,2}[.)]\s+(?=\S)")
+_REMARK = re.compile(r"\s*\([^()]*\)\s*$")
+_PLAIN = re.compile(r"(\d{1,15}) ?(?:-|–|to) ?(\d{1,15})")
+_OTHER_UNITS = re.compile(r"\b(months?|weeks?|days?)\b")
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Intervals in rising order, and for each label the place of its interval."""
+
+    intervals: Intervals
+    positions: tuple[int, ...]
+
+
+class _Band(NamedTuple):
+    """From `low` up to and without `high`; `ends` is the last number named, if it is within."""
+
+    low: float
+    high: float
+    ends: float | None = None
+    ranged: bool = True
+
+
+def parse_bands(labels: Sequence[str], words: str = "") -> Bands | None:
+    """Read labels as bands that tile a line, if they all are.
+
+    Neighbours that name the same bound ("10 to 20", "20 to 30") share it as an edge. The
+    highest band may be open; the lowest too, and then begins at 0, or without end where the
+    labels or `words` speak of money (there are negative incomes). Bands of years
+    ("1990-1999") are dates.
+
+    Parameters
+    ----------
+    labels
+        The labels of the value categories, in any order.
+    words
+        What else is said of the field.
+
+    Examples
+    --------
+    >>> parse_bands(["18-24", "25 to 64", "65 and over"]).intervals.edges
+    (18.0, 25.0, 65.0, inf)
+    >>> bands = parse_bands(["$50,000 or more", "Less than $50,000"])
+    >>> bands.intervals.edges, bands.positions
+    ((-inf, 50000.0, inf), (1, 0))
+    >>> parse_bands(["18-24", "30-34"]) is None
+    True
+    """
+    bands = _all_bands(labels)
+    if bands is None or len(bands) < 2 or not any(band.ranged for band in bands):
+        return None
+    money = _MONEY.search(f"{words} {' '.join(labels[:3])}") is not None
+    order = sorted(range(len(bands)), key=lambda place: (bands[place].low, bands[place].high))
+    edges = _tiled([bands[place] for place in order], money)
+    if edges is None:
+        return None
+    positions = [0] * len(bands)
+    for rank, place in enumerate(order):
+        positions[place] = rank
+    return Bands(_intervals(edges, money), tuple(positions))
+
+
+def _all_bands(labels: Iterable[str]) -> list[_Band] | None:
+    bands = []
+    for label in labels:
+        band = _band(label)
+        if band is None:
+            return None
+        bands.append(band)
+    return bands
+
+
+def _band(label: str) -> _Band | None:
+    if plain := _PLAIN.fullmatch(label):  # nearly all are, and there may be many
+        low, high = float(plain[1]), float(plain[2])
+        return _rising(low, high + 1, high)
+    text = label.strip().lower()
+    if len(text) > _LONGEST or _OTHER_UNITS.search(text):
+        return None
+    text = _CODE.sub("", _REMARK.sub("", text)).replace("–", "-").replace("—", "-")
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    text = re.sub(r"(?<=\d)k\b", "000", text)
+    text = " ".join(_NOISE.sub(" ", text).replace("( )", "").split())
+    return _closed(text) or _open(text)
+
+
+def _closed(text: str) -> _Band | None:
+    if found := re.fullmatch(_SHORT, text):
+        return _rising(float(found[1]), float(found[2]), None)
+    for pattern in _RANGES:
+        if found := re.fullmatch(pattern, text):
+            step = _step(found[1], found[2])
+            return _rising(float(found[1]), float(found[2]) + step, float(found[2]))
+    if found := re.fullmatch(_DECADE, text):
+        return _Band(float(found[1]), float(found[1]) + 10)
+    if found := re.fullmatch(_NUMBER, text):
+        value = float(found[1])
+        return _Band(value, value + _step(found[1]), value, ranged=False)
+    return _Band(0.0, 1.0, 0.0, ranged=False) if re.fullmatch(_NOTHING, text) else None
+
+
+def _open(text: str) -> _Band | None:
+    if found := re.fullmatch(_UNDER, text):
+        return _Band(-math.inf, float(found[1]))
+    if found := re.fullmatch(_OVER, text):
+        return _Band(float(found[1]) + _step(found[1]), math.inf)
+    for pattern in _MOST:
+        if found := re.fullmatch(pattern, text):
+            return _Band(-math.inf, float(found[1]) + _step(found[1]), float(found[1]))
+    for pattern in _LEAST:
+        if found := re.fullmatch(pattern, text):
+            return _Band(float(found[1]), math.inf)
+    return None
+
+
+def _step(*numbers: str) -> float:
+    """Return the unit of the last decimal written."""
+    decimals = max(len(number.partition(".")[2]) for number in numbers)
+    return float(10**-decimals)
+
+
+def _rising(low: float, high: float, ends: float | None) -> _Band | None:
+    return _Band(low, high, ends) if low < high else None
+
+
+def _tiled(bands: Sequence[_Band], money: bool) -> list[float] | None:
+    """Return the edges of sorted bands, where each begins where the one before ends."""
+    edges = [bands[0].low]
+    for band, following in pairwise(bands):
+        if not (math.isclose(band.high, following.low) or band.ends == following.low):
+            return None
+        if following.low <= edges[-1]:
+            return None
+        edges.append(following.low)
+    edges.append(bands[-1].high)
+    if edges[0] == -math.inf and edges[1] > 0 and not money:
+        edges[0] = 0.0
+    return edges
+
+
+def _intervals(edges: Sequence[float], money: bool) -> Intervals:
+    finite = [edge for edge in edges if math.isfinite(edge) and edge != 0]
+    years = all(edge.is_integer() and _FIRST_YEAR <= edge <= _LAST_YEAR for edge in finite)
+    if money or not years:
+        return Intervals("number", tuple(edges))
+    days = [_first_day(edge) for edge in edges]
+    days[0] = -math.inf if edges[0] == 0 else days[0]
+    return Intervals("date", tuple(days))
+
+
+def _first_day(year: float) -> float:
+    return (
+        float(datetime.date(int(year), 1, 1).toordinal()) if math.isfinite(year) and year else year
+    )

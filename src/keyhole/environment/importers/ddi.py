@@ -1,0 +1,157 @@
+"""DDI-Codebook (1.2 to 2.5), with its namespace or without: the variables of a study.
+
+Elements are found by their local names, wherever an archive put them. Counts and extremes of
+the records (``catStat``, ``sumStat``) are not read.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keyhole.environment.importers.categories import category_kind, readable
+from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.opening import open_xml
+from keyhole.environment.importers.spans import dates, numbers, usual_numbers
+from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.errors import FileError
+from keyhole.screening.identifiers import words
+
+__all__ = ["capture_codebook", "local_name", "read_ddi"]
+
+_WIDE = 3  # a range with this many times more numbers than labels is a scale, not a list
+
+
+def read_ddi(path: Path) -> tuple[CapturedForm, ...]:
+    """Read the variables of a codebook."""
+    return (capture_codebook(open_xml(path), path.stem),)
+
+
+def local_name(element: Any) -> str:
+    """Return the name of an element without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def capture_codebook(root: Any, name: str) -> CapturedForm:
+    """Capture a parsed codebook as a form."""
+    variables = [one for one in root.iter() if local_name(one) == "var"]
+    if not variables:
+        raise FileError(f"{name!r} must have variables ('var' in 'dataDscr'). Got none instead.")
+    notes: dict[str, None] = {}
+    fields = [_field(one, place, notes) for place, one in enumerate(variables, 1)]
+    form = Form(
+        name,
+        organisation=_first(root, "AuthEnty") or _first(root, "producer"),
+        purpose=_first(root, "titl"),
+        collected=_collected(root),
+    )
+    return CapturedForm(form, distinct(fields), tuple(notes))
+
+
+def _collected(root: Any) -> datetime.date | None:
+    for one in root.iter():
+        if local_name(one) == "collDate":
+            found = re.match(r"\d{4}-\d{2}-\d{2}", one.get("date", ""))
+            try:
+                return datetime.date.fromisoformat(found.group()) if found else None
+            except ValueError:
+                return None
+    return None
+
+
+def _children(element: Any, name: str) -> Iterator[Any]:
+    return (child for child in element if local_name(child) == name)
+
+
+def _text(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def _first(root: Any, name: str) -> str:
+    return next((_text(one) for one in root.iter() if local_name(one) == name), "")
+
+
+def _own(element: Any, *names: str) -> str:
+    """Return the text of the first child of one of these names that has any."""
+    texts = (_text(child) for name in names for child in _children(element, name))
+    return next((text for text in texts if text), "")
+
+
+def _field(variable: Any, place: int, notes: dict[str, None]) -> CapturedField:
+    name = variable.get("name") or variable.get("ID") or f"variable {place}"
+    label = _own(variable, "labl") or _own(variable, "concept") or _question(variable)
+    categories = _categories(variable)
+    intervals = _intervals(variable, categories, words(name) + words(label))
+    if intervals is not None:
+        if any(one.kind == "value" for one in categories):
+            notes["Labels of single values of a scale are left out."] = None
+        categories = [one for one in categories if one.kind != "value"]
+    path = [part for part in (variable.get("files", ""), name) if part]
+    return capture(
+        path,
+        label,
+        name=name,
+        categories=categories,
+        intervals=intervals,
+        universe=_own(variable, "universe"),
+    )
+
+
+def _question(variable: Any) -> str:
+    return next((_own(one, "qstnLit") or _text(one) for one in _children(variable, "qstn")), "")
+
+
+def _categories(variable: Any) -> list[Category]:
+    found: dict[str, Category] = {}
+    for one in _children(variable, "catgry"):
+        code, label = _own(one, "catValu"), _own(one, "labl")
+        code = code or label
+        if code and code not in found:
+            said = label or readable(code)
+            kind = category_kind(said)
+            if one.get("missing", "").upper() == "Y" and kind in ("value", "other"):
+                kind = "not stated"
+            found[code] = Category(code, said, kind)
+    return list(found.values())
+
+
+def _intervals(
+    variable: Any, categories: list[Category], asked: tuple[str, ...]
+) -> Intervals | None:
+    values = sum(one.kind == "value" for one in categories)
+    shape = next(_children(variable, "varFormat"), None)
+    if shape is not None and shape.get("category") in ("date", "time"):
+        return dates("day") if shape.get("category") == "date" and not values else None
+    low, high = _range(variable)
+    if low is not None and high is not None:
+        wide = (high - low + 1) >= _WIDE * max(values, 1)
+        return numbers(low, high) if wide or not values else None
+    continuous = variable.get("intrvl") == "contin"
+    numeric = shape is not None and shape.get("type") == "numeric"
+    if values and not continuous:
+        return None
+    return usual_numbers(asked) if continuous or numeric else None
+
+
+def _range(variable: Any) -> tuple[float | None, float | None]:
+    for block in _children(variable, "valrng"):
+        for one in _children(block, "range"):
+            low = _number(one.get("min") or one.get("minExclusive") or "")
+            high = _number(one.get("max") or one.get("maxExclusive") or "")
+            if low is not None and high is not None and low < high:
+                return low, high
+    return None, None
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(value) or abs(value) > 1e15:
+        return None
+    return int(value) if value.is_integer() else value

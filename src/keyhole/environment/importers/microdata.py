@@ -1,0 +1,234 @@
+"""The columns of a file that may be released, captured as the fields of a target.
+
+Codes and their labels are taken as they are; they are the file's coding. Of measures and
+dates only the detail is told and a range rounded outward to a power of ten or a decade, so that
+the extreme of a single record is not shown. Free text gives no categories.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from keyhole.data.columns import Variable
+from keyhole.data.microdata import Microdata
+from keyhole.environment.importers.categories import BLANK, category_kind
+from keyhole.environment.importers.fields import SURE, capture
+from keyhole.environment.importers.labels_file import ColumnLabels, Labels, attach_labels
+from keyhole.environment.importers.spans import dates, numbers
+from keyhole.environment.model import (
+    CapturedField,
+    CapturedForm,
+    Category,
+    CategoryKind,
+    Form,
+    Intervals,
+)
+from keyhole.screening.identifiers import recognise
+
+__all__ = ["MOST", "capture_microdata"]
+
+# Intervals of one column at most; where there would be more, their step is widened.
+MOST = 1_000_000
+_FINEST = 6
+_ROUND = (1, 5)
+
+
+def capture_microdata(
+    microdata: Microdata,
+    *,
+    name: str | None = None,
+    columns: Iterable[str] | None = None,
+    labels: Labels | None = None,
+) -> CapturedForm:
+    """Capture the columns of a file, to become a target of the environment.
+
+    Columns with the role of weight or drop are left out; those with the role of identifier,
+    and those that are recognised as direct identifiers, are kept apart.
+
+    Parameters
+    ----------
+    microdata
+        The file.
+    name
+        What to call the target; the name of the data if left out.
+    columns
+        These columns only.
+    labels
+        Labels of columns and values, as `read_labels` gives them.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> data = load({"age": list(range(18, 88)), "sex": ["f", "m"] * 35})
+    >>> age, sex = capture_microdata(data).fields
+    >>> age.intervals.start, age.intervals.stop, [one.code for one in sex.categories]
+    (10, 90, ['f', 'm'])
+    """
+    labels = labels or {}
+    data = attach_labels(microdata, labels)
+    chosen = data.names if columns is None else data.require(columns, purpose="column")
+    notes: dict[str, None] = {}
+    fields = [
+        _field(data, data.variable(one), labels.get(one, ColumnLabels()), notes)
+        for one in chosen
+        if data.variable(one).role not in ("weight", "drop")
+    ]
+    return CapturedForm(Form(name or data.name), tuple(fields), tuple(notes))
+
+
+def _field(
+    data: Microdata, variable: Variable, labels: ColumnLabels, notes: dict[str, None]
+) -> CapturedField:
+    column = data.column(variable.name)
+    identifier = _identifier(variable, column)
+    if identifier is not None:
+        return capture([variable.name], variable.label, identifier=identifier)
+    missing = _missing(data, variable, column, labels)
+    if variable.kind in ("measure", "date"):
+        intervals = _intervals(column, variable, notes)
+        categories: tuple[Category, ...] = missing
+    elif variable.kind == "category":
+        intervals, categories = None, (*_levels(column, variable), *missing)
+    else:
+        intervals, categories = None, ()
+    return capture(
+        [variable.name],
+        variable.label,
+        categories=categories,
+        intervals=intervals,
+        recognised=False,
+    )
+
+
+def _identifier(variable: Variable, column: pl.Series) -> str | None:
+    """Tell the kind of direct identifier; labelled values are a coding, whatever the name."""
+    values = column.drop_nulls().head(1000) if column.dtype == pl.String else None
+    found = recognise(variable.name, variable.label, values=values)
+    if variable.role == "identifier":
+        return found.kind if found else "record number"
+    if found is None or found.confidence < SURE or variable.value_labels:
+        return None
+    return found.kind
+
+
+def _levels(column: pl.Series, variable: Variable) -> list[Category]:
+    """Return labelled values in their order, then those that occur without a label."""
+    labels = variable.value_labels
+    missing = {_code(code) for code in variable.missing_codes}
+    found = {_code(value): str(text) for value, text in labels.items()}
+    for value in column.drop_nulls().unique().sort().to_list():
+        found.setdefault(_code(value), "")
+    return [
+        Category(code, label or code, category_kind(label) if label else "value")
+        for code, label in found.items()
+        if code not in missing
+    ]
+
+
+def _missing(
+    data: Microdata, variable: Variable, column: pl.Series, labels: ColumnLabels
+) -> tuple[Category, ...]:
+    """Return the declared missing codes, and blank where there are blank values."""
+    said = {_code(value): str(text) for value, text in variable.value_labels.items()}
+    found = [
+        Category(
+            _code(code), said.get(_code(code), "Missing"), _missing_kind(said.get(_code(code), ""))
+        )
+        for code in variable.missing_codes
+    ]
+    blank = data.frame[variable.name]
+    if blank.null_count() or (blank.dtype == pl.String and (blank == "").any()) or labels.blank:
+        label = labels.blank or "Missing"
+        found.append(Category(BLANK, label, _missing_kind(label)))
+    elif column.null_count() and not found:
+        found.append(Category(BLANK, "Missing", "not stated"))
+    return tuple({one.code: one for one in found}.values())
+
+
+def _missing_kind(label: str) -> CategoryKind:
+    kind = category_kind(label)
+    return kind if kind in ("not stated", "not applicable") else "not stated"
+
+
+def _code(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _intervals(column: pl.Series, variable: Variable, notes: dict[str, None]) -> Intervals | None:
+    values = column.drop_nulls()
+    if values.is_empty():
+        return None
+    if variable.kind == "date":
+        return _dates(values)
+    if not values.dtype.is_numeric():
+        return None
+    return _numbers(values.cast(pl.Float64), variable, notes)
+
+
+def _dates(values: pl.Series) -> Intervals | None:
+    if values.dtype not in (pl.Date, pl.Datetime):
+        return None
+    days = values.cast(pl.Date)
+    first, last = days.min(), days.max()
+    if not isinstance(first, datetime.date) or not isinstance(last, datetime.date):
+        return None
+    start = datetime.date(max(first.year // 10 * 10, 1), 1, 1)
+    return dates("day", start, datetime.date(min(last.year // 10 * 10 + 10, 9999), 1, 1))
+
+
+def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> Intervals | None:
+    finite = values.filter(values.is_finite())
+    low, high = finite.min(), finite.max()
+    if not isinstance(low, float) or not isinstance(high, float):
+        return None
+    step = _step(finite)
+    start, stop = _outward(low, high, step)
+    found = numbers(_tidy(start), _tidy(stop - step), step, MOST)
+    if found is not None and found.step > step:
+        notes[f"{variable.name!r} has too fine a detail; it is taken by {found.step:g}."] = None
+    return found
+
+
+def _outward(low: float, high: float, step: float) -> tuple[float, float]:
+    """Round both ends outward to a power of ten, beyond them also where they are round."""
+    span = _power(high - low, step)
+    below, above = min(span, _power(low, step)), min(span, _power(high, step))
+    start = (math.ceil(low / below) - 1) * below if low else 0.0
+    return start, (math.floor(high / above) + 1) * above
+
+
+def _power(value: float, least: float) -> float:
+    """Return the largest power of ten that is not above a value, or the step if that is more."""
+    return max(10.0 ** math.floor(math.log10(max(abs(value), least))), least)
+
+
+def _step(values: pl.Series) -> float:
+    """Return the detail of the values: the largest 1 or 5 times a power of ten that fits all."""
+    distinct = values.unique()
+    for decimals in range(_FINEST + 1):
+        scaled = distinct * 10**decimals
+        whole = scaled.round()
+        if bool(((scaled - whole).abs() < 1e-6).all()) and float(whole.abs().max() or 0) < 2**53:
+            common = math.gcd(*(int(one) for one in whole.to_list()))
+            return float(_roundest(common) / 10**decimals)
+    return float(10**-_FINEST)
+
+
+def _roundest(common: int) -> int:
+    """Return the largest 1 or 5 times a power of ten that divides a number."""
+    best, power = 1, 1
+    while common and common % power == 0:
+        best = max(best, *(part * power for part in _ROUND if common % (part * power) == 0))
+        power *= 10
+    return best
+
+
+def _tidy(value: float) -> float:
+    return int(value) if value.is_integer() else round(value, _FINEST)

@@ -1,0 +1,218 @@
+"""Open what forms come in: text, JSON, XML, and sheets as rows of text cells."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keyhole.errors import FileError
+
+__all__ = ["Row", "open_json", "open_text", "open_xml", "read_rows", "require_columns", "sheets"]
+
+MOST_BYTES = 256 << 20
+DEEPEST = 200
+_LARGEST_CELL = 1 << 20
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: its number in the file, and its cells by column name."""
+
+    number: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+
+def open_bytes(path: Path) -> bytes:
+    """Read a file of reasonable size, or say why it cannot be."""
+    try:
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "nothing"
+            raise FileError(f"{str(path)!r} must be a file. Got {what} instead. Check the path.")
+        if path.stat().st_size > MOST_BYTES:
+            raise FileError(
+                f"{path.name!r} must be of {MOST_BYTES >> 20} megabytes at most. Give a form, a "
+                f"codebook or a list of labels, not data."
+            )
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        raise FileError(f"{str(path)!r} cannot be read. Check the path and its access.") from None
+    if not content.strip():
+        raise FileError(f"{path.name!r} is empty. Give a file that describes a form.")
+    return content
+
+
+def open_text(path: Path, encoding: str | None = None) -> str:
+    """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
+    content = open_bytes(path)
+    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    used = marked or encoding or "utf-8"
+    try:
+        text = content.decode(used)
+    except LookupError:
+        raise FileError(
+            f"encoding must be one that Python knows, like 'utf-8' or 'cp1252'. "
+            f"Got {used!r} instead."
+        ) from None
+    except (UnicodeError, ValueError):
+        raise FileError(
+            f"{path.name!r} cannot be decoded as {used}. Say which encoding it is in "
+            f"('cp1252' for most files of Western Windows programs)."
+        ) from None
+    if "\0" in text:
+        raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it anew.")
+    return text
+
+
+def open_json(path: Path, encoding: str | None = None) -> Any:
+    """Read JSON; what is no JSON, or nested without end, is refused with the place."""
+    text = open_text(path, encoding)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"{path.name!r} must be JSON. Got something else at line {error.lineno}, column "
+            f"{error.colno} instead: {error.msg}."
+        ) from None
+    except RecursionError:
+        raise FileError(f"{path.name!r} is nested too deeply to be a form.") from None
+    except ValueError:  # a number of thousands of digits
+        raise FileError(f"{path.name!r} holds a number that is too long to be one.") from None
+
+
+def open_xml(path: Path) -> Any:
+    """Read XML without entities of its own making and without anything from elsewhere."""
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
+    from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
+
+    content = open_bytes(path)
+    depth, root = 0, None
+    try:
+        for event, element in iterparse(io.BytesIO(content), events=("start", "end")):
+            depth += 1 if event == "start" else -1
+            root = element if root is None else root
+            if depth > DEEPEST:
+                raise FileError(
+                    f"{path.name!r} is nested more than {DEEPEST} deep: no codebook is."
+                )
+    except DefusedXmlException:
+        raise FileError(
+            f"{path.name!r} declares entities or refers to other files, which is not safe to "
+            f"follow. Export it without a DTD of its own."
+        ) from None
+    except (ParseError, LookupError, ValueError) as error:
+        line = getattr(error, "position", (0, 0))[0]
+        where = f" at line {line}" if line else ""
+        raise FileError(f"{path.name!r} must be well-formed XML. It is not{where}.") from None
+    return root
+
+
+def read_rows(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[Row]:
+    """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
+    if path.suffix.lower() == ".xlsx":
+        found = sheets(path)
+        return found[sheet.lower() if sheet else next(iter(found))]
+    return _named(_csv(open_text(path, encoding), path), path.name)
+
+
+def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
+    head = text[: text.find("\n") if "\n" in text else len(text)]
+    delimiter = max(",;\t|", key=head.count)
+    before = csv.field_size_limit(_LARGEST_CELL)
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    except csv.Error:
+        raise FileError(
+            f"{path.name!r} must be delimited text with whole quotes and cells of at most "
+            f"{_LARGEST_CELL:,} characters. Got something else instead: save it as CSV again."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def sheets(path: Path) -> dict[str, list[Row]]:
+    """Read all sheets of a workbook as rows, by name in lower case."""
+    import fastexcel
+
+    _require_unpackable(open_bytes(path), path.name)
+    try:
+        book = fastexcel.read_excel(path)
+        return {
+            name.strip().lower(): _named(_cells(book, name), f"{path.name} ({name})")
+            for name in book.sheet_names
+        }
+    except fastexcel.FastExcelError:
+        raise FileError(
+            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
+            f"password or not whole. Save it anew as .xlsx."
+        ) from None
+
+
+def _require_unpackable(content: bytes, name: str) -> None:
+    """Refuse a workbook that would unpack to more than any form."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return  # the reader says what is wrong with it
+    if size > 2 * MOST_BYTES:
+        raise FileError(
+            f"{name!r} unpacks to more than {2 * MOST_BYTES >> 20} MB. Give a form, not data."
+        )
+
+
+def _cells(book: Any, name: str) -> Iterator[Sequence[str]]:
+    frame = book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
+    for row in frame.iter_rows():
+        yield [cell or "" for cell in row]
+
+
+def _named(rows: Iterator[Sequence[str]], where: str) -> list[Row]:
+    header: list[str] | None = None
+    named: list[Row] = []
+    problems: list[str] = []
+    for number, cells in enumerate(rows, 1):
+        trimmed = [cell.strip() for cell in cells]
+        if not any(trimmed):
+            continue
+        if header is None:
+            header = [cell.lower() for cell in trimmed]
+            continue
+        if any(trimmed[len(header) :]):
+            problems.append(f"{where!r}, row {number}, has more cells than the header.")
+        named.append(Row(number, dict(zip(header, trimmed, strict=False))))
+    if problems:
+        raise FileError(problems[:20])
+    if header is not None and len(set(header) - {""}) < sum(map(bool, header)):
+        raise FileError(f"{where!r} has columns of the same name. Rename or delete one.")
+    return named
+
+
+def require_columns(rows: Sequence[Row], wanted: Sequence[str], where: str) -> None:
+    """Name the columns that are not there."""
+    if not rows:
+        raise FileError(f"{where!r} has no rows under a header. Give a file that describes a form.")
+    absent = [column for column in wanted if column not in rows[0].cells]
+    if absent:
+        raise FileError(
+            f"{where!r} must have the columns {', '.join(wanted)}. "
+            f"Got none of the name {', '.join(absent)} instead."
+        )

@@ -1,0 +1,171 @@
+"""SDMX 2.1 code lists: codes with parents are codings with maps to coarser ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from keyhole.environment.importers.categories import category_kind
+from keyhole.environment.importers.ddi import local_name
+from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.opening import open_xml
+from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form
+from keyhole.environment.naming import CodingName
+from keyhole.environment.wording import require_none, shown
+from keyhole.errors import FileError
+
+__all__ = ["CodeList", "capture_code_lists", "code_lists_of", "read_code_lists"]
+
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeList:
+    """A list of codes, and the parent of each that has one."""
+
+    identifier: str
+    label: str = ""
+    categories: tuple[Category, ...] = ()
+    parents: Mapping[str, str] = field(default_factory=dict)
+
+    def levels(self) -> tuple[tuple[Category, ...], ...]:
+        """Return the categories level by level, the coarsest first.
+
+        A code without children stands in every level below its own too, so that each level
+        covers everything.
+        """
+        lines = self._lines()
+        deepest = max((len(line) for line in lines), default=0)
+        known = {one.code: one for one in self.categories}
+        return tuple(
+            tuple(known[code] for code in dict.fromkeys(_at(line, depth) for line in lines))
+            for depth in range(deepest)
+        )
+
+    def codings(
+        self, letters: str, construct: str | None = None, serial: int = 1
+    ) -> tuple[tuple[Coding, ...], tuple[CategoryMap, ...]]:
+        """Return a coding for each level, the finest first, and the maps between them.
+
+        Examples
+        --------
+        >>> listed = tuple(Category(code) for code in ("A", "A1", "A2", "B"))
+        >>> codings, maps = CodeList("CL", "", listed, {"A1": "A", "A2": "A"}).codings("EC")
+        >>> [coding.name for coding in codings], dict(maps[0].pairs)
+        (['EC3.001', 'EC2.001'], {'A1': 'A', 'A2': 'A', 'B': 'B'})
+        """
+        levels = reversed(self.levels())
+        sizes: dict[int, int] = {}
+        codings = []
+        for level in levels:
+            sizes[len(level)] = sizes.get(len(level), serial - 1) + 1
+            name = str(CodingName(letters, len(level), False, sizes[len(level)]))
+            codings.append(Coding(name, construct or letters, level, label=self.label))
+        maps = [
+            CategoryMap(finer.name, coarser.name, self._pairs(finer, coarser))
+            for finer, coarser in pairwise(codings)
+        ]
+        return tuple(codings), tuple(maps)
+
+    def _pairs(self, finer: Coding, coarser: Coding) -> dict[str, str]:
+        above = {one.code for one in coarser.categories}
+        return {
+            one.code: one.code if one.code in above else self.parents[one.code]
+            for one in finer.categories
+        }
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return the line from the top to each code without children."""
+        with_children = set(self.parents.values())
+        return [self._line(o.code) for o in self.categories if o.code not in with_children]
+
+    def _line(self, code: str) -> tuple[str, ...]:
+        line = [code]
+        while line[-1] in self.parents:
+            line.append(self.parents[line[-1]])
+        return tuple(reversed(line))
+
+
+def _at(line: tuple[str, ...], depth: int) -> str:
+    return line[min(depth, len(line) - 1)]
+
+
+def read_code_lists(path: Path | str) -> tuple[CodeList, ...]:
+    """Read the code lists of an SDMX 2.1 structure message."""
+    return code_lists_of(open_xml(Path(path)), Path(path).name)
+
+
+def code_lists_of(root: Any, where: str) -> tuple[CodeList, ...]:
+    """Return the code lists of a parsed message."""
+    problems: list[str] = []
+    found = [_code_list(one, problems) for one in root.iter() if local_name(one) == "Codelist"]
+    require_none(problems, FileError)
+    if not any(one.categories for one in found):
+        raise FileError(f"{where!r} must have code lists with codes. Got none instead.")
+    return tuple(found)
+
+
+def capture_code_lists(root: Any, name: str) -> CapturedForm:
+    """Capture code lists as the fields of a form, at their finest."""
+    fields = [
+        capture([one.identifier], one.label, categories=one.levels()[-1], recognised=False)
+        for one in code_lists_of(root, name)
+        if one.categories
+    ]
+    return CapturedForm(Form(name), distinct(fields))
+
+
+def _code_list(element: Any, problems: list[str]) -> CodeList:
+    identifier = element.get("id", "")
+    categories: dict[str, Category] = {}
+    parents: dict[str, str] = {}
+    for one in element:
+        if local_name(one) != "Code" or not (code := one.get("id", "")):
+            continue
+        if code in categories:
+            problems.append(f"code list {shown(identifier)} has the code {shown(code)} twice.")
+        label = _name(one) or code
+        categories[code] = Category(code, label, category_kind(label))
+        if parent := _parent(one):
+            parents[code] = parent
+    problems += _parent_problems(identifier, categories, parents)
+    return CodeList(identifier, _name(element) or identifier, tuple(categories.values()), parents)
+
+
+def _name(element: Any) -> str:
+    """Return the name in English, else the first."""
+    names = [child for child in element if local_name(child) == "Name"]
+    english = [one for one in names if (one.get(_LANGUAGE) or "").lower().startswith("en")]
+    return " ".join("".join(one.itertext()) for one in (english or names)[:1]).strip()
+
+
+def _parent(code: Any) -> str:
+    for child in code:
+        if local_name(child) == "Parent":
+            return next((ref.get("id", "") for ref in child if local_name(ref) == "Ref"), "")
+    return ""
+
+
+def _parent_problems(
+    identifier: str, categories: Mapping[str, Category], parents: Mapping[str, str]
+) -> list[str]:
+    where = f"code list {shown(identifier)}"
+    problems = [
+        f"{where}: the parent {shown(parent)} of {shown(code)} is not among its codes."
+        for code, parent in parents.items()
+        if parent not in categories
+    ]
+    safe: set[str] = set()
+    for code in parents:
+        line: dict[str, None] = {}
+        while code in parents and code not in safe and code not in line:
+            line[code] = None
+            code = parents[code]
+        if code in line:
+            problems.append(f"{where}: the code {shown(code)} is its own ancestor.")
+            break
+        safe.update(line)
+    return problems

@@ -1,0 +1,105 @@
+"""Value labels of SPSS, Stata and SAS files, from what the file says of its columns.
+
+No record is read. Where a column has no labels, its format tells dates from numbers and text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from keyhole.environment.importers.categories import make_categories
+from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.spans import dates, usual_numbers
+from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.errors import FileError
+from keyhole.screening.identifiers import words
+
+__all__ = ["READERS", "read_statistical_labels"]
+
+READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+_DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA")
+_TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
+
+
+def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read the columns of a statistical file and their value labels."""
+    about = _metadata(path, encoding)
+    if not about.column_names:
+        raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
+    fields = distinct(_field(name, about) for name in about.column_names)
+    return (CapturedForm(Form(path.stem, purpose=about.file_label or ""), fields),)
+
+
+def _metadata(path: Path, encoding: str | None) -> Any:
+    import pyreadstat
+
+    suffix = path.suffix.lower()
+    options: dict[str, Any] = {"metadataonly": True}
+    if suffix not in (".por", ".xpt"):
+        options["user_missing"] = True  # else the missing codes that it declares are not told
+    if encoding and suffix != ".por":
+        options["encoding"] = encoding
+    try:
+        return getattr(pyreadstat, READERS[suffix])(str(path), **options)[1]
+    except Exception:  # the reader raises plain exceptions of many kinds
+        raise FileError(
+            f"{path.name!r} cannot be read as a file of a statistical package: it is broken, not "
+            f"whole, or in another encoding. Copy it again, or say the encoding."
+        ) from None
+
+
+def _field(name: str, about: Any) -> CapturedField:
+    label = about.column_names_to_labels.get(name) or ""
+    options = [
+        (_code(value), str(text))
+        for value, text in (about.variable_value_labels.get(name) or {}).items()
+    ]
+    categories = _missing(options, _missing_values(name, about))
+    listed = any(one.kind == "value" for one in categories)
+    intervals = None if listed else _intervals(name, label, about)
+    return capture([name], label, categories=categories, intervals=intervals)
+
+
+def _code(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _missing_values(name: str, about: Any) -> list[tuple[Any, Any]]:
+    ranges = [(one["lo"], one["hi"]) for one in about.missing_ranges.get(name, ())]
+    return ranges + [(one, one) for one in about.missing_user_values.get(name, ())]
+
+
+def _missing(options: list[tuple[str, str]], spans: list[tuple[Any, Any]]) -> list[Category]:
+    """Make categories; a code that the file declares missing is at least "not stated"."""
+    return [
+        Category(one.code, one.label, "not stated")
+        if one.kind in ("value", "other") and any(_within(one.code, *span) for span in spans)
+        else one
+        for one in make_categories(options)
+    ]
+
+
+def _within(code: str, low: Any, high: Any) -> bool:
+    if isinstance(low, str) or isinstance(high, str):
+        return code in (str(low), str(high))
+    try:
+        return float(low) <= float(code) <= float(high)
+    except ValueError:
+        return False
+
+
+def _intervals(name: str, label: str, about: Any) -> Intervals | None:
+    shown = (about.original_variable_types.get(name) or "").upper()
+    if shown.startswith((*_DATES, *_TIMES)):
+        return dates("day")
+    if about.readstat_variable_types.get(name) == "string":
+        return None
+    return usual_numbers(words(name) + words(label))

@@ -1,0 +1,238 @@
+"""Our own simple layout, CSV or Excel: a row a category, or a row for free text or a span.
+
+Columns ``form, organisation, sector, purpose, method, collected, field, label, coding, code,
+category, kind, from, to, every``; only ``form`` and ``field`` must be there. What stands left
+of ``code`` may be blank where it is as in the row above. ``kind`` is ``value`` (or blank),
+``other``, ``not stated``, ``not applicable``, ``identifier`` (of the kind in ``category``) or
+``text``. ``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular
+partition; ``from`` and ``to`` alone one interval, up to and without ``to``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+from keyhole.environment.importers.categories import category_kind
+from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.opening import Row, read_rows, require_columns
+from keyhole.environment.intervals import interval_problems
+from keyhole.environment.model import (
+    COLLECTION_METHODS,
+    CapturedField,
+    CapturedForm,
+    Category,
+    CategoryKind,
+    Form,
+    Intervals,
+)
+from keyhole.environment.spreadsheet import COLUMNS, restored
+from keyhole.environment.wording import require_none, shown
+from keyhole.errors import FileError
+
+__all__ = ["read_table"]
+
+_FORM = ("form", "organisation", "sector", "purpose", "method", "collected")
+_FIELD = ("field", "label", "coding")
+_KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text")
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The rows of one field of one form."""
+
+    form: dict[str, str]
+    about: dict[str, str]
+    rows: list[Row] = field(default_factory=list)
+
+
+def read_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read forms in our own layout."""
+    rows = [
+        Row(row.number, {name: restored(cell) for name, cell in row.cells.items()})
+        for row in read_rows(path, encoding)
+    ]
+    require_columns(rows, ("form", "field"), path.name)
+    problems = [
+        f"column {shown(name)} is not one of the layout: {', '.join(COLUMNS)}."
+        for name in rows[0].cells
+        if name and name not in COLUMNS
+    ]
+    captured = _captured(_group(rows, problems), problems)
+    require_none(problems, FileError)
+    return captured
+
+
+def _captured(asked: Sequence[_Asked], problems: list[str]) -> tuple[CapturedForm, ...]:
+    fields = [(one.form["form"], _field(one, problems)) for one in asked if one.rows]
+    known = {one.coding: one for _, one in fields if one.coding and not _is_open(one)}
+    forms = {one.form["form"]: one.form for one in reversed(asked)}
+    listed: dict[str, list[CapturedField]] = {one.form["form"]: [] for one in asked}
+    for form, one in fields:
+        listed[form].append(_from_others(one, known))
+    return tuple(
+        CapturedForm(_form(forms[name], problems), distinct(held)) for name, held in listed.items()
+    )
+
+
+def _group(rows: Sequence[Row], problems: list[str]) -> list[_Asked]:
+    """Gather the rows of each field; blank cells are as above."""
+    found: dict[tuple[str, str], _Asked] = {}
+    form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
+    for row in rows:
+        if row["form"] and row["form"] != form["form"]:
+            form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
+        form = {column: row[column] or form[column] for column in _FORM}
+        if row["field"] and row["field"] != asked["field"]:
+            asked = dict.fromkeys(_FIELD, "")
+        asked = {column: row[column] or asked[column] for column in _FIELD}
+        if row["form"] and not any(row[column] for column in COLUMNS[len(_FORM) :]):
+            found.setdefault((form["form"], ""), _Asked(form, asked))  # a form without fields
+        elif not form["form"] or not asked["field"]:
+            problems.append(f"row {row.number}: form and field must be given. Got blank instead.")
+        else:
+            key = (form["form"], asked["field"])
+            found.setdefault(key, _Asked(form, asked)).rows.append(row)
+    return list(found.values())
+
+
+def _form(about: dict[str, str], problems: list[str]) -> Form:
+    name, method = about["form"], about["method"].lower() or COLLECTION_METHODS[0]
+    if method not in COLLECTION_METHODS:
+        problems.append(
+            f"form {shown(name)}: method must be one of {', '.join(COLLECTION_METHODS)}. "
+            f"Got {shown(method)} instead."
+        )
+    collected = _day(about["collected"])
+    if about["collected"] and collected is None:
+        problems.append(f"form {shown(name)}: collected must be a day, as 2024-05-31.")
+    given: Any = {column: about[column] for column in ("organisation", "sector", "purpose")}
+    return Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
+
+
+def _field(asked: _Asked, problems: list[str]) -> CapturedField:
+    name, label = asked.about["field"], asked.about["label"]
+    kinds = {row["kind"].lower() for row in asked.rows}
+    where = f"field {shown(name)} of form {shown(asked.form['form'])}"
+    for kind in sorted(kinds - set(_KINDS)):
+        problems.append(f"{where}: kind must be one of {', '.join(_KINDS[1:])}. Got {shown(kind)}.")
+    identifier = None
+    if "identifier" in kinds:
+        identifier = asked.rows[0]["category"] or "record number"
+    intervals = _intervals([row for row in asked.rows if _spans(row)], where, problems)
+    found = capture(
+        [name],
+        label,
+        categories=tuple(_categories(asked.rows, where, problems)),
+        intervals=intervals,
+        identifier=identifier,
+        recognised=kinds == {""},
+    )
+    return replace(found, coding=asked.about["coding"])
+
+
+def _spans(row: Row) -> bool:
+    return bool(row["from"] or row["to"] or row["every"])
+
+
+def _is_open(field_: CapturedField) -> bool:
+    return not field_.categories and field_.intervals is None
+
+
+def _from_others(one: CapturedField, known: dict[str, CapturedField]) -> CapturedField:
+    """Take the categories from a field that has the same coding and lists them."""
+    if one.coding not in known or not _is_open(one) or one.identifier is not None:
+        return one
+    other = known[one.coding]
+    return replace(one, categories=other.categories, intervals=other.intervals)
+
+
+def _categories(rows: Sequence[Row], where: str, problems: list[str]) -> Iterator[Category]:
+    seen: set[str] = set()
+    for row in rows:
+        code = row["code"] or row["category"]
+        if not code or _spans(row) or row["kind"].lower() in ("identifier", "text"):
+            continue
+        if code in seen:
+            problems.append(f"{where}: the code in row {row.number} is there twice.")
+        seen.add(code)
+        label = row["category"] or code
+        kind: Any = row["kind"].lower() or category_kind(label)
+        yield Category(code, label, kind)
+
+
+def _intervals(rows: Sequence[Row], where: str, problems: list[str]) -> Intervals | None:
+    if not rows:
+        return None
+    try:
+        found = _regular(rows[0]) if rows[0]["every"] else _edges(rows)
+        faults = interval_problems(found)
+    except ValueError as error:
+        faults = [str(error)]
+    if not faults:
+        return found
+    problems += [f"{where}, row {rows[0].number}: {fault}" for fault in faults]
+    return None
+
+
+def _regular(row: Row) -> Intervals:
+    every = row["every"].lower()
+    start, stop = _bound(row["from"]), _bound(row["to"])
+    if isinstance(start, datetime.date) and isinstance(stop, datetime.date):
+        found = re.fullmatch(r"(?:(\d{1,6}) )?(day|month|year)s?", every)
+        if found is None or found[1] == "0":
+            raise ValueError(f"every must be as 'year' or '5 year' for dates. Got {shown(every)}.")
+        unit: Any = found[2]
+        step = int(found[1] or 1)
+        return Intervals("date", (), start.toordinal(), stop.toordinal(), step, unit)
+    wide = _bound(every)
+    if any(isinstance(one, datetime.date) for one in (start, stop, wide)):
+        raise ValueError("from, to and every must all be numbers, or from and to days.")
+    return Intervals("number", (), start, stop, wide)  # type: ignore[arg-type]
+
+
+def _edges(rows: Sequence[Row]) -> Intervals:
+    """Read intervals that follow one another; the first and the last may be open."""
+    bounds = [(_bound(row["from"] or "-inf"), _bound(row["to"] or "inf")) for row in rows]
+    dated = any(isinstance(one, datetime.date) for pair in bounds for one in pair)
+    lows, highs = zip(*((_place(a), _place(b)) for a, b in bounds), strict=True)
+    order = sorted(range(len(rows)), key=lambda place: lows[place])
+    for one, following in pairwise(order):
+        if highs[one] != lows[following]:
+            raise ValueError(
+                f"the interval of row {rows[following].number} must begin where that of row "
+                f"{rows[one].number} ends."
+            )
+    edges = (*(lows[place] for place in order), highs[order[-1]])
+    return Intervals("date" if dated else "number", edges)
+
+
+def _place(bound: float | datetime.date) -> float:
+    return float(bound.toordinal()) if isinstance(bound, datetime.date) else float(bound)
+
+
+def _bound(text: str) -> float | datetime.date:
+    day = _day(text)
+    if day is not None:
+        return day
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        raise ValueError(f"{shown(text)} is neither a number nor a day, as 2024-05-31.") from None
+    if math.isnan(value):
+        raise ValueError("bounds must be numbers. Got nan instead.")
+    return int(value) if value.is_integer() else value
+
+
+def _day(text: str) -> datetime.date | None:
+    found = re.fullmatch(r"(\d{4}-\d{2}-\d{2})([ T]00:00:00(\.0+)?)?", text)
+    try:
+        return datetime.date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None

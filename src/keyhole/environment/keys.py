@@ -1,0 +1,39 @@
+"""What a mapping answers: the key variables of a target, at the detail they can be matched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["KeyVariable"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVariable:
+    """One column of the target and the coding at which others hold it too.
+
+    ``groups`` gives, for each category of the target's coding in its order (intervals
+    first), the number of the group it falls into; ``labels`` names the groups. ``coding``
+    is the name of the stored coding with these groups, or of the one to be minted
+    (``stored`` is false then). ``entropy`` is in bits, ``lost`` what harmonising took.
+    ``explanation`` says which forms, which path up the graph, which categories merged.
+    """
+
+    construct: str
+    column: str
+    target_coding: str
+    coding: str
+    stored: bool
+    groups: tuple[int, ...]
+    labels: tuple[str, ...]
+    entropy: float
+    lost: float
+    holders: int
+    of: int
+    antichain: tuple[str, ...] = ()
+    exact: bool = True
+    explanation: tuple[str, ...] = ()
+
+    def to_dict(self) -> Mapping[str, object]:
+        """Give the JSON object of the variable."""
+        return {name: getattr(self, name) for name in self.__slots__}

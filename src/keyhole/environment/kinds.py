@@ -1,0 +1,121 @@
+"""The kinds of things an environment holds: where they stand, what names them, what they use.
+
+A new kind gets an entry here, and one in ``store/layouts.py`` that says how it becomes rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyhole.environment.model import (
+    CategoryMap,
+    Coding,
+    Construct,
+    Environment,
+    Form,
+    Organisation,
+    Overlap,
+    Source,
+    Target,
+)
+from keyhole.environment.scenarios import Scenario
+
+__all__ = ["KINDS", "KIND_OF", "EntityKind", "Key", "entities", "ordered"]
+
+Key = tuple[str, str]
+"""The kind of a thing and its name, which tell it from all others."""
+
+Use = tuple[str, str, str]
+"""A kind, the name of a thing of it, and the words that say what for."""
+
+
+def _named(entity: Any) -> str:
+    return str(entity.name)
+
+
+def _uses_nothing(_: Any) -> Iterator[Use]:
+    return iter(())
+
+
+def _coding_uses(coding: Coding) -> Iterator[Use]:
+    yield "construct", coding.construct, "its construct"
+
+
+def _map_uses(edge: CategoryMap) -> Iterator[Use]:
+    yield "coding", edge.finer, "its finer coding"
+    yield "coding", edge.coarser, "its coarser coding"
+
+
+def _overlap_uses(overlap: Overlap) -> Iterator[Use]:
+    yield "coding", overlap.left, "its left coding"
+    yield "coding", overlap.right, "its right coding"
+
+
+def _field_uses(entity: Form | Source | Target) -> Iterator[Use]:
+    for field in entity.fields:
+        if field.coding is not None:
+            yield "coding", field.coding, f"the coding of its field {field.name!r}"
+
+
+def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
+    for stage in scenario.restricted:
+        if stage.form:
+            yield "form", stage.form, "a form it starts from"
+    for column, coding in scenario.columns.items():
+        if coding:
+            yield "coding", coding, f"the coding of its column {column!r}"
+
+
+def _coding_names(coding: Coding) -> tuple[str, ...]:
+    return coding.name, *coding.aliases
+
+
+@dataclass(frozen=True, slots=True)
+class EntityKind:
+    """A kind of thing: its attribute of `Environment`, its class, its name and what it uses."""
+
+    name: str
+    attribute: str
+    type: type
+    key: Callable[[Any], str] = _named
+    uses: Callable[[Any], Iterator[Use]] = _uses_nothing
+    names: Callable[[Any], tuple[str, ...]] | None = None
+
+    def of(self, environment: Environment) -> tuple[Any, ...]:
+        """Give the things of this kind."""
+        found: tuple[Any, ...] = getattr(environment, self.attribute)
+        return found
+
+
+KINDS = (
+    EntityKind("construct", "constructs", Construct, key=lambda c: c.letters),
+    EntityKind("coding", "codings", Coding, uses=_coding_uses, names=_coding_names),
+    EntityKind("map", "maps", CategoryMap, lambda m: f"{m.finer} → {m.coarser}", _map_uses),
+    EntityKind("overlap", "overlaps", Overlap, lambda o: f"{o.left} ~ {o.right}", _overlap_uses),
+    EntityKind("organisation", "organisations", Organisation),
+    EntityKind("form", "forms", Form, uses=_field_uses),
+    EntityKind("source", "sources", Source, uses=_field_uses),
+    EntityKind("target", "targets", Target, uses=_field_uses),
+    EntityKind("scenario", "scenarios", Scenario, uses=_scenario_uses),
+)
+KIND_OF = {kind.name: kind for kind in KINDS}
+
+
+def ordered(environment: Environment) -> Environment:
+    """Give the same environment with the things of each kind sorted by name.
+
+    Examples
+    --------
+    >>> found = ordered(Environment(constructs=(Construct("SX", "sex"), Construct("AG", "age"))))
+    >>> [construct.letters for construct in found.constructs]
+    ['AG', 'SX']
+    """
+    sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
+    return replace(environment, **sorts)
+
+
+def entities(environment: Environment) -> dict[Key, Any]:
+    """Give every thing of an environment under its kind and name."""
+    return {(kind.name, kind.key(one)): one for kind in KINDS for one in kind.of(environment)}

@@ -1,0 +1,30 @@
+"""Text written into TOML files."""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["comment", "quote"]
+
+
+def quote(text: str) -> str:
+    r"""Write text as a TOML string.
+
+    Examples
+    --------
+    >>> print(quote('say "no"\n'))
+    "say \"no\"\n"
+    """
+    # JSON's escapes are TOML's too, but for surrogate pairs, which are left as characters.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment(text: str) -> str:
+    r"""Write text so that it stays on the line of its comment.
+
+    Examples
+    --------
+    >>> comment("one\ntwo").split("\ufffd")
+    ['one', 'two']
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,155 @@
+"""Bands in words as intervals, and the kinds of categories."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.environment.importers.bands import parse_bands
+from keyhole.environment.importers.categories import category_kind, coded, make_categories
+from keyhole.environment.importers.spans import numbers, usual_numbers
+from keyhole.environment.intervals import count_of, interval_problems
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("labels", "edges"),
+    [
+        (["under 5", "5-17", "18 to 24 years", "25–64", "65 and over"], (0, 5, 18, 25, 65, INF)),
+        (["18-24", "25-34 (young)", "35+"], (18, 25, 35, INF)),
+        (["$10,000 to $14,999", "Less than $10,000", "$15,000 or more"], (-INF, 10000, 15000, INF)),
+        (["0", "1", "2", "3 or more"], (0, 1, 2, 3, INF)),
+        (["None", "1", "2 or more"], (0, 1, 2, INF)),
+        (["9 to under 12", "Less than 9", "12 or older"], (0, 9, 12, INF)),
+        (["0 to 10", "10 to 20", "over 20"], (0, 10, 21, INF)),
+        (["0 to 10", "10 to 20", "20 to 30"], (0, 10, 20, 31)),
+        (["0 to 10", "11 to 20", "over 20"], (0, 11, 21, INF)),
+        (["1. 18-24", "2. 25-34"], (18, 25, 35)),
+        (["0.0-0.4", "0.5-0.9"], (0, 0.5, 1)),
+        (["between 1 and 4", "5 or more"], (1, 5, INF)),
+        (["1", "2", "3"], None),  # single numbers are codes
+        (["Yes", "No"], None),
+        (["18-24", "30-34"], None),  # a gap
+        (["18-24", "20-34"], None),  # an overlap
+        (["18-24", "18-24"], None),
+        (["under 6 months", "1-2 years"], None),  # units are mixed
+        (["5-1", "6-9"], None),
+        (["18-24"], None),
+        ([], None),
+    ],
+)
+def test_bands_that_tile_become_intervals(
+    labels: list[str], edges: tuple[float, ...] | None
+) -> None:
+    found = parse_bands(labels)
+    assert (None if found is None else found.intervals.edges) == edges
+    if found is not None:
+        assert interval_problems(found.intervals) == []
+        assert sorted(found.positions) == list(range(len(labels)))
+
+
+def test_positions_say_which_label_is_which_interval() -> None:
+    found = parse_bands(["65+", "0-17", "18-64"])
+    assert found is not None
+    assert found.positions == (2, 0, 1)
+
+
+def test_bands_of_years_are_dates() -> None:
+    found = parse_bands(["before 1990", "1990-1999", "2000 or later"])
+    assert found is not None
+    assert found.intervals.scale == "date"
+    days = [datetime.date(year, 1, 1).toordinal() for year in (1990, 2000)]
+    assert found.intervals.edges == (-INF, *days, INF)
+    money = parse_bands(["$1900-$1999", "$2000-$2099"])
+    assert money is not None
+    assert money.intervals.scale == "number"
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=12), st.integers(0, 500), st.randoms())
+def test_any_tiling_is_found_again(widths: list[int], start: int, shuffle: object) -> None:
+    edges = [start]
+    for width in widths:
+        edges.append(edges[-1] + width + 1)  # a width of one would be a single number
+    labels = [f"{low}-{high - 1}" for low, high in pairwise(edges)]
+    order = list(range(len(labels)))
+    shuffle.shuffle(order)  # type: ignore[attr-defined]
+    found = parse_bands([labels[place] for place in order])
+    assert found is not None
+    assert found.positions == tuple(order)
+    if found.intervals.scale == "number":
+        assert found.intervals.edges == tuple(edges)
+
+
+@given(st.lists(st.text(max_size=60), max_size=8))
+def test_any_labels_are_taken(labels: list[str]) -> None:
+    found = parse_bands(labels)
+    assert found is None or interval_problems(found.intervals) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("Married", "value"),
+        ("Other", "other"),
+        ("Other (please specify)", "other"),
+        ("Some other race", "other"),
+        ("Other than honorable", "value"),
+        ("Mother", "value"),
+        ("Unknown", "not stated"),
+        ("Prefer not to say", "not stated"),
+        ("Refused", "not stated"),
+        ("Don’t know", "not stated"),
+        ("9. Not stated", "not stated"),
+        ("N/A (less than 16 years old)", "not applicable"),
+        ("Not applicable", "not applicable"),
+        ("NA", "value"),  # Namibia
+        ("No", "value"),
+        ("Not married", "value"),
+    ],
+)
+def test_kinds_of_categories_by_label(label: str, kind: str) -> None:
+    assert category_kind(label) == kind
+
+
+def test_other_kinds_stay_beside_bands() -> None:
+    options = [("1", "18-64"), ("2", "65 and over"), ("9", "Refused"), ("8", "N/A")]
+    categories, intervals = coded(make_categories(options))
+    assert intervals is not None
+    assert intervals.edges == (18, 65, INF)
+    assert [(one.code, one.kind) for one in categories] == [
+        ("9", "not stated"),
+        ("8", "not applicable"),
+    ]
+
+
+def test_a_hundred_thousand_categories() -> None:
+    plain, none = coded(make_categories((str(n), f"occupation {n}") for n in range(100_000)))
+    rest, bands = coded(
+        make_categories((str(n), f"{2 * n} to {2 * n + 1}") for n in range(100_000))
+    )
+    assert (len(plain), none, rest) == (100_000, None, ())
+    assert bands is not None
+    assert len(bands.edges) == 100_001
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e12), st.sampled_from([0.01, 1, 5]))
+def test_numbers_cover_their_range_with_few_intervals(low: float, span: float, step: float) -> None:
+    found = numbers(low, low + span, step)
+    assert found is not None
+    assert interval_problems(found) == []
+    assert count_of(found) <= 100_001
+    assert found.start == low
+    assert found.stop >= low + span or math.isclose(found.stop, low + span)
+
+
+def test_numbers_without_bounds_are_those_to_be_expected() -> None:
+    assert usual_numbers(("age", "at", "entry")).stop == 121
+    assert usual_numbers(("year",)).unit == "year"
+    assert usual_numbers(("hours", "per", "week")).step == 1
+    assert count_of(usual_numbers(("gross", "income"))) == 100_000
