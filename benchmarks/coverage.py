@@ -23,13 +23,11 @@ from benchmarks.clock import say
 from benchmarks.rivals import CORES
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
-from keyhole.synthesis.acceptance import Acceptance
-from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.designate import designate
-from keyhole.synthesis.grading import grade
-from keyhole.synthesis.implicates import draw_implicates
+from keyhole.synthesis.goals import Limits
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.targets import choose_targets, default_predictors, order_targets
+from keyhole.synthesis.planning import Question, draw_with_decoys
+from keyhole.synthesis.targets import order_targets
 from keyhole.utility import combine
 
 __all__ = ["measure_coverage"]
@@ -91,20 +89,24 @@ def _run(number: int) -> dict[str, Any]:
 
 
 def _synthesise(data: Microdata, seed: int, **options: Any) -> Any:
-    designation = designate(data, keys=KEYS, seed=seed)
-    targets = order_targets(data, TARGETS)
-    choice = choose_targets(data, designation, targets=targets)
-    replace = grade(choice.replace, designation.level, np.random.default_rng(seed))
-    plan = Plan(
-        targets,
-        default_predictors(data, keys=KEYS, targets=targets),
-        replace,
-        Options(**options),
-        Acceptance(data, targets, None, None),
+    """Draw as `synthesise` does, without the evaluation."""
+    question = Question(
+        data=data,
+        keys=KEYS,
+        targets=order_targets(data, TARGETS),
+        strata=(),
+        rules=None,
+        predictors={},
+        options=Options(**options),
+        targeted=False,
+        graded=True,
+        decoys=0.0,
+        implicates=IMPLICATES,
+        relation=Limits().relation,
+        seed=seed,
+        designating=lambda decoys: designate(data, keys=KEYS, seed=seed, decoys=decoys),
     )
-    return draw_implicates(
-        data, plan, at_risk=designation.at_risk, implicates=IMPLICATES, seed=seed
-    )
+    return draw_with_decoys(question, None).implicates
 
 
 def _estimates(frame: pl.DataFrame) -> dict[str, tuple[float, float]]:

@@ -36,7 +36,7 @@ KEYS = ("sex", "age", "race1", "ms", "homstate")
 TARGETS = ("race1", "age", "income")
 PREDICTORS = ("sex", "ms", "homstate", "ag8r", "means")
 IMPLICATES, CYCLES = 5, 3
-MOST_SECONDS = 600.0
+MOST_SECONDS = 300.0
 """A rival that took longer at a tenth of the size is not tried at the next one."""
 
 Flags = npt.NDArray[np.bool_]

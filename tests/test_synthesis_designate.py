@@ -256,10 +256,10 @@ def test_targeted_sets_break_all_minimal_uniques_with_the_fewest(
         lost += len(sets) - len(breakable)
         records_lost += len(sets) > len(breakable)
         assert all(held & taken for held in breakable)
-        if breakable:
-            assert len(taken) == smallest_breaking(breakable, targets)
-        else:
-            assert len(taken) == int(found.at_risk[record])
+        fewest = smallest_breaking(breakable, targets) if breakable else 1
+        # A single value comes back too often: a second one of the key goes with it.
+        wanted_size = min(max(fewest, 2), len(targets)) * int(found.at_risk[record])
+        assert len(taken) == wanted_size
     assert (chosen.unbroken_sets, chosen.unbroken_records) == (lost, records_lost)
     assert bool(lost) == any("hold no target" in note for note in chosen.notes)
 

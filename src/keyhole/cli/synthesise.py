@@ -28,6 +28,10 @@ Drop = Annotated[
     str | None,
     opt.columns("Columns that stay at home, such as record numbers: in no model and no release."),
 ]
+Allow = Annotated[
+    str | None,
+    opt.columns("Columns that go out although nearly every record has its own value in them."),
+]
 Strata = Annotated[
     str | None,
     opt.columns("Columns whose combinations are subgroups: donors are of the record's own."),
@@ -89,6 +93,30 @@ Models = Annotated[
         metavar="A=MODEL,…", help="Models of single targets: canonical, linear or quantile."
     ),
 ]
+Folds = Annotated[
+    int, opt.whole_number("folds", "K", "How many folds the records to be replaced are dealt into.")
+]
+Neighbours = Annotated[
+    int, opt.whole_number("neighbours", "K", "How many donors are close, with --match k-closest.")
+]
+Cycles = Annotated[
+    int, opt.whole_number("cycles", "C", "Further rounds in which each target is drawn again.")
+]
+Predictors = Annotated[
+    str | None,
+    typer.Option(metavar="A:B|C,…", help="What predicts single targets, instead of the default."),
+]
+KeepOrder = Annotated[
+    bool, typer.Option("--keep-order", help="Fill the targets in the order they are named.")
+]
+Relations = Annotated[
+    float,
+    opt.number("relations", "V", "How much a Cramér's V of target and other column may change."),
+]
+Crosses = Annotated[
+    str | None,
+    typer.Option(metavar="A|B,…", help="Cross-tabulations to test for homogeneity as well."),
+]
 Formula = Annotated[
     str | None,
     typer.Option(metavar="Y ~ A + B", help="A regression to compare before and after."),
@@ -106,6 +134,7 @@ def synthesise(
     out: opt.Folder,
     strata: Strata = None,
     drop: Drop = None,
+    allow: Allow = None,
     rules: RulesFile = None,
     implicates: Count = 5,
     targeted: Targeted = False,
@@ -116,9 +145,16 @@ def synthesise(
     fraction: opt.Fraction = None,
     least_probability: Least = None,
     donors: Donors = "folds",
+    folds: Folds = 5,
     match: Match = "closest",
+    neighbours: Neighbours = 5,
     change: Change = 4,
+    cycles: Cycles = 0,
     models: Models = None,
+    predictors: Predictors = None,
+    keep_order: KeepOrder = False,
+    relations: Relations = 0.05,
+    crosses: Crosses = None,
     formula: Formula = None,
     self_match: SelfMatch = 2_000,
     missing_codes: opt.MissingCodes = None,
@@ -143,14 +179,23 @@ def synthesise(
         from keyhole.synthesis.synthesise import synthesise as make
 
         problems = [*outputs.problems(file), *require_free(out, force)]
-        options: dict[str, Any] = {"donors": donors, "match": match, "change": change}
+        options: dict[str, Any] = {
+            "donors": donors,
+            "folds": folds,
+            "match": match,
+            "neighbours": neighbours,
+            "change": change,
+            "cycles": cycles,
+            "models": lists.models(models),
+        }
         data = source.read((), problems)
-        away = lists.names(drop, "--drop")
         made = make(
-            data.with_roles(dict.fromkeys(data.require(away, purpose="column"), "drop")),
+            data,
             keys=lists.names(keys, "--keys"),
             targets=lists.names(targets, "--targets"),
             strata=lists.names(strata, "--strata"),
+            drop=lists.names(drop, "--drop"),
+            allow=lists.names(allow, "--allow"),
             rules=rules,
             implicates=implicates,
             targeted=targeted,
@@ -161,10 +206,13 @@ def synthesise(
             weight=weight,
             fraction=fraction,
             least_probability=least_probability,
+            predictors=lists.predictors(predictors),
+            keep_order=keep_order,
+            relations=relations,
+            crosses=lists.candidates(crosses, "--crosses"),
             formula=formula,
             self_match=self_match,
             progress=lambda share: report(share, 1.0),
-            models=lists.models(models),
             **options,
         )
         made.save(out, force=force)

@@ -35,7 +35,7 @@ def nearest(name: str, names: Sequence[str], most: int = 3) -> list[str]:
     from rapidfuzz import fuzz, process
 
     found = process.extract(
-        name, names, scorer=fuzz.ratio, processor=str.casefold, limit=most, score_cutoff=60
+        name, names, scorer=fuzz.ratio, processor=str.casefold, limit=most, score_cutoff=65
     )
     ranked = sorted(found, key=lambda match: (-match[1], -fuzz.ratio(name, match[0]), match[2]))
     return [match[0] for match in ranked]

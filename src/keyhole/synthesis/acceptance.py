@@ -1,4 +1,8 @@
-"""Which donors a record may take from: none that breaks a rule it kept, none of equal value."""
+"""Which donors a record may take from.
+
+None that breaks a rule the record kept, none that contradicts what it is tied to, and none of
+equal value where that is forbidden.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
+from keyhole.synthesis.ties import Tie
 
 __all__ = ["Acceptance", "RuleSet"]
 
@@ -43,6 +48,11 @@ class Acceptance:
         Rules that a record must go on keeping if it kept them.
     must_change
         Records that may not receive an equal value.
+    ties
+        What a target and another column may say together.
+    replace
+        Which targets of which records are replaced: a value that is still to be replaced ties
+        nothing.
     """
 
     def __init__(
@@ -51,9 +61,11 @@ class Acceptance:
         targets: Sequence[str],
         rules: RuleSet | None,
         must_change: Flags | None,
+        ties: Sequence[Tie] = (),
+        replace: Flags | None = None,
     ) -> None:
         self._data, self._targets, self._rules = data, tuple(targets), rules
-        self._must_change = must_change
+        self._must_change, self._ties, self._replace = must_change, tuple(ties), replace
         self._columns: dict[str, pl.Series] = {}
         self._exempt: Flags | None = None
         if rules is not None:
@@ -67,7 +79,8 @@ class Acceptance:
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
-        return self._must_change is not None or target in self._columns
+        tied = any(target in (tie.target, tie.column) for tie in self._ties)
+        return self._must_change is not None or target in self._columns or tied
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:
         """Tell for each record whether it may receive the target's value of a donor.
@@ -79,13 +92,34 @@ class Acceptance:
         if self._must_change is not None:
             values = self._data.codes(name).values
             fine &= ~self._must_change[rows] | (values[donors] != values[rows])
+        changed = given.copy()
+        changed[:, target] = donors
         if name in self._columns:
-            changed = given.copy()
-            changed[:, target] = donors
-            fine &= self.keeps_rules(rows, changed)
+            fine &= self._keeps_rules(rows, changed)
+        for tie in self._ties:
+            if name in (tie.target, tie.column):
+                fine &= self._keeps_tie(tie, rows, changed, done=target)
         return fine
 
-    def keeps_rules(self, rows: Ints, given: Ints) -> Flags:
+    def keeps(self, rows: Ints, given: Ints) -> Flags:
+        """Tell for each record whether it keeps its rules and ties, with what it was given."""
+        fine = self._keeps_rules(rows, given)
+        for tie in self._ties:
+            fine &= self._keeps_tie(tie, rows, given, done=len(self._targets))
+        return fine
+
+    def _keeps_tie(self, tie: Tie, rows: Ints, given: Ints, *, done: int) -> Flags:
+        """Tell whether a tie holds, or is about a target after `done` that is still to come."""
+        at = {name: t for t, name in enumerate(self._targets)}
+        codes = self._data.codes(tie.target).values
+        groups = tie.groups[given[:, at[tie.column]] if tie.column in at else rows]
+        fine: Flags = tie.allowed[codes[given[:, at[tie.target]]], groups]
+        for name in (tie.target, tie.column):
+            if at.get(name, -1) > done and self._replace is not None:
+                fine |= self._replace[rows, at[name]]
+        return fine
+
+    def _keeps_rules(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps the rules it kept, with what it was given."""
         if self._rules is None or self._exempt is None:
             return np.ones(len(rows), dtype=np.bool_)

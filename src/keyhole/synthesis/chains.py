@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,17 @@ Flags = npt.NDArray[np.bool_]
 
 # Donors offered to a record whose first choice was refused, and then to those left over.
 OFFERS = (8, 64, 512, 4096)
+# Where fewer records than this are alike, all others may give too.
+LEAST_ALIKE = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What is to be replaced, and how.
 
-    `replace` has a row for each record of the file and a column for each target.
+    `replace` has a row for each record of the file and a column for each target; the predictors
+    in `first` are the last to be left out of a model. Where `alike` is given, a
+    target of a record marked in it is taken from a record marked too.
     """
 
     targets: tuple[str, ...]
@@ -43,6 +48,8 @@ class Plan:
     replace: Flags
     options: Options
     acceptance: Acceptance
+    first: frozenset[str] = frozenset()
+    alike: Flags | None = None
 
 
 class Chain:
@@ -98,6 +105,14 @@ class Chain:
         return self.rows[blanked], given
 
 
+class _Source(NamedTuple):
+    """Where a target's values come from: the model, and its donors with their places."""
+
+    model: Fitted
+    donors: Donors
+    places: Places
+
+
 class _Fold:
     """One fold of a subgroup: its records blanked, the others observed."""
 
@@ -109,21 +124,23 @@ class _Fold:
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
         self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
-        self._fitted: dict[tuple[int, tuple[str, ...]], tuple[Fitted, Donors]] = {}
+        self._fitted: dict[tuple[int, tuple[str, ...], bool], _Source] = {}
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
             for who, predictors in self._known(t):
-                self._update(t, who, *self._fit_anew(t, predictors, gram))
+                for some, alike in self._kinds(t, who):
+                    self._update(t, some, self._fit_anew(t, predictors, gram, alike))
         for _ in range(self._plan.options.cycles):
             if self._plan.options.bootstrap == "all":
                 gram = self._gram_of_all()
                 self._fitted.clear()
             for t, target in enumerate(self._plan.targets):
-                who = np.flatnonzero(self._replace[:, t])
-                self._update(t, who, *self._fit(t, self._plan.predictors[target], gram))
+                for who, alike in self._kinds(t, np.flatnonzero(self._replace[:, t])):
+                    known = self._plan.predictors[target]
+                    self._update(t, who, self._fit(t, known, gram, alike))
         self._repair()
         rows: Ints = self._chain.rows[self._given]
         return rows
@@ -137,6 +154,16 @@ class _Fold:
             unknown = {name for name, blank in zip(targets[t + 1 :], pattern, strict=True) if blank}
             known = [n for n in self._plan.predictors[targets[t]] if n not in unknown]
             yield who[number.ravel() == p], tuple(known)
+
+    def _kinds(self, t: int, who: Ints) -> Iterator[tuple[Ints, bool]]:
+        """Part the recipients by whether their donors must be marked as alike."""
+        if self._plan.alike is None:
+            yield who, False
+            return
+        marked = self._plan.alike[self._chain.rows[self._recipients[who]], t]
+        for alike in (False, True):
+            if (marked == alike).any():
+                yield who[marked == alike], alike
 
     def _gram(self, which: str) -> Floats:
         """Return the pool's sums of products without the records blanked here."""
@@ -155,16 +182,16 @@ class _Fold:
         weights = np.bincount(drawn, minlength=len(codes)).astype(np.float64)
         return self._design.gram(everybody, weights, codes)
 
-    def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
+    def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
         """Fit a target's model and predict its donors, unless a cycle before has done it."""
-        if (t, predictors) not in self._fitted:
-            self._fitted[t, predictors] = self._fit_anew(t, predictors, gram)
-        return self._fitted[t, predictors]
+        if (t, predictors, alike) not in self._fitted:
+            self._fitted[t, predictors, alike] = self._fit_anew(t, predictors, gram, alike)
+        return self._fitted[t, predictors, alike]
 
-    def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Fitted, Donors]:
+    def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
         options, design, target = self._plan.options, self._design, self._plan.targets[t]
         moments = centred(gram)
-        predictors = strongest(design, moments, target, predictors, options.ridge)
+        predictors = strongest(design, moments, target, predictors, options.ridge, self._plan.first)
         if options.models.get(target) == "quantile" and predictors:
             weights = self._chain.weights.copy()
             weights[self._recipients] = 0
@@ -176,57 +203,67 @@ class _Fold:
             if options.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))
                 donor_model = refit(design, observed, target, predictors, variates, options)
-        predicted = donor_model.predict(design.codes, self._donors)
-        return model, Donors(predicted, match=options.match, neighbours=options.neighbours)
+        places = self._givers(t, alike)
+        predicted = donor_model.predict(design.codes, places)
+        donors = Donors(predicted, match=options.match, neighbours=options.neighbours)
+        return _Source(model, donors, places)
 
-    def _update(self, t: int, who: Ints, model: Fitted, donors: Donors) -> None:
+    def _givers(self, t: int, alike: bool) -> Places:
+        """Return who may give a target; where there are enough, those marked as alike."""
+        if not alike or self._plan.alike is None:
+            return self._donors
+        marked = self._donors[self._plan.alike[self._chain.rows[self._donors], t]]
+        return marked if len(marked) >= LEAST_ALIKE else self._donors
+
+    def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
-        predicted = model.predict(self._codes, who)
-        chosen = donors.draw(predicted, self._random, 1)[:, 0]
+        predicted = source.model.predict(self._codes, who)
+        chosen = source.donors.draw(predicted, self._random, 1)[:, 0]
         if self._plan.acceptance.concerns(self._plan.targets[t]):
-            chosen = self._acceptable(t, who, predicted, donors, chosen)
+            chosen = self._acceptable(t, who, predicted, source, chosen)
         found = chosen >= 0
-        who, giver = who[found], self._donors[chosen[found]]
+        who, giver = who[found], source.places[chosen[found]]
         self._given[who, t] = giver
         at = self._design.names.index(self._plan.targets[t])
         self._codes[who, at] = self._design.codes[giver, at]
 
     def _acceptable(
-        self, t: int, who: Ints, predicted: npt.NDArray[np.float32], donors: Donors, chosen: Ints
+        self, t: int, who: Ints, predicted: npt.NDArray[np.float32], source: _Source, chosen: Ints
     ) -> Ints:
         """Offer more and more donors to the records whose choice is not allowed; -1 if none is."""
-        chosen = np.where(self._allows(t, who, chosen), chosen, -1)
+        donors = source.donors
+        chosen = np.where(self._allows(t, who, source.places, chosen), chosen, -1)
         for count in OFFERS:
             left = np.flatnonzero(chosen < 0)
             if not len(left) or count // 8 >= len(donors):
                 break
             offered = donors.draw(predicted[left], self._random, count)
             askers = np.repeat(who[left], offered.shape[1])
-            fine = self._allows(t, askers, offered.ravel()).reshape(offered.shape)
+            fine = self._allows(t, askers, source.places, offered.ravel()).reshape(offered.shape)
             first = fine.argmax(axis=1)
             taken = np.take_along_axis(offered, first[:, None], axis=1)[:, 0]
             chosen[left] = np.where(fine.any(axis=1), taken, -1)
         return chosen
 
-    def _allows(self, t: int, who: Ints, chosen: Ints) -> Flags:
+    def _allows(self, t: int, who: Ints, places: Places, chosen: Ints) -> Flags:
         rows = self._chain.rows
         return (chosen >= 0) & self._plan.acceptance.allows(
-            rows[self._recipients[who]], rows[self._given[who]], t, rows[self._donors[chosen]]
+            rows[self._recipients[who]], rows[self._given[who]], t, rows[places[chosen]]
         )
 
     def _repair(self) -> None:
-        """Give a record that breaks a rule all its targets of one donor that keeps them.
+        """Give a record that breaks a rule or a tie all its targets of one donor that keeps them.
 
         Where no donor of a good many does, the record keeps its own values.
         """
         rows, acceptance = self._chain.rows, self._plan.acceptance
         own = rows[self._recipients]
-        broken = np.flatnonzero(~acceptance.keeps_rules(own, rows[self._given]))
+        broken = np.flatnonzero(~acceptance.keeps(own, rows[self._given]))
         for donor in self._random.permutation(self._donors)[: OFFERS[2]]:
             if not len(broken):
                 return
             tried = np.where(self._replace[broken], donor, self._recipients[broken, None])
-            fine = acceptance.keeps_rules(own[broken], rows[tried])
+            fine = acceptance.keeps(own[broken], rows[tried])
             self._given[broken[fine]] = tried[fine]
             broken = broken[~fine]
         self._given[broken] = self._recipients[broken, None]

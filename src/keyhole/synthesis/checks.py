@@ -67,12 +67,17 @@ def check_asked(
         if target not in targets:
             problems.append(f"predictors are given for {target!r}, which is not a target.")
         attempt(partial(data.require, names, purpose="predictor"))
+        problems += [
+            f"predictor {name!r} of {target!r} is to be dropped: leave it out of one of the two."
+            for name in names
+            if name in data.names and data.variable(name).role == "drop"
+        ]
     problems += _model_problems(data, targets, options)
     for target in targets:
         if target in data.names and data.column(target).null_count() == data.records:
             problems.append(f"target {target!r} is missing everywhere: leave it out.")
     if rules is not None:
-        bound = attempt(lambda: _tied(rules, data))
+        bound = attempt(lambda: _tied(rules, data, problems))
     if problems:
         raise OptionError(problems)
     return bound
@@ -88,10 +93,10 @@ def _model_problems(data: Microdata, targets: tuple[str, ...], options: Options)
     return problems
 
 
-def _tied(rules: Any, data: Microdata) -> Rules:
-    if isinstance(rules, str | os.PathLike):
-        rules = Rules.read(rules)
-    read: Rules = rules if isinstance(rules, Rules) else Rules.parse(rules)
+def _tied(rules: Any, data: Microdata, problems: list[str]) -> Rules:
+    """Read the rules and tie those that can be read, so that all that is wrong is told at once."""
+    read, wrong = _sound(rules)
+    problems += wrong
     read.bind(data)
     nobody = np.asarray(read.broken(data).all(axis=0))
     if data.records and nobody.any():
@@ -105,6 +110,14 @@ def _tied(rules: Any, data: Microdata) -> Rules:
     return read
 
 
+def _sound(rules: Any) -> tuple[Rules, list[str]]:
+    if isinstance(rules, Rules):
+        return rules, []
+    if isinstance(rules, str | os.PathLike):
+        return Rules.read_sound(rules)
+    return Rules.sound(rules)
+
+
 def require_work(designation: Designation, choice: TargetChoice, options: Options) -> None:
     """Say so where there is nothing to replace, or nobody to give."""
     if not designation.at_risk.any():
@@ -115,7 +128,7 @@ def require_work(designation: Designation, choice: TargetChoice, options: Option
     if options.donors == "common" and designation.changed.all():
         raise OptionError(
             "all records are at risk, so that there is no common record to be a donor: choose "
-            "donors='folds', or fewer keys."
+            "donors by folds, or fewer keys."
         )
     if not choice.replace.any():
         raise OptionError("no target of a record at risk is to be replaced: give more targets.")

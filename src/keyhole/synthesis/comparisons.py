@@ -13,6 +13,8 @@ from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.synthesis.before_after import NAMED_FROM
 from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.pooling import pooled_sides
+from keyhole.synthesis.relations import compare_relations
 from keyhole.utility import (
     Coefficients,
     Correlations,
@@ -62,7 +64,12 @@ def compare_with_original(
     data, targets = implicates.data, implicates.targets
     needed = _needed(data, keys, targets, crosses, formula)
     files = [_file(implicates, place, needed) for place in range(len(implicates))]
-    homogeneity = compare_distributions(data, files, variables=targets, crosses=crosses, bins=bins)
+    before, after, pooled = pooled_sides(implicates, data.select(needed), files)
+    homogeneity = compare_distributions(
+        before, after, variables=targets, crosses=crosses, bins=bins
+    )
+    tell(0.6)
+    relations = compare_relations(implicates)
     tell(0.65)
     moments = compare_moments(data, files, variables=targets)
     correlations = _correlations(data, files, targets, keys)
@@ -73,11 +80,12 @@ def compare_with_original(
     tell(1.0)
     return {
         "homogeneity": homogeneity,
+        "relations": relations,
         "moments": moments,
         "correlations": correlations,
         "propensity": propensity,
         "coefficients": coefficients,
-        "notes": (*sampled, *failed),
+        "notes": (*pooled, *sampled, *failed),
     }
 
 

@@ -6,7 +6,7 @@ column, and what is missing has one of its own, so that no bootstrap can lose wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import polars as pl
 
 from keyhole.data import Codes, Microdata
 from keyhole.kernels import additive
+from keyhole.synthesis.gists import Gist
 from keyhole.synthesis.splines import find_knots, spline_basis
 
 __all__ = ["Design", "is_number", "make_design"]
@@ -100,16 +101,30 @@ class Design:
         return starts, np.concatenate(tables)
 
 
-def make_design(data: Microdata, names: Sequence[str], rows: Ints, *, knots: int) -> Design:
-    """Make the design of some records, the pool that a model is fitted on."""
-    largest = max(data.codes(name).size for name in names)
+def make_design(
+    data: Microdata,
+    names: Sequence[str],
+    rows: Ints,
+    *,
+    knots: int,
+    gists: Mapping[str, Gist] | None = None,
+) -> Design:
+    """Make the design of some records, the pool that a model is fitted on.
+
+    The `gists` of columns follow the columns named.
+    """
+    short = {} if gists is None else gists
+    names = (*names, *short)
+    columns = [data.codes(short[name].column if name in short else name) for name in names]
+    largest = max(column.size for column in columns)
     codes = np.empty((len(rows), len(names)), dtype=np.min_scalar_type(largest))
     blocks = []
-    for v, name in enumerate(names):
-        column = data.codes(name)
+    for v, (name, column) in enumerate(zip(names, columns, strict=True)):
         present, codes[:, v] = _local(column, rows)
         counts = np.bincount(codes[:, v], minlength=len(present))
-        if is_number(data, name):
+        if name in short:
+            blocks.append(_plain(_standard(short[name].scores[present], counts)))
+        elif is_number(data, name):
             blocks.append(_numeric(_numbers(column)[present], counts, knots))
         else:
             blocks.append(_categories(counts))
@@ -153,6 +168,11 @@ def _numeric(levels: Floats, counts: Ints, knots: int) -> Block:
         values = np.column_stack([values, ~known])
     columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(levels), 1))
     return Block(columns, values, values.shape[1], True, not known.all())
+
+
+def _plain(values: Floats) -> Block:
+    columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(values), 1))
+    return Block(columns, values, values.shape[1], True)
 
 
 def _standard(basis: Floats, counts: Ints) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from keyhole.results import Result, Table
 from keyhole.synthesis.before_after import TargetBars, bars_of
 from keyhole.synthesis.changes import ChangeTable, changes_by_level, changes_of, reconstruct
 from keyhole.synthesis.comparisons import compare_with_original
+from keyhole.synthesis.contradictions import Contradiction, contradictions
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.exposure_after import TrueExposure, Visible, true_exposure, visibly_changed
 from keyhole.synthesis.goals import (
@@ -24,10 +25,13 @@ from keyhole.synthesis.goals import (
     goal_table,
     homogeneity_goal,
     monotone_goal,
+    relations_goal,
     self_match_goal,
 )
 from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.relations import Relations, comparable
 from keyhole.synthesis.self_match import SelfMatch, match_to_self
+from keyhole.synthesis.ties import find_ties
 from keyhole.utility import (
     Coefficients,
     Correlations,
@@ -58,6 +62,8 @@ class Evaluation(Result):
         all of them, and after an intruder took means and modes (their Table 2).
     exposure, visible, self_match
         Who is still exposed, what the implicates give away, who still links to itself.
+    relations
+        How targets hang together with all that is released.
     homogeneity, moments, correlations, propensity, coefficients
         What the analyst gets; `coefficients` is None without a formula.
     goals
@@ -76,6 +82,7 @@ class Evaluation(Result):
     visible: Visible
     self_match: SelfMatch
     homogeneity: Distributions
+    relations: Relations
     moments: Moments
     correlations: Correlations
     propensity: Propensity
@@ -101,6 +108,7 @@ class Evaluation(Result):
             "visibly_changed": self.visible.to_dict(),
             "self_match": self.self_match.to_dict(),
             "homogeneity": self.homogeneity.to_dict(),
+            "relations": self.relations.to_dict(),
             "moments": self.moments.to_dict(),
             "correlations": self.correlations.to_dict(),
             "propensity": self.propensity.to_dict(),
@@ -121,8 +129,10 @@ class Evaluation(Result):
         notes = [*goals.notes, *(f"{note[0].upper()}{note[1:]}." for note in self.notes)]
         parts: list[Result] = [self.changed]
         parts += [self.changed_average] if self.implicates > 1 else []
-        parts += [self.mean_mode, self.exposure, self.visible, self.self_match]
-        parts += [self.homogeneity, self.moments, self.correlations, self.propensity]
+        parts += [self.mean_mode] if self.implicates > 1 else []
+        parts += [self.exposure, self.visible, self.self_match]
+        parts += [self.homogeneity, self.relations]
+        parts += [self.moments, self.correlations, self.propensity]
         parts += [] if self.coefficients is None else [self.coefficients]
         first = Table(goals.title, goals.columns, goals.rows, notes)
         return [first, *(table for part in parts for table in part.tables())]
@@ -151,6 +161,7 @@ def evaluate(
     bins: int = 10,
     self_match: int = 2_000,
     limits: Limits | None = None,
+    asked: Mapping[str, Any] | None = None,
     seed: int,
     progress: Tell | None = None,
 ) -> Evaluation:
@@ -172,6 +183,8 @@ def evaluate(
         How many protected records are linked with the original, at most; 0 for none.
     limits
         What the goals ask for.
+    asked
+        The options of the run: what it had already is not advised.
     seed
         Decides ties of modes, and which records are linked or scored where not all are.
     progress
@@ -207,12 +220,12 @@ def evaluate(
     utility = compare_with_original(
         implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
     )
-    exposure_notes = _exposure_notes(protection["exposure"], len(implicates))
+    exposure_notes = _exposure_notes(protection["exposure"])
     return Evaluation(
         implicates=len(implicates),
         **protection,
         **{**utility, "notes": (*utility["notes"], *exposure_notes)},
-        goals=_goals(protection, utility["homogeneity"], designation, targets, limits or Limits()),
+        goals=_goals(protection, utility, designation, targets, limits or Limits(), asked or {}),
         bars=tuple(bars_of(implicates, target) for target in targets),
     )
 
@@ -234,7 +247,7 @@ def _protection(
         "changed_average": average,
         "mean_mode": changes_of(implicates, designation, guessed, counted),
         "exposure": true_exposure(implicates, designation, guessed),
-        "visible": visibly_changed(implicates, designation),
+        "visible": visibly_changed(implicates, designation, _against(implicates)),
     }
     tell(0.3)
     found["self_match"] = match_to_self(implicates, designation, most=self_match, seed=seed)
@@ -242,18 +255,25 @@ def _protection(
     return found
 
 
+def _against(implicates: Implicates) -> tuple[Contradiction, ...]:
+    ties = find_ties(implicates.data, implicates.targets, comparable(implicates.data))
+    return contradictions(implicates, ties)
+
+
 def _goals(
     protection: dict[str, Any],
-    homogeneity: Distributions,
+    utility: dict[str, Any],
     designation: Designation,
     targets: Sequence[str],
     limits: Limits,
+    asked: Mapping[str, Any],
 ) -> tuple[Goal, ...]:
     return (
-        homogeneity_goal(homogeneity, limits),
+        homogeneity_goal(utility["homogeneity"], limits, asked),
+        relations_goal(utility["relations"], limits),
         monotone_goal(protection["changed_average"]),
-        *exposure_goals(protection["exposure"], limits, targets),
-        self_match_goal(protection["self_match"], limits, targets),
+        *exposure_goals(protection["exposure"], limits, targets, asked),
+        self_match_goal(protection["self_match"], limits, targets, asked),
         decoy_goal(protection["visible"], designation),
     )
 
@@ -302,10 +322,7 @@ def _teller(progress: Tell | None) -> Tell:
     return (lambda _: None) if progress is None else progress
 
 
-def _exposure_notes(found: TrueExposure, implicates: int) -> list[str]:
-    notes = []
-    if found.designated_only:
-        notes.append("true exposure is judged on the uniques that were designated as at risk")
-    if implicates == 1:
-        notes.append("with one implicate the mean or mode attack has nothing to put together")
-    return notes
+def _exposure_notes(found: TrueExposure) -> list[str]:
+    if not found.designated_only:
+        return []
+    return ["true exposure is judged on the uniques that were designated as at risk"]

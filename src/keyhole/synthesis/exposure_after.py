@@ -7,7 +7,7 @@ that being replaced must not mean being unique.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.changes import drawn_codes
+from keyhole.synthesis.contradictions import Contradiction
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 
@@ -125,7 +126,9 @@ class TrueExposure(Result):
     def tables(self) -> list[Table]:
         """Return the figures of all the files."""
         rows = []
-        for one in (*self.implicates, self.reconstruction):
+        files = self.implicates
+        files += (self.reconstruction,) if len(files) > 1 else ()
+        for one in files:
             found = one.to_dict()
             figures = ("true_exposure", "designated_exposure", "nobody", "laid_bare")
             counts = [f"{found[name]:,}" for name in ("unique_before", "still_unique")]
@@ -133,10 +136,10 @@ class TrueExposure(Result):
             shares = [share(found[name]) for name in figures]
             rows.append([one.name, *counts, *shares[:2], after, *shares[2:]])
         columns = ["file", "unique before", "still, own key", "true exposure", "of those at risk",
-                   "unique after", "nobody", "laid bare"]  # fmt: skip
+                   "unique after", "with another key", "newly alone"]  # fmt: skip
         notes = [
-            "Nobody: share of those unique after whose key is not theirs. Laid bare: share whose "
-            "own key was shared before."
+            "Of those unique after: with another key than their own, so that who finds one has "
+            "found nobody; and newly alone with their own key, which others shared before."
         ]
         return [Table("True exposure", columns, rows, notes)]
 
@@ -201,13 +204,15 @@ class Visible(Result):
     """Which records show that they were replaced, because their implicates differ.
 
     `records`, `unique` and `at_risk` count them, those that were unique, and those that were at
-    risk; None with a single implicate, which shows nothing.
+    risk; None with a single implicate, which shows nothing. `contradictions` count records that
+    show it even so, because no record of the original says such a thing.
     """
 
     records: int | None
     unique: int | None
     at_risk: int | None
     replaced: int
+    contradictions: tuple[Contradiction, ...] = ()
 
     @property
     def p_unique(self) -> float | None:
@@ -222,11 +227,16 @@ class Visible(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Why a figure is not there."""
+        notes = [
+            f"{one.column} tells {one.target} almost exactly, and {one.records:,} records "
+            f"contradict it: drop it, or make it a target or a stratum"
+            for one in self.contradictions
+        ]
         if self.records is None:
-            return ("with one implicate nothing shows which records were changed",)
-        if not self.records:
-            return ("no record differs between the implicates",)
-        return ()
+            notes.append("with one implicate no difference shows which records were changed")
+        elif not self.records:
+            notes.append("no record differs between the implicates")
+        return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -235,16 +245,22 @@ class Visible(Result):
             "replaced": self.replaced,
             "p_unique": self.p_unique,
             "p_at_risk": self.p_at_risk,
+            "contradictions": [
+                {"target": one.target, "column": one.column, "records": one.records}
+                for one in self.contradictions
+            ],
             "notes": list(self.notes),
         }
 
     def tables(self) -> list[Table]:
         """Return the figures."""
+        against = max((one.records for one in self.contradictions), default=0)
         rows = [
             ["records replaced", f"{self.replaced:,}"],
             ["visibly changed", "not estimable" if self.records is None else f"{self.records:,}"],
             ["P(unique | visibly changed)", share(self.p_unique)],
             ["P(at risk | visibly changed)", share(self.p_at_risk)],
+            ["records that contradict another column", f"{against:,}"],
         ]
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         return [Table("What the implicates give away", ["figure", "value"], rows, notes)]
@@ -254,10 +270,12 @@ def _given(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def visibly_changed(implicates: Implicates, designation: Designation) -> Visible:
+def visibly_changed(
+    implicates: Implicates, designation: Designation, against: Iterable[Contradiction] = ()
+) -> Visible:
     """Find the records whose implicates differ among themselves in any target."""
     if len(implicates) < 2:
-        return Visible(None, None, None, len(implicates.rows))
+        return Visible(None, None, None, len(implicates.rows), tuple(against))
     differs = np.zeros(len(implicates.rows), dtype=np.bool_)
     for target in implicates.targets:
         drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
@@ -269,6 +287,7 @@ def visibly_changed(implicates: Implicates, designation: Designation) -> Visible
         int(unique[who].sum()),
         int(designation.at_risk[who].sum()),
         len(implicates.rows),
+        tuple(against),
     )
 
 

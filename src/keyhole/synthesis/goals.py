@@ -8,7 +8,7 @@ protection.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,8 +20,10 @@ from keyhole.results import Table
 from keyhole.synthesis.changes import ChangeTable
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.exposure_after import TrueExposure, Visible
+from keyhole.synthesis.relations import Relations
 from keyhole.synthesis.self_match import SelfMatch
 from keyhole.utility import Distributions
+from keyhole.utility.distributions import VariableTest
 
 __all__ = [
     "LEAST_JUDGED",
@@ -32,11 +34,17 @@ __all__ = [
     "goal_table",
     "homogeneity_goal",
     "monotone_goal",
+    "relations_goal",
     "self_match_goal",
 ]
 
 # The mean change of fewer records than this says little of their level.
 LEAST_JUDGED = 30
+# A test of homogeneity needs so many changed records a degree of freedom.
+LEAST_CHANGED = 2
+# The options of a run, by their names in Python.
+Asked = Mapping[str, Any]
+NOTHING: Asked = {}
 # Means over the same number of records may differ by rounding alone.
 ROUNDING = 1e-12
 
@@ -53,11 +61,14 @@ class Limits:
         The largest share of uniques that may stay so with their original key.
     self_match
         The largest share of protected records that may link to themselves.
+    relation
+        The largest change of the Cramér's V of a target and a released column.
     """
 
     p: float = 0.05
     true_exposure: float = 0.05
     self_match: float = 0.05
+    relation: float = 0.05
 
     def __post_init__(self) -> None:
         problems = []
@@ -116,23 +127,61 @@ def _measured(value: float | tuple[float | None, ...] | None) -> str:
     return "not estimable" if value is None else f"{value:.4f}"
 
 
-def homogeneity_goal(found: Distributions, limits: Limits) -> Goal:
+def homogeneity_goal(found: Distributions, limits: Limits, asked: Asked = NOTHING) -> Goal:
     """Judge whether all adjusted p are large enough."""
     failing = dict.fromkeys(one.name for one in found.tests if one.adjusted < limits.p)
     advice = ""
     if failing:
-        advice = (
-            f"{listed(failing)} changed in distribution. Take donors='folds' if it was 'common'; "
-            f"try cycles=1, more predictors or coarser strata, a 'quantile' model for a skewed "
-            f"number, or replace less: targeted, or a least_probability."
-        )
+        first = []
+        if asked.get("donors") == "common":
+            first.append("donors by folds instead of common ones")
+        if asked.get("strata"):
+            first.append("coarser strata")
+        first += [] if asked.get("cycles") else ["a cycle more (cycles 1)"]
+        first += ["more predictors", "a quantile model of a skewed number (models)"]
+        first += [] if asked.get("targeted") else ["replacing less (targeted)"]
+        if asked.get("least_probability") is None:
+            first.append("fewer records at risk (a weight and a least probability)")
+        advice = f"{listed(failing)} changed in distribution. Try {_or(first)}."
+    sparse = dict.fromkeys(one.name for one in found.tests if _is_sparse(one))
+    met = None if len(sparse) == len({one.name for one in found.tests}) else True
+    if sparse and not failing:
+        advice = f"Too few records changed to judge {listed(sparse)}."
     return Goal(
         "homogeneity (smallest adjusted p)",
         found.smallest,
         f"at least {limits.p:g}",
-        not failing,
+        False if failing else met,
         advice,
     )
+
+
+def _is_sparse(one: VariableTest) -> bool:
+    """Tell whether a test has too few changes a category to find anything."""
+    nothing = one.test.categories > 1 and not one.test.changed
+    return not nothing and one.test.changed < LEAST_CHANGED * max(one.test.df, 1)
+
+
+def relations_goal(found: Relations, limits: Limits) -> Goal:
+    """Judge whether targets hang together with all other columns as before."""
+    name, wanted = "relations (largest change of Cramér's V)", f"at most {limits.relation:g}"
+    if found.largest is None:
+        return Goal(name, None, wanted, None, "There is no column to compare a target with.")
+    beyond = found.beyond(limits.relation)
+    weaker = [f"{one.target} with {one.column}" for one in beyond if one.difference < 0]
+    stronger = [f"{one.target} with {one.column}" for one in beyond if one.difference > 0]
+    said = []
+    if weaker:
+        said.append(
+            f"Weaker than before: {listed(weaker)}. Let the one predict the other (predictors), "
+            f"or make the column a key or a stratum; else tell your analysts."
+        )
+    if stronger:
+        said.append(
+            f"Stronger than before: {listed(stronger)}. Try coarser strata or fewer keys, so that "
+            f"more records are alike."
+        )
+    return Goal(name, found.largest, wanted, not beyond, " ".join(said))
 
 
 def monotone_goal(table: ChangeTable) -> Goal:
@@ -147,42 +196,51 @@ def monotone_goal(table: ChangeTable) -> Goal:
         met = all(after >= before - ROUNDING for before, after in pairwise(means))
     if met is False:
         said.append(
-            "Forbid high-risk records an equal value with change=3 (2 for medium risk too), or "
-            "let those of lower risk keep more, with graded=True."
+            "Forbid high-risk records an equal value (change 3, or 2 for medium risk too), or "
+            "let those of lower risk keep more: all targets are not to be replaced evenly."
         )
     measured = tuple(row.mean for row in table.rows)
     wanted = "rising with the level, or equal"
     return Goal("mean number changed (low, medium, high)", measured, wanted, met, " ".join(said))
 
 
-def exposure_goals(found: TrueExposure, limits: Limits, targets: Sequence[str]) -> list[Goal]:
+def exposure_goals(
+    found: TrueExposure, limits: Limits, targets: Sequence[str], asked: Asked = NOTHING
+) -> list[Goal]:
     """Judge the true exposure of the implicates, and of their mean or mode."""
-    untouched = [key for key in found.keys if key not in targets]
-    advice = "Forbid equal values with change=1"
-    if untouched:
-        advice += f", or take further key variables as targets ({listed(untouched)})"
-    after = " Release fewer implicates, or match='k-closest' so that they differ more."
+    advice = f"Try {_or(_more_change(found.keys, targets, asked))}"
+    differ = [] if len(found.implicates) == 1 else ["release fewer implicates"]
+    if asked.get("match") != "k-closest":
+        differ.append(
+            "take any of several close donors, so that they differ more (match k-closest)"
+        )
+    after = f" {_or(differ)[0].upper()}{_or(differ)[1:]}." if differ else ""
     goals = []
-    for name, value, more in (
-        ("true exposure (worst implicate)", found.worst, "."),
-        ("true exposure after the mean or mode attack", found.reconstructed, f".{after}"),
-    ):
+    alone = "With one implicate there is nothing to put together."
+    again = None if len(found.implicates) == 1 else found.reconstructed
+    none = "No record was unique on the key."
+    for name, value, more, why in (
+        ("true exposure (worst implicate)", found.worst, ".", none),
+        ("true exposure after the mean or mode attack", again, f".{after}",
+         alone if found.worst is not None else none),
+    ):  # fmt: skip
         met = None if value is None else value <= limits.true_exposure
-        said = "No record was unique on the key." if met is None else "" if met else advice + more
+        said = why if met is None else "" if met else advice + more
         goals.append(Goal(name, value, f"at most {limits.true_exposure:g}", met, said))
     return goals
 
 
-def self_match_goal(found: SelfMatch, limits: Limits, targets: Sequence[str]) -> Goal:
+def self_match_goal(
+    found: SelfMatch, limits: Limits, targets: Sequence[str], asked: Asked = NOTHING
+) -> Goal:
     """Judge how many protected records link to themselves, by the worse metric."""
     wanted = f"at most {limits.self_match:g}"
     worst = found.worst
     if worst is None or worst.matched.value is None:
         return Goal("self-match", None, wanted, None, _sentences(found.notes))
     met = worst.matched.value <= limits.self_match
-    untouched = [key for key in found.keys if key not in targets]
-    more = f", or take further targets ({listed(untouched)})" if untouched else ""
-    advice = "" if met else f"Replace more of a record: graded=False, or change=1{more}."
+    more = _or(_more_change(found.keys, targets, asked))
+    advice = "" if met else f"Replace more of a record. Try {more}."
     return Goal(f"self-match (by {worst.metric})", worst.matched.value, wanted, met, advice)
 
 
@@ -190,7 +248,9 @@ def decoy_goal(found: Visible, designation: Designation) -> Goal:
     """Judge whether decoys make it unsure that a changed record was unique."""
     name, decoys = "P(unique | visibly changed)", designation.decoys_asked
     if not decoys:
-        said = "No decoys were asked for: decoys=1 has as many common records replaced."
+        said = "No decoys were asked for: decoys 1 has as many common records replaced."
+        if found.records is None:  # a single implicate gives nothing away
+            said = _sentences(found.notes)
         return Goal(name, found.p_unique, "no more than asked for", None, said)
     asked = 1 / (1 + decoys)
     wanted = f"at most {asked:.4g}"
@@ -205,12 +265,33 @@ def _more_decoys(p_unique: float, designation: Designation) -> str:
     if designation.changed.all() or p_unique == 1:
         return (
             "There are no more common records to be decoys. Put fewer records at risk: by fewer "
-            "keys, or a least_probability."
+            "keys, or a weight and a least probability."
         )
     # So many unique records show for each decoy that does.
     odds = p_unique / (1 - p_unique)
     enough = math.ceil(100 * designation.decoys_asked**2 * odds) / 100
-    return f"Decoys keep their values more often than others: ask for decoys={enough:g}."
+    return f"Decoys keep their values more often than others: ask for decoys {enough:g}."
+
+
+def _more_change(keys: Sequence[str], targets: Sequence[str], asked: Asked) -> list[str]:
+    """Return the options not yet taken by which more of a record changes."""
+    tried = []
+    if asked.get("targeted"):
+        tried.append("all targets of every record (without targeted)")
+    if asked.get("graded"):
+        tried.append("all targets at every level (evenly)")
+    if asked.get("change", 4) > 1:
+        tried.append("no equal values (change 1)")
+    untouched = [key for key in keys if key not in targets]
+    if untouched:
+        tried.append(f"further key variables as targets ({listed(untouched)})")
+    return tried or ["coarser keys"]
+
+
+def _or(options: Sequence[str]) -> str:
+    if len(options) < 2:
+        return "".join(options)
+    return f"{', '.join(options[:-1])}, or {options[-1]}"
 
 
 def _sentences(notes: Sequence[str]) -> str:

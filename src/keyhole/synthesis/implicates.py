@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from keyhole.data import Microdata
 from keyhole.engines.threads import in_threads
 from keyhole.synthesis.chains import Chain, Plan
 from keyhole.synthesis.design import make_design
+from keyhole.synthesis.gists import make_gists
 
 __all__ = ["SMALLEST_POOL", "Implicates", "draw_implicates"]
 
@@ -22,6 +24,24 @@ Ints = npt.NDArray[np.int64]
 SMALLEST_POOL = 250
 # A subgroup with so many records at risk takes their donors from among them.
 SMALLEST_STATUS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """A subgroup by the values of its strata, how many records it has, and whether at risk."""
+
+    strata: Mapping[str, str]
+    records: int
+    at_risk: bool
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} {value}" for name, value in self.strata.items())
+        which = "at risk" if self.at_risk else "not at risk"
+        return f"{values or 'all'} ({self.records:,} records {which})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known of it as plain values."""
+        return {"strata": dict(self.strata), "records": self.records, "at_risk": self.at_risk}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -41,6 +61,8 @@ class Implicates:
         is its own donor.
     subgroups, borrowed
         How many subgroups there are, and how many of them borrowed a model.
+    borrowing
+        Which ones these are.
     """
 
     data: Microdata
@@ -49,6 +71,7 @@ class Implicates:
     donors: tuple[npt.NDArray[np.int32], ...]
     subgroups: int
     borrowed: int
+    borrowing: tuple[Subgroup, ...] = ()
 
     def __len__(self) -> int:
         return len(self.donors)
@@ -119,11 +142,12 @@ def draw_implicates(
     from threadpoolctl import threadpool_limits
 
     pools = list(_pools(data, plan, strata, at_risk))
+    gists = make_gists(data, plan.predictors, dimensions=plan.options.dimensions)
     work = sum(len(pool.rows) for pool in pools) or 1
     done = 0
     for number, pool in enumerate(pools):
         names = _names(plan)
-        design = make_design(data, names, pool.rows, knots=plan.options.knots)
+        design = make_design(data, names, pool.rows, knots=plan.options.knots, gists=gists)
         members = [np.searchsorted(pool.rows, rows).astype(np.int32) for rows in pool.subgroups]
 
         def draw(implicate: int) -> None:
@@ -145,7 +169,26 @@ def draw_implicates(
         tuple(donors),
         sum(len(pool.subgroups) for pool in pools),
         sum(len(pool.subgroups) for pool in pools if pool.borrows),
+        tuple(
+            _subgroup(data, strata, rows, at_risk)
+            for pool in pools
+            if pool.borrows
+            for rows in pool.subgroups
+        ),
     )
+
+
+def _subgroup(
+    data: Microdata, strata: Sequence[str], rows: Ints, at_risk: npt.NDArray[np.bool_] | None
+) -> Subgroup:
+    """Describe a subgroup by the labels of its strata."""
+    values = {}
+    for name in strata:
+        codes = data.codes(name)
+        code = int(codes.values[rows[0]])
+        value = codes.levels[code] if code < len(codes.levels) else "(missing)"
+        values[name] = str(data.variable(name).value_labels.get(value, value))
+    return Subgroup(values, len(rows), at_risk is not None and bool(at_risk[rows].all()))
 
 
 def _generator(seed: int, *unit: int) -> np.random.Generator:

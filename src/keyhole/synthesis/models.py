@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from keyhole.kernels import additive
 from keyhole.synthesis.design import Design
+from keyhole.synthesis.gists import gist_name
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.variates import Moments, canonical_fit, regress
 
@@ -19,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # A model has at least so many records for each of its columns.
-RECORDS_A_COLUMN = 20
+RECORDS_A_COLUMN = 10
 # Conditional quantiles on which a skewed target is matched.
 QUANTILES = (0.1, 0.5, 0.9)
 # Steps of reweighted least squares for a quantile; the error left is far below a donor's spacing.
@@ -45,31 +46,44 @@ class Fitted:
 
 
 def strongest(
-    design: Design, moments: Moments, target: str, predictors: Sequence[str], ridge: float
+    design: Design,
+    moments: Moments,
+    target: str,
+    predictors: Sequence[str],
+    ridge: float,
+    first: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Leave out the weakest predictors where there are too few records for all their columns.
 
     A model with a column for every few records fits its donors better than the recipients,
-    which it has not seen; matched on such predictions, relationships fade. Predictors enter by
-    what each explains of the target by itself, for each of its columns.
+    which it has not seen; matched on such predictions, relationships fade. So a category of
+    many levels gives way to its gist, and predictors enter by what each explains of the target
+    by itself, for each of its columns. Those in `first` go before: being at risk is a matter of
+    the key as a whole, which ties its variables together among the records at risk.
     """
     room = moments.weight / RECORDS_A_COLUMN
     if len(design.columns(predictors)) <= room:
         return tuple(predictors)
-    goal = design.columns([target])
-    total = np.trace(moments.products[np.ix_(goal, goal)])
-    explained = {}
-    for name in predictors:
-        columns = design.columns([name])
-        between = moments.products[np.ix_(columns, goal)]
-        within = moments.products[np.ix_(columns, columns)] + ridge * np.eye(len(columns))
-        share = np.trace(between.T @ np.linalg.solve(within, between)) / total if total else 0.0
-        explained[name] = share / len(columns)
+    predictors = [gist if (gist := gist_name(n, target)) in design.names else n for n in predictors]
+    explained = {name: _explained(design, moments, target, name, ridge) for name in predictors}
     chosen: set[str] = set()
-    for name in sorted(predictors, key=lambda name: -explained[name]):
+    for name in sorted(predictors, key=lambda name: (name not in first, -explained[name])):
         if len(design.columns([*chosen, name])) <= room:
             chosen.add(name)
     return tuple(name for name in predictors if name in chosen)
+
+
+def _explained(
+    design: Design, moments: Moments, target: str, predictor: str, ridge: float
+) -> float:
+    """Return what a predictor explains of the target, for each of its columns."""
+    goal, columns = design.columns([target]), design.columns([predictor])
+    total = np.trace(moments.products[np.ix_(goal, goal)])
+    between = moments.products[np.ix_(columns, goal)]
+    within = moments.products[np.ix_(columns, columns)] + ridge * np.eye(len(columns))
+    if not total:
+        return 0.0
+    return float(np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns))
 
 
 def fit(

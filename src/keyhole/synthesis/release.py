@@ -14,54 +14,15 @@ from typing import TYPE_CHECKING, Any
 from keyhole.data.formats import find_format
 from keyhole.data.microdata import Microdata
 from keyhole.errors import InputError, OptionError, RunError
+from keyhole.synthesis.analysts_note import analysts_note
+from keyhole.synthesis.withholding import WITHHELD
 
 if TYPE_CHECKING:
-    from keyhole.synthesis.synthesise import Synthesis
+    from keyhole.synthesis.result import Synthesis
 
 __all__ = ["require_free", "write_release"]
 
 PARTS = frozenset({"release", "internal"})
-# Columns that never go out.
-WITHHELD = ("identifier", "drop")
-
-NOTE = """\
-# How to analyse these files
-
-This folder holds {m} of the same data: `implicate-1` … `implicate-{m_number}`{one}.
-Records and columns are the same in each. Most values are as they were collected. In some records
-values of {targets} were replaced, to protect the people they are about: each replaced value was
-taken from another record that is predicted to be alike. Which values were replaced is not told.
-
-## What to do
-
-{doing}
-
-## Combining rules
-
-Let qᵢ be an estimate from implicate i, and uᵢ its estimated variance (the squared standard error),
-i = 1 … m. Then (Reiter 2003, *Survey Methodology* 29, for partially synthetic data):
-
-- the estimate is q̄ = Σ qᵢ / m;
-- its variance is T = ū + b/m, with ū = Σ uᵢ / m and b = Σ (qᵢ - q̄)² / (m - 1);
-- intervals take Student's t with (m - 1)(1 + ū / (b/m))² degrees of freedom, infinitely many if b
-  is 0.
-
-These are not Rubin's rules for missing data, which have (1 + 1/m) b. With a single implicate b
-cannot be estimated, and intervals are somewhat too short.
-
-In Python, `keyhole.utility.combine(estimates, variances)` does it, `keyhole.utility.combine_fits`
-for fitted models of statsmodels, and `keyhole tabulate FOLDER --rows A --cols B` makes tables.
-
-## Method
-
-Values were drawn by predictive mean matching on semi-parametric additive models, after Hawala and
-Funk (2007).
-"""
-SEVERAL = """\
-Run your analysis on each implicate by itself, as if it were the collected data; then combine the
-results by the rules below. Do not stack the implicates, and do not average the values of records
-over them."""
-SINGLE = "Run your analysis as if these were the collected data."
 
 
 def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
@@ -131,7 +92,8 @@ def _fill_release(made: Synthesis, folder: Path) -> None:
         whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")
         whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
     (folder / "codebook.json").write_text(_json(_codebook(data, names, made.choice.targets)))
-    (folder / "analysts-note.md").write_text(_note(made), encoding="utf-8")
+    note = analysts_note(made.choice.targets, len(made.implicates), made.evaluation.relations)
+    (folder / "analysts-note.md").write_text(note, encoding="utf-8")
 
 
 def _suffix(data: Microdata) -> str:
@@ -158,19 +120,6 @@ def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> di
             for name in names
         ]
     }
-
-
-def _note(made: Synthesis) -> str:
-    m = len(made.implicates)
-    names = [f"`{name}`" for name in made.choice.targets]
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return NOTE.format(
-        m="one version" if m == 1 else f"{m} versions",
-        m_number=m,
-        one="" if m > 1 else " (the only one)",
-        targets=listed,
-        doing=SINGLE if m == 1 else SEVERAL,
-    )
 
 
 def _fill_internal(made: Synthesis, folder: Path) -> None:

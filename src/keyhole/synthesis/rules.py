@@ -84,6 +84,14 @@ class Rules:
         ...     Rules.read(path)
         Rules: adult
         """
+        rules, problems = cls.read_sound(path)
+        if problems:
+            raise FileError(problems)
+        return rules
+
+    @classmethod
+    def read_sound(cls, path: str | os.PathLike[str]) -> tuple[Rules, list[str]]:
+        """Read the rules of a TOML file that can be read, and say what is wrong with the others."""
         content = _toml(path)
         where = f"rules {str(path)!r}"
         strange = [key for key in content if key != "rules"]
@@ -93,10 +101,8 @@ class Rules:
                 f"{where} must have a table [rules], or tables [[rules]], and nothing else. "
                 f"Got {got} instead."
             )
-        try:
-            return cls.parse(content["rules"])
-        except OptionError as error:
-            raise FileError(f"{where}: {problem}" for problem in error.problems) from error
+        rules, problems = cls.sound(content["rules"])
+        return rules, [f"{where}: {problem}" for problem in problems]
 
     @classmethod
     def parse(cls, given: Mapping[str, str] | Sequence[Any]) -> Rules:
@@ -112,6 +118,20 @@ class Rules:
         keyhole.errors.OptionError: rule 'a', character 6: a value is expected, not the end.
         rule 'b', character 5: '?' means nothing in a rule. Put unusual column names in backquotes.
         """
+        rules, problems = cls.sound(given)
+        if problems:
+            raise OptionError(problems)
+        return rules
+
+    @classmethod
+    def sound(cls, given: Mapping[str, str] | Sequence[Any]) -> tuple[Rules, list[str]]:
+        """Return the rules that can be read, and what is wrong with the others.
+
+        Examples
+        --------
+        >>> Rules.sound({"a": "age >= 17", "b": "age >"})
+        (Rules: a, ["rule 'b', character 6: a value is expected, not the end."])
+        """
         named, problems = _named(given)
         rules = []
         for name, text in named:
@@ -119,9 +139,7 @@ class Rules:
                 rules.append(Rule(name, text, parse_rule(text)))
             except RuleProblem as problem:
                 problems.append(_told(name, problem))
-        if problems:
-            raise OptionError(problems)
-        return cls(rules)
+        return cls(rules), problems
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 Hawala & Funk (section 3.1) replaced the same variables of all records; "ideally we would have
 imputed for the exact variables that put each of these records at risk". Targeted replacement does
-so: of each record the fewest variables that break all its minimal uniques.
+so: of each record the fewest variables that break all its minimal uniques, but at least two.
 """
 
 from __future__ import annotations
@@ -19,10 +19,17 @@ from keyhole.data.naming import quoted
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.breaking import break_all
+from keyhole.synthesis.associations import KIN, related
 from keyhole.synthesis.designate import Designation
-from keyhole.synthesis.kin import kin
 
-__all__ = ["MOST_TARGETS", "TargetChoice", "choose_targets", "default_predictors", "order_targets"]
+__all__ = [
+    "MOST_TARGETS",
+    "TargetChoice",
+    "choose_targets",
+    "default_predictors",
+    "order_targets",
+    "predicts",
+]
 
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
@@ -68,7 +75,9 @@ def choose_targets(
     targeted
         If false, all of them in every designated record. If true, in each record at risk the
         fewest that break all its minimal uniques; of equally many those that are in most of
-        them, then any, by the designation's seed. A record whose minimal uniques are not known
+        them, then any, by the designation's seed. Where that is a single one, a second one of
+        the key is replaced too, that of the most varied values: a single value comes back
+        unchanged too often. A record whose minimal uniques are not known
         (not alone, or alone only past the sizes searched) has one key variable replaced. A
         decoy is treated like a record at risk drawn at random, so that patterns do not tell.
 
@@ -79,14 +88,15 @@ def choose_targets(
     >>> from keyhole.synthesis.designate import designate
     >>> people = load(pl.DataFrame({"sex": [*"ffmmm"], "age": [30, 30, 30, 30, 41]}))
     >>> found = designate(people, keys=["sex", "age"], seed=1)
-    >>> choose_targets(people, found, targets=["sex", "age"], targeted=True).replace.tolist()
-    [[False, False], [False, False], [False, False], [False, False], [False, True]]
+    >>> choose_targets(people, found, targets=["age"], targeted=True).replace.tolist()
+    [[False], [False], [False], [False], [True]]
     """
     names = listed(targets, "targets")
     _check(data, names, designation.keys, targeted)
     owner, mask, lost = _target_sets(designation, names)
     if targeted:
-        replace = _targeted(designation, names, owner, mask)
+        varied = [_coincidence(data, name) for name in names]
+        replace = _targeted(designation, names, owner, mask, varied)
     else:
         replace = np.repeat(designation.changed[:, None], len(names), axis=1)
     return TargetChoice(
@@ -116,8 +126,18 @@ def _target_sets(
     return owner[mask > 0], mask[mask > 0], owner[mask == 0]
 
 
+def _coincidence(data: Microdata, name: str) -> float:
+    """Return the chance that two records have the same value."""
+    shares = np.bincount(data.codes(name).values) / data.records
+    return float((shares**2).sum())
+
+
 def _targeted(
-    designation: Designation, names: tuple[str, ...], owner: npt.NDArray[np.int64], mask: Words
+    designation: Designation,
+    names: tuple[str, ...],
+    owner: npt.NDArray[np.int64],
+    mask: Words,
+    coincidence: Sequence[float],
 ) -> Flags:
     rows = np.flatnonzero(designation.at_risk)
     generator = np.random.default_rng(np.random.SeedSequence(designation.seed, spawn_key=(2,)))
@@ -132,11 +152,22 @@ def _targeted(
     noise = generator.random((len(rows), len(names))) / len(names)
     chosen = break_all(starts, mask[order], noise, _by_size(len(names)))
     replace = np.zeros((designation.records, len(names)), dtype=np.bool_)
-    replace[rows] = _bits(chosen, len(names))
+    replace[rows] = _with_a_second(_bits(chosen, len(names)), designation.keys, names, coincidence)
     decoys = np.flatnonzero(designation.decoy)
     if len(decoys):
         replace[decoys] = replace[generator.choice(rows, len(decoys))]
     return replace
+
+
+def _with_a_second(
+    replace: Flags, keys: Sequence[str], names: Sequence[str], coincidence: Sequence[float]
+) -> Flags:
+    """Add to a single target another one of the key, the one least likely to come back."""
+    free = [place for place, name in enumerate(names) if name in keys]
+    out = replace.copy()
+    for place in sorted(free, key=lambda place: coincidence[place]):
+        out[out.sum(axis=1) == 1, place] = True
+    return out
 
 
 def _by_size(variables: int) -> Words:
@@ -235,8 +266,9 @@ def default_predictors(
 
     A target outside the key is predicted by all columns: what is left out of its model is not
     kept together with it. One in the key is predicted by keys, targets, strata and its kin, the
-    columns that would contradict it otherwise (an age group, a period of service), alone: the
-    better it were predicted, the more often a record would get its own value again.
+    columns that would contradict it otherwise (an age group, a period of service): the better it
+    is predicted, the more often a record gets its own value again. What else such a target
+    needs is found by a pilot (`keyhole.synthesis.pilot`).
 
     Left out are free text, categories of more than a hundred levels, columns without two
     different values, and columns that name a record, a household or are to be dropped.
@@ -252,15 +284,17 @@ def default_predictors(
     known, wanted = tuple(keys), tuple(targets)
     near = dict.fromkeys([*known, *wanted, *strata])
     data.require(near, purpose="predictor")
-    fit = [name for name in dict.fromkeys([*near, *data.names]) if _predicts(data, name)]
+    fit = [name for name in dict.fromkeys([*near, *data.names]) if predicts(data, name)]
     chosen = {}
     for target in wanted:
-        close = kin(data, target, [n for n in fit if n not in near]) if target in known else fit
-        chosen[target] = tuple(n for n in fit if n != target and (n in near or n in close))
+        others = [name for name in fit if name not in near]
+        close = related(data, target, others, least=KIN) if target in known else others
+        chosen[target] = tuple(n for n in (*near, *close) if n in fit and n != target)
     return chosen
 
 
-def _predicts(data: Microdata, name: str) -> bool:
+def predicts(data: Microdata, name: str) -> bool:
+    """Tell whether a column can predict anything."""
     variable, levels = data.variable(name), len(data.codes(name).levels)
     if variable.role in NEVER_PREDICTORS or variable.kind == "text" or levels < 2:
         return False

@@ -1,0 +1,357 @@
+"""What targets and other columns say together: kept, measured, never contradicted."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.cli.main import run
+from keyhole.data import load
+from keyhole.data.examples import veterans_sample
+from keyhole.errors import InputError
+from keyhole.synthesis.associations import associate, related
+from keyhole.synthesis.contradictions import contradictions
+from keyhole.synthesis.gists import gist_name, make_gists
+from keyhole.synthesis.goals import Limits, exposure_goals, homogeneity_goal, relations_goal
+from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.pooling import pool_rare
+from keyhole.synthesis.relations import compare_relations
+from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.ties import find_ties, telling
+
+KEYS = ["sex", "age", "race1", "ms", "psx"]
+TARGETS = ["age", "race1", "ms", "income"]
+NAMED = ["puf_id", "household"]
+
+
+@pytest.fixture(scope="module")
+def people():
+    return veterans_sample(6_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def made(people):
+    return keyhole.synthesise(
+        people, keys=KEYS, targets=TARGETS, strata=["sex"], implicates=2, seed=2718
+    )
+
+
+@pytest.fixture(scope="module")
+def targeted(people):
+    return keyhole.synthesise(
+        people, keys=KEYS, targets=TARGETS, strata=["sex"], implicates=2, seed=2718, targeted=True
+    )
+
+
+def slow_chi2(a, b):
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    for x, y in zip(a, b, strict=True):
+        table[x, y] += 1
+    table = table[table.sum(1) > 0][:, table.sum(0) > 0]
+    expected = np.outer(table.sum(1), table.sum(0)) / table.sum()
+    return ((table - expected) ** 2 / expected).sum(), (len(table) - 1) * (len(table.T) - 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_statistic_is_that_of_the_whole_table(seed):
+    random = np.random.default_rng(seed)
+    a, b = random.integers(0, 7, 300), random.integers(0, 4, 300) * 2
+    found = associate(a, b)
+    assert (found.statistic, found.df) == pytest.approx(slow_chi2(a, b))
+
+
+def test_chance_is_what_unrelated_columns_reach():
+    random = np.random.default_rng(1)
+    tried = [associate(random.integers(0, 7, 900), random.integers(0, 9, 900)) for _ in range(300)]
+    beyond = np.mean([one.v > replace(one, v=0.0).chance(900) for one in tried])
+    assert 0.002 < beyond < 0.08
+
+
+# Relations
+
+
+def test_relations_of_targets_with_all_columns_are_kept(made):
+    """Race and state, and race and ethnicity, lost half of their V while nobody looked."""
+    found = {(one.target, one.column): one for one in made.evaluation.relations.pairs}
+    for name in ("homstate", "ethnic"):
+        one = found["race1", name]
+        assert one.original > 0.13
+        assert one.difference > -0.045
+    assert made.evaluation.relations.largest <= 0.05
+
+
+def test_what_would_be_lost_predicts_and_nothing_else_does(made):
+    chosen = made.parameters["predictors"]
+    assert {"homstate", "ethnic"} <= set(chosen["race1"])
+    assert not {"cp", "lsr", "means"} & set(chosen["race1"])
+
+
+def test_a_relation_that_is_lost_is_told_by_name(people):
+    blind = {target: [n for n in KEYS if n != target] for target in TARGETS}
+    made = keyhole.synthesise(
+        people, keys=KEYS, targets=TARGETS, strata=["sex"], implicates=1, seed=2718,
+        predictors=blind, self_match=0,
+    )  # fmt: skip
+    goal = next(one for one in made.evaluation.goals if one.goal.startswith("relations"))
+    assert goal.met is False
+    assert "race1 with homstate" in goal.advice
+    lost = made.to_dict()["relations"]["pairs"][0]
+    assert lost["difference"] < -0.05
+
+
+def test_relations_are_those_of_the_files(made):
+    one = next(p for p in made.evaluation.relations.pairs if (p.target, p.column) == ("ms", "sex"))
+    drawn = [load(made.frame(i)) for i in (1, 2)]
+    by_hand = [
+        associate(*(f.codes(name).values.astype(int) for name in ("ms", "sex"))).v for f in drawn
+    ]
+    assert one.synthetic == pytest.approx(np.mean(by_hand))
+
+
+def test_a_gist_tells_what_the_levels_tell():
+    random = np.random.default_rng(3)
+    state = random.integers(0, 40, 20_000)
+    race = (random.random(20_000) < state / 80).astype(int)
+    data = load(pl.DataFrame({"state": state.astype(str), "race": race}))
+    scores = make_gists(data, {"race": ["state"]}, dimensions=2)[gist_name("state", "race")].scores
+    share = np.array([race[state == int(s)].mean() for s in data.codes("state").levels])
+    assert abs(np.corrcoef(scores[:, 0], share)[0, 1]) > 0.999
+
+
+def test_related_columns_come_closest_first():
+    random = np.random.default_rng(1)
+    a = random.integers(0, 4, 2_000)
+    frame = pl.DataFrame(
+        {
+            "a": a,
+            "noisy": np.where(random.random(2_000) < 0.3, random.integers(0, 4, 2_000), a),
+            "copy": a,
+            "coin": random.integers(0, 2, 2_000),
+        }
+    )
+    assert related(load(frame), "a", frame.columns) == ("copy", "noisy")
+
+
+# Ties
+
+
+def test_no_record_says_what_no_original_says(people, made):
+    seen = set(zip(people.frame["age"], people.frame["ag8r"], strict=True))
+    for i in (1, 2):
+        assert set(zip(made.frame(i)["age"], made.frame(i)["ag8r"], strict=True)) <= seen
+    assert made.to_dict()["visibly_changed"]["contradictions"] == []
+
+
+def test_contradictions_are_counted_and_named():
+    ages = [*range(20, 80)] * 5
+    data = load(
+        pl.DataFrame({"age": ages}).with_columns(band=pl.col("age") // 10), kinds={"age": "measure"}
+    )
+    ties = find_ties(data, ["age"], ["band"])
+    rows = np.array([0, 1, 2])
+    donors = (np.array([[59], [1], [5]], dtype=np.int32),)  # 20 becomes 79
+    found = contradictions(Implicates(data, ("age",), rows, donors, 1, 0), ties)
+    assert [(one.target, one.column, one.records) for one in found] == [("age", "band", 1)]
+
+
+def test_targets_tied_to_each_other_stay_together(people):
+    made = keyhole.synthesise(
+        people, keys=KEYS, targets=["age", "ag8r", "race1"], implicates=1, seed=3, self_match=0
+    )
+    seen = set(zip(people.frame["age"], people.frame["ag8r"], strict=True))
+    now = made.frame(1)
+    assert set(zip(now["age"], now["ag8r"], strict=True)) <= seen
+    assert (now["ag8r"] != people.frame["ag8r"]).any()
+
+
+def test_a_column_that_tells_a_target_is_refused(people):
+    frame = people.frame.drop(NAMED).with_columns(born=2024 - pl.col("age"))
+    with pytest.raises(InputError, match="'born' tells target 'age'"):
+        keyhole.synthesise(frame, keys=KEYS, targets=["age"], implicates=1, seed=1)
+    assert telling(people, ["age", "race1"], ["sex", "ag8r", "homstate", "race1"]) == []
+
+
+def test_a_recode_of_cents_is_a_tie_though_every_value_is_there_once():
+    income = np.random.default_rng(1).lognormal(10, 1, 3_000)
+    frame = pl.DataFrame({"income": income, "class": np.digitize(income, [1e4, 3e4, 9e4])})
+    assert [t.column for t in find_ties(load(frame), ["income"], ["class"])] == ["class"]
+
+
+# Identifiers
+
+
+def test_what_names_records_is_refused_and_what_is_declared_stays_at_home(people, made, tmp_path):
+    path = tmp_path / "people.csv"
+    people.frame.write_csv(path)
+    with pytest.raises(InputError, match="'puf_id' is different in nearly every record") as error:
+        keyhole.synthesise(path, keys=KEYS, targets=["age"], seed=1, out=tmp_path / "made")
+    assert "'household'" in str(error.value)
+    assert not (tmp_path / "made").exists()
+    out = made.save(tmp_path / "made")
+    there = pl.read_parquet(out / "release" / "implicate-1.parquet").columns
+    assert not {*NAMED} & {*there}
+    assert made.to_dict()["withheld"] == NAMED
+    assert "puf_id, household" in made.tables()[0].to_text()
+
+
+def test_a_name_is_enough_to_be_refused(people):
+    frame = people.frame.drop(NAMED).with_columns(ssn=pl.lit(0))
+    asked = {"keys": KEYS, "targets": ["age"], "implicates": 1, "seed": 1, "self_match": 0}
+    with pytest.raises(InputError, match="direct identifier"):
+        keyhole.synthesise(frame, **asked)
+    assert "ssn" in keyhole.synthesise(frame, allow=["ssn"], **asked).frame(1).columns
+
+
+def test_a_key_or_target_cannot_be_dropped(people, tmp_path, capsys):
+    path = tmp_path / "people.csv"
+    people.frame.write_csv(path)
+    words = ["synthesise", str(path), "--keys", "sex,age", "--targets", "age", "--seed", "1"]
+    assert run([*words, "--drop", "age", "--out", str(tmp_path / "made")]) == 2
+    told = capsys.readouterr().err
+    assert "'age' is to be dropped" in told
+    assert "'puf_id'" in told  # all that is wrong at once
+    assert not (tmp_path / "made").exists()
+
+
+# Targeted
+
+
+def test_targeted_replacement_meets_its_goals(targeted):
+    """Rare values were replaced by ordinary ones, and one value alone came back too often."""
+    assert targeted.evaluation.homogeneity.smallest >= 0.05
+    assert targeted.evaluation.exposure.worst <= 0.05
+    assert targeted.evaluation.self_match.worst.matched.value <= 0.06
+    replaced = targeted.choice.replace[targeted.designation.at_risk].sum(axis=1)
+    assert replaced.min() == 2
+    assert replaced.mean() < 2.2
+
+
+def test_donors_of_targeted_records_are_alike(targeted):
+    names, replace = targeted.choice.targets, targeted.choice.replace
+    risky = targeted.designation.at_risk
+    at = names.index("race1")
+    rows = targeted.implicates.rows
+    donors = targeted.implicates.donors[0][:, at]
+    taken = donors[(donors != rows) & risky[rows]]
+    assert replace[taken, at].mean() > 0.95
+
+
+def test_advice_names_no_option_that_is_taken(targeted):
+    found = targeted.evaluation
+    asked = {"targeted": True, "change": 1, "graded": False, "donors": "folds", "cycles": 1}
+    strict = Limits(p=1.0, true_exposure=0.0, self_match=0.0)
+    told = homogeneity_goal(found.homogeneity, strict, asked).advice
+    assert "targeted" not in told.replace("without targeted", "")
+    assert "common" not in told
+    assert "cycles" not in told
+    advice = exposure_goals(found.exposure, strict, TARGETS, asked)[0].advice
+    assert "without targeted" in advice
+    assert "change 1" not in advice
+    assert "=" not in told + advice
+
+
+# What cannot be judged, and what is said of small groups
+
+
+def test_thousands_of_categories_are_pooled_or_not_judged():
+    counts = np.full(3_500, 2)
+    groups = pool_rare(counts)
+    assert np.bincount(groups, counts).min() >= 25
+    random = np.random.default_rng(2)
+    frame = pl.DataFrame(
+        {"code": [f"c{i}" for i in random.integers(0, 3_000, 4_000)], "sex": ["f", "m"] * 2_000}
+    )
+    made = keyhole.synthesise(
+        frame, keys=["code", "sex"], targets=["code"], implicates=1, seed=1, self_match=0
+    )
+    test = made.evaluation.homogeneity.tests[0].test
+    assert test.categories <= 20
+    assert any("too many to be tested" in note for note in made.evaluation.notes)
+
+
+def test_too_few_changes_are_not_called_homogeneous(people):
+    few = people.filter(np.arange(6_000) < 150)
+    made = keyhole.synthesise(
+        few, keys=["sex", "race1"], targets=["race1"], implicates=1, seed=1, self_match=0
+    )
+    goal = made.evaluation.goals[0]
+    assert goal.met is None
+    assert "Too few" in goal.advice
+
+
+def test_relations_without_anything_to_compare_are_not_judged():
+    data = load(pl.DataFrame({"age": [*range(60)]}), kinds={"age": "measure"})
+    one = Implicates(data, ("age",), np.array([0]), (np.array([[1]], dtype=np.int32),), 1, 0)
+    assert relations_goal(compare_relations(one), Limits()).met is None
+
+
+def test_subgroups_that_borrow_are_named(people):
+    made = keyhole.synthesise(
+        people, keys=KEYS, targets=["age", "race1"], strata=["pow", "sex"], implicates=1, seed=1,
+        self_match=0,
+    )  # fmt: skip
+    found = made.to_dict()
+    assert len(found["borrowing"]) == found["borrowed"] > 0
+    assert {"pow", "sex"} == set(found["borrowing"][0]["strata"])
+    note = next(n for n in made.notes if "borrow" in n)
+    named = [one for one in found["borrowing"] if one["records"] >= 3]
+    assert f"({named[0]['records']:,} records" in note
+    small = [one for one in found["borrowing"] if one["records"] < 3]
+    assert f"{len(small)} more" in note if small else True
+
+
+def test_all_that_is_wrong_with_rules_is_told(people, tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text('[rules]\na = "age >"\nb = "agee > 5"\n')
+    with pytest.raises(InputError) as error:
+        keyhole.synthesise(people, keys=KEYS, targets=["age"], rules=path, seed=1)
+    assert "rule 'a'" in str(error.value)
+    assert "'agee'" in str(error.value)
+    assert Rules.sound({"a": "age >"})[1]
+
+
+def test_a_name_unlike_all_others_is_not_guessed_at(people):
+    with pytest.raises(InputError) as error:
+        keyhole.synthesise(people, keys=KEYS, targets=["nope"], seed=1)
+    assert "Did you mean" not in str(error.value)
+
+
+# What the analyst is told
+
+
+def test_the_note_says_what_is_not_kept(made, tmp_path):
+    note = (made.save(tmp_path / "out") / "release" / "analysts-note.md").read_text()
+    assert "What is kept" in note
+    weak = [one for one in made.evaluation.relations.beyond(0.02) if one.original > 0.05]
+    assert all(f"`{one.target}` with `{one.column}`" in note for one in weak[:12])
+
+
+def test_the_note_of_one_implicate_has_no_rules_of_combining(people, tmp_path):
+    made = keyhole.synthesise(
+        people, keys=KEYS, targets=["age"], implicates=1, seed=1, self_match=0, out=tmp_path / "one"
+    )
+    note = (tmp_path / "one" / "release" / "analysts-note.md").read_text()
+    assert "too short" in note
+    assert "Reiter" not in note
+    assert "decoys 1" not in made.summary()
+    assert "mean or mode of" not in made.summary()
+
+
+def test_the_command_line_takes_what_the_advice_names(people, tmp_path, capsys):
+    path = tmp_path / "people.csv"
+    people.filter(np.arange(6_000) < 1_500).frame.write_csv(path)
+    words = ["synthesise", str(path), "--keys", "sex,age,race1", "--targets", "age,race1"]
+    words += ["--drop", "puf_id,household", "--implicates", "1", "--seed", "1", "--self-match", "0"]
+    words += ["--cycles", "1", "--predictors", "age:sex|race1", "--crosses", "race1|sex"]
+    words += ["--folds", "4", "--neighbours", "3", "--match", "k-closest", "--keep-order"]
+    words += ["--relations", "0.1", "--out", str(tmp_path / "made"), "--json"]
+    assert run(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert ["race1", "sex"] in [one["variables"] for one in told["homogeneity"]["tests"]]
+    kept = json.loads((tmp_path / "made" / "internal" / "parameters.json").read_text())
+    assert kept["predictors"]["age"] == ["sex", "race1"]
+    assert (kept["cycles"], kept["folds"], kept["neighbours"]) == (1, 4, 3)
+    assert kept["targets"] == ["age", "race1"]
