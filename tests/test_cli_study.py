@@ -234,6 +234,7 @@ BAD = {
     ),
     "no records in the PUF": ({"puf": "puf_id,sex,age,state\n"}, "", "no records"),
     "no records in the EIF": ({"eif": "eif_id,sex,age,state\n"}, "", "no records"),
+    "no rows in the IUF": ({"iuf": "puf_id,eif_id\n"}, "", "IUF 'iuf' has a header but no records"),
     "alpha of two": ({}, "--metric taxicab --alpha 2", "alpha must be"),
     "alpha no number": ({}, "--metric taxicab --alpha half", "alpha must be a number"),
     "rank cap of zero": ({}, "--metric taxicab --rank-cap 0", "rank.cap must be"),
@@ -306,3 +307,68 @@ def test_problems_of_several_files_are_told_at_once(keyhole, tmp_path):
     assert code == 2
     for part in ("'nowhere'", "nowhere", "'age'", "iuf.csv", "'sex'"):
         assert part.strip("'") in err
+
+
+# Several candidates, several metrics
+
+
+def test_candidates_and_metrics_are_compared(files, keyhole, tmp_path):
+    frame = pl.read_csv(files / "puf.csv")
+    frame.drop("homstate").write_csv(tmp_path / "coarse.csv")
+    words = words_for(files, "--metric", "unicity,taxicab", "--missing-codes", "age:-9")
+    words[words.index("--puf") + 1] = f"as it is={files / 'puf.csv'}"
+    words += ["--puf", f"{tmp_path / 'coarse.csv'}", "--permutations", "5"]
+    code, out, err = keyhole(*words, "--json", "--plot", tmp_path / "both.svg")
+    assert code == 0, err
+    rows = json.loads(out)["comparison"]
+    assert [(row["release"], row["metric"]) for row in rows] == [
+        ("as it is", "unicity"), ("as it is", "taxicab"), ("coarse", "unicity"),
+        ("coarse", "taxicab"),
+    ]  # fmt: skip
+    assert "'homstate' is not told by this release" in rows[2]["warnings"][0]
+    _, alone, _ = keyhole(*words_for(files, "--metric", "taxicab", "--missing-codes", "age:-9",
+                                     "--permutations", "5", "--json"))  # fmt: skip
+    assert rows[1]["conditional_rate"] == json.loads(alone)["conditional_rate"]
+    assert (tmp_path / "both.svg").stat().st_size > 1000
+
+
+def test_a_release_without_ids_is_attacked_by_its_rows(files, keyhole, tmp_path):
+    release = tmp_path / "protected" / "release"
+    release.mkdir(parents=True)
+    frame = pl.read_csv(files / "puf.csv", infer_schema=False)
+    frame.drop("puf_id").write_csv(release / "implicate-1.csv")
+    plain = ["--missing-codes", "age:-9", "--permutations", "5", "--json"]
+    words = words_for(files, *plain)
+    words[words.index("--puf") + 1] = tmp_path / "protected"
+    code, out, err = keyhole(*words, "--ids-from", files / "puf.csv")
+    assert code == 0, err
+    assert json.loads(out) == json.loads(keyhole(*words_for(files, *plain))[1])
+    code, _, err = keyhole(*words)
+    assert code == 2
+    assert "'puf_id' is not a column" in err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--metric taxikab", "metric must be one of .* Did you mean taxicab"),
+        ("--metric unicity,taxicab --pairs pairs.csv", "--pairs needs one --puf and one --metric"),
+        ("--puf puf={puf}", "--puf gives the name 'puf' twice"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(files, keyhole, tmp_path, monkeypatch, more, said):
+    monkeypatch.chdir(tmp_path)
+    words = words_for(files, *more.format(puf=files / "puf.csv").split())
+    code, out, err = keyhole(*words)
+    assert (code, out) == (2, "")
+    assert re.search(said, err), err
+
+
+def test_a_linking_variable_may_be_blank_if_asked(files, keyhole, tmp_path):
+    pl.read_csv(files / "puf.csv").drop("homstate").write_csv(tmp_path / "puf.csv")
+    words = words_for(files, "--missing-codes", "age:-9", "--permutations", "0")
+    words[words.index("--puf") + 1] = tmp_path / "puf.csv"
+    assert keyhole(*words)[0] == 2
+    code, out, _ = keyhole(*words, "--blank", "homstate")
+    assert code == 0
+    assert "Warning: 'homstate' is not told by this release" in out

@@ -102,3 +102,20 @@ def test_implicates_that_differ(release, capsys):
 def test_rows_are_required(release, capsys):
     assert run(["tabulate", str(release)]) == 2
     assert "--rows" in capsys.readouterr().err
+
+
+def test_shares_have_totals(release, capsys):
+    words = ["tabulate", str(release), "--rows", "state", "--cols", "sex", "--share", "rows"]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    assert "Share of records, within rows by state and sex" in out
+    assert "1.000" in out
+    assert run([*words, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["share"] == "rows"
+    assert [row["estimate"] for row in printed["margins"]["rows"]] == [1.0, 1.0]
+
+
+def test_a_mean_of_text_is_refused_once(release, capsys):
+    assert run(["tabulate", str(release), "--rows", "sex", "--mean", "state"]) == 2
+    assert capsys.readouterr().err.count("must hold numbers") == 1

@@ -263,3 +263,14 @@ def test_the_result_tells_what_produced_it_and_no_record():
     assert "Secretia" not in repr(found)
     assert "below 0.25 (published)" in repr(found)
     assert "<table>" in found._repr_html_()
+
+
+def test_whole_numbers_beyond_floating_point_are_counted_from_the_smallest():
+    top = 2**63 - 1
+    frame = pl.DataFrame({"x": [top - i for i in range(50)], "y": ["a"] * 50})
+    number = numbers(load(frame), load(frame), "x")
+    assert number.puf.tolist() == [float(49 - i) for i in range(50)]
+    found = link(frame, frame, link=["x", "y"], metric="euclidean", numeric=["x"], alpha=1)
+    assert found.suspected == 50
+    ratios = numbers(load(frame), load(frame), "x", ratios=True)
+    assert ratios.puf[0] == float(top)

@@ -107,7 +107,13 @@ def test_without_noise_those_alone_in_both_files_are_confirmed():
 @pytest.mark.parametrize("metric", METRICS)
 def test_without_overlap_nobody_is_confirmed_and_chance_agrees(metric):
     world = veterans(3_000, seed=1, overlap=0)
-    found = of(world, link=["sex", "age", "race1", "homstate"], metric=metric, permutations=20)
+    # Nobody is in both: the internal file has the PUF's ids only.
+    truth = world.sample.frame.select("puf_id", eif_id=pl.lit(None, pl.Int64))
+    link = ["sex", "age", "race1", "homstate"]
+    found = study(
+        puf=world.sample, eif=world.external, iuf=truth, **IDS, link=link, metric=metric,
+        permutations=20,
+    )  # fmt: skip
     assert found.suspected > 0
     assert (found.confirmed, found.conditional_rate) == (0, 0.0)
     assert found.baseline.confirmed == 0
@@ -160,7 +166,7 @@ def test_parts_add_up(found):
     elsewhere = found.eif_records - sum(part.eif_records for part in found.by_stratum)
     assert elsewhere > 0  # the EIF's missing values are a stratum that the PUF does not have
     assert found.to_dict()["notes"] == [
-        f"{elsewhere} EIF records are in strata without PUF records and cannot be linked"
+        f"{elsewhere} EIF records have no value of sex, unlike any PUF record, and cannot be linked"
     ]
     chance = sum(part.by_chance for part in found.by_stratum)
     assert chance == pytest.approx(found.baseline.confirmed)
@@ -292,7 +298,7 @@ def test_what_the_perturbation_bought():
 
 def test_values_as_they_are_in_the_puf_are_no_perturbation(world):
     assert set(APART) <= set(world.truth.names)
-    found = of(world, link=["sex", "age"], metric="taxicab", permutations=0)
+    found = of(world, link=["sex", "age"], numeric=["age"], metric="taxicab", permutations=0)
     assert found.perturbation is None
     assert found.warnings == ()
 
@@ -418,3 +424,131 @@ def test_loaded_files_keep_their_names_in_messages(tmp_path):
             puf=load(path), eif={"e": [1], "x": ["a"]}, iuf={"p": [1], "e": [1]}, puf_id="q",
             eif_id="e", link="x",
         )  # fmt: skip
+
+
+# What a new user's pass found
+
+
+def test_an_internal_file_without_rows_is_refused(world):
+    empty = world.truth.frame.clear()
+    with pytest.raises(InputError, match=r"the IUF .* has a header but no records"):
+        study(puf=world.sample, eif=world.external, iuf=empty, **IDS, link=["sex", "ms"])
+
+
+def test_a_candidate_may_leave_out_what_others_tell(world):
+    frame = world.sample.frame
+    blank = frame.with_columns(homstate=pl.lit(None, pl.String))
+    pufs = {"whole": frame, "dropped": frame.drop("homstate"), "blanked": blank}
+    asked = {"eif": world.external, "iuf": world.truth, "permutations": 0}
+    link = ["sex", "race1", "homstate", "ms"]
+    for metric in METRICS:
+        compared = compare_studies(pufs, metrics=metric, link=link, **asked, **IDS)
+        whole, dropped, blanked = (row.study for row in compared.rows)
+        assert whole.warnings == ()
+        assert "'homstate' is not told by this release" in dropped.warnings[0]
+        assert dropped.rates == blanked.rates
+        assert dropped.confirmed < whole.confirmed
+        assert {use.variable: use.pairs.count for use in dropped.by_variables}["homstate"] == 0
+    assert "Warning (dropped, blanked; euclidean)" in compared.summary()
+
+
+def test_a_variable_that_no_candidate_tells_is_an_error(world):
+    frame = world.sample.frame.drop("ms")
+    with pytest.raises(InputError, match="'ms' is not a column"):
+        compare_studies(
+            {"a": frame, "b": frame}, eif=world.external, iuf=world.truth, link=["sex", "ms"], **IDS
+        )
+
+
+def test_scores_go_to_adhoc_alone_in_a_comparison(world):
+    scores = {"sex": {"exact": 5}, "ms": {"exact": 5}, "race1": {"exact": 5}}
+    compared = compare_studies(
+        {"a": world.sample}, eif=world.external, iuf=world.truth, metrics=["taxicab", "adhoc"],
+        link=list(scores), scores=scores, permutations=0, **IDS,
+    )  # fmt: skip
+    assert [row.study.metric for row in compared.rows] == ["taxicab", "adhoc"]
+
+
+def test_ids_come_from_the_file_a_release_was_made_from(world):
+    link = ["sex", "race1", "homstate", "ms"]
+    release = world.sample.frame.drop("puf_id")
+    asked = {"eif": world.external, "iuf": world.truth, "link": link, "permutations": 0, **IDS}
+    assert study(puf=release, ids_from=world.sample, **asked).rates == of(
+        world, link=link, permutations=0
+    ).rates  # fmt: skip
+    with pytest.raises(InputError, match="in the same rows"):
+        study(puf=release.head(9), ids_from=world.sample, **asked)
+
+
+def test_under_adhoc_a_pair_agrees_where_it_has_the_highest_score():
+    puf = pl.DataFrame({"p": [1], "ms": ["M"], "age": [40], "pay": [100.0], "x": ["a"]})
+    eif = pl.DataFrame({"e": [1], "ms": ["W"], "age": [42], "pay": [108.0], "x": [None]})
+    scores = {
+        "ms": {"table": [["M", "W", 4]], "same": 3},  # the table's score is the highest
+        "age": {"absolute": [[2, 5], [4, 3]]},
+        "pay": {"relative": [[0.05, 5], [0.1, 4]]},  # the second band is not
+        "x": {"exact": 5},
+    }
+    found = study(
+        puf=puf, eif=eif.with_columns(pl.col("x").cast(pl.String)).vstack(
+            pl.DataFrame({"e": [2], "ms": ["D"], "age": [90], "pay": [9.0], "x": ["a"]})
+        ),
+        iuf={"p": [1], "e": [1]}, puf_id="p", eif_id="e", link=list(scores), metric="adhoc",
+        scores=scores, permutations=0,
+    )  # fmt: skip
+    agreed = {use.variable: use.pairs.count for use in found.by_variables}
+    assert (found.rates.pairs, agreed) == (1, {"ms": 1, "age": 1, "pay": 0, "x": 0})
+    assert "highest score" in found.summary()
+
+
+def test_what_agreeing_means_stands_below_the_table(found):
+    assert "A pair agrees on a variable where" in found.summary()
+
+
+def test_missing_strata_are_told_as_such():
+    puf = pl.DataFrame({"p": [1, 2, 3], "s": ["a", "b", None], "x": [1, 2, 3], "y": [1, 2, 3]})
+    eif = puf.with_columns(s=pl.Series(["a", None, None])).rename({"p": "e"})
+    found = study(
+        puf=puf, eif=eif, iuf={"p": [1], "e": [1]}, puf_id="p", eif_id="e", link=["x", "y"],
+        strata="s", permutations=0,
+    )  # fmt: skip
+    assert found.to_dict()["unlinked"] == {
+        "puf": {"missing_stratum": 1, "missing_stratum_unlinked": 0, "other_unlinked": 1},
+        "eif": {"missing_stratum": 2, "missing_stratum_unlinked": 0, "other_unlinked": 0},
+    }
+    said = found.summary()
+    assert "1 PUF records have no value of s, which makes a stratum of their own." in said
+    assert "1 PUF records are in strata without EIF records and cannot be linked." in said
+    VALIDATOR.validate(plain_values(found.to_dict()))
+
+
+def test_numbers_and_strata_are_named_and_a_measure_taken_as_category_is_told(world):
+    asked = {"link": ["age", "race1", "income"], "permutations": 0, "strata": ["sex"]}
+    said = of(world, numeric=["age"], **asked).summary()
+    assert "Numbers: age; the others are categories. Linked within sex." in said
+    assert "Warning: 'income' holds many different numbers and is linked as a category" in said
+    assert "Warning: 'age'" not in said
+
+
+def test_the_picture_shows_the_rates_without_the_perturbation_too():
+    n = 60
+    code = [f"c{i}" for i in range(n)]
+    swapped = [code[i ^ 1] if i < 20 else code[i] for i in range(n)]
+    puf = pl.DataFrame({"p": range(n), "code": swapped, "planet": ["earth"] * n})
+    eif = pl.DataFrame({"e": range(n), "code": code, "planet": ["earth"] * n})
+    iuf = pl.DataFrame({"p": range(n), "e": range(n), "code": code})
+    found = study(
+        puf=puf, eif=eif, iuf=iuf, puf_id="p", eif_id="e", link=["code", "planet"], permutations=0
+    )
+    spec = json.dumps(found.plot().to_dict())
+    assert spec.count("without the perturbation 100%") == 3
+
+
+def test_bars_of_few_scores_stand_on_ticks_and_the_threshold_is_drawn(world):
+    found = of(world, link=["sex", "age", "race1"], numeric=["age"], metric="taxicab")
+    spec = found.plot().to_dict()
+    bars, rule, _ = spec["hconcat"][1]["layer"]
+    ticks = bars["encoding"]["x"]["axis"]["values"]
+    assert ticks == sorted(set(found.linked.score.tolist()))
+    assert rule["mark"]["type"] == "rule"
+    assert "threshold 0.25" in json.dumps(spec)

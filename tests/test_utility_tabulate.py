@@ -165,12 +165,14 @@ def test_implicates_that_agree_have_infinite_degrees_of_freedom():
     assert "infinite" in found.summary()
 
 
-def test_one_implicate_has_estimates_only():
+def test_one_implicate_has_the_errors_of_an_ordinary_file_and_says_so():
     found = tabulate(IMPLICATES[0], rows="state")
     assert found.implicates == 1
     assert found.to_frame()["estimate"].sum() == 80
-    assert found.to_frame()["se"].null_count() == 3
-    assert any("not estimable from one implicate" in note for note in found.notes)
+    _, variance = count(IMPLICATES[0], (IMPLICATES[0]["state"] == "a").to_numpy())
+    assert found.to_frame()["se"][0] == pytest.approx(math.sqrt(variance))
+    assert any("somewhat too short" in note for note in found.notes)
+    assert "somewhat too short" in found.summary()
     assert found.plot().to_dict()
 
 
@@ -261,8 +263,8 @@ def test_the_dictionary_has_the_agreed_shape():
 
 def test_a_table_with_columns_is_crossed_unless_it_is_too_wide():
     crossed = tabulate(IMPLICATES, rows="state", cols="sex").tables()[0]
-    assert crossed.columns == ["state", "sex: 1", "sex: 2"]
-    assert len(crossed.rows) == 3
+    assert crossed.columns == ["state", "sex: 1", "sex: 2", "total"]
+    assert [row[0] for row in crossed.rows] == ["a", "b", "c", "total"]
     assert "(" in crossed.rows[0][1]
     wide = [frame.with_row_index("row") for frame in IMPLICATES]
     listed = tabulate(wide, rows="state", cols="row").tables()[0]
@@ -273,8 +275,8 @@ def test_a_table_with_columns_is_crossed_unless_it_is_too_wide():
 def test_a_cross_table_with_gaps_and_missing_heads():
     frame = pl.DataFrame({"x": ["a", "b", None], "y": [None, "u", "v"]})
     table = tabulate([frame, frame], rows="x", cols="y").tables()[0]
-    assert table.columns == ["x", "y: u", "y: v", "y: missing"]
-    assert [row[0] for row in table.rows] == ["a", "b", "missing"]
+    assert table.columns == ["x", "y: u", "y: v", "y: missing", "total"]
+    assert [row[0] for row in table.rows] == ["a", "b", "missing", "total"]
     assert table.rows[0][1] == ""
 
 
@@ -286,3 +288,107 @@ def test_the_picture_has_a_bar_and_a_whisker_for_each_cell():
     assert all(row["low"] < row["estimate"] < row["high"] for row in rows)
     assert bars["mark"]["type"] == "bar"
     assert whiskers["mark"]["type"] == "rule"
+
+
+# What a new user's pass found
+
+
+def test_no_interval_of_a_count_is_below_zero_or_beyond_the_records():
+    rare = [frame.with_columns(rare=pl.int_range(80) < k) for k, frame in enumerate(IMPLICATES)]
+    for weight in (None, "weight"):
+        cells = tabulate(rare, rows="rare", weight=weight).to_frame()
+        assert (cells["low"] > 0).all()
+        assert (cells["low"] <= cells["estimate"]).all()
+        assert (cells["estimate"] <= cells["high"]).all()
+    assert (tabulate(rare, rows="rare").to_frame()["high"] <= 80).all()
+
+
+def test_a_logit_interval_by_hand():
+    # One implicate, 20 of 80: logit(1/4) ± 1.96 · sqrt(15) / (80 · 3/16).
+    frame = pl.DataFrame({"x": ["a"] * 20 + ["b"] * 60})
+    low, high = tabulate(frame, rows="x").to_frame().select("low", "high").row(0)
+    step = 1.959964 * math.sqrt(80 * 0.25 * 0.75) / (80 * 0.1875)
+    centre = math.log(0.25 / 0.75)
+    assert low == pytest.approx(80 / (1 + math.exp(-(centre - step))), rel=1e-5)
+    assert high == pytest.approx(80 / (1 + math.exp(-(centre + step))), rel=1e-5)
+
+
+def test_margins_are_tables_of_their_own():
+    found = tabulate(IMPLICATES, rows="state", cols="sex", weight="weight", mean="income")
+    for side, names in (("rows", "state"), ("cols", "sex")):
+        alone = tabulate(IMPLICATES, rows=names, weight="weight", mean="income").to_frame()
+        assert found.margins[side].equals(alone)
+    told = plain_values(found.to_dict())
+    jsonschema.validate(told, SCHEMA)
+    assert {name: len(rows) for name, rows in told["margins"].items()} == {
+        "rows": 3, "cols": 2, "total": 1,
+    }  # fmt: skip
+    assert list(tabulate(IMPLICATES, rows="state").margins) == ["total"]
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("share", ["table", "rows", "cols"])
+def test_shares_equal_a_slow_twin(share, weight):
+    found = tabulate(IMPLICATES, rows="state", cols="sex", weight=weight, share=share)
+
+    def part(frame, mask):
+        inside = np.ones(len(mask), dtype=bool)
+        names = {"table": [], "rows": ["state"], "cols": ["sex"]}[share]
+        for name in names:
+            inside &= (frame[name] == frame.filter(pl.Series(mask))[name][0]).to_numpy()
+        w = frame["weight"].to_numpy() if weight else np.ones(len(mask))
+        w, d = w[inside], mask[inside].astype(float)
+        p, n = sum(w * d) / sum(w), len(mask)
+        return p, n / (n - 1) * sum((w * (d - p) / sum(w)) ** 2)
+
+    twin = slow(IMPLICATES, part)
+    for row in found.to_frame().to_dicts():
+        assert row["estimate"] == pytest.approx(twin[row["state"], row["sex"]].estimate)
+        assert row["se"] == pytest.approx(twin[row["state"], row["sex"]].se)
+        assert 0 < row["low"] < row["high"] < 1
+    whole = {"table": 1, "rows": 3, "cols": 2}[share]
+    assert found.to_frame()["estimate"].sum() == pytest.approx(whole)
+    assert found.plot().to_dict()
+
+
+def test_what_is_not_estimable_is_a_dash_with_one_note():
+    full = pl.DataFrame({"x": list("aabbc"), "z": list("uvuvu"), "y": [1.0, 2.0, 3.0, 4.0, 9.0]})
+    text = tabulate([full, full], rows="x", cols="z", mean="y").summary()
+    assert "not estimable)" not in text
+    assert "(–)" in text
+    assert text.count("– is not estimable.") == 1
+
+
+def test_all_figures_of_a_table_have_as_many_decimals():
+    frames = [frame.with_columns(income=pl.col("income") * 37) for frame in IMPLICATES]
+    for options in ({"weight": "weight"}, {"mean": "income"}, {"share": "table"}, {}):
+        table = tabulate(frames, rows="state", **options).tables()[0]
+        figures = [row[i] for row in table.rows for i in (1, 2, 4, 5)]
+        assert len({len(figure.partition(".")[2]) for figure in figures}) == 1
+
+
+def test_the_same_problem_of_all_implicates_is_told_once():
+    with pytest.raises(InputError) as caught:
+        tabulate(IMPLICATES, rows="sex", mean="state", weight="state")
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"share": "all"}, "share must be one of table, rows, cols"),
+        ({"share": "rows"}, "share of rows needs columns too"),
+        ({"share": "table", "mean": "income"}, "cannot both be asked for"),
+    ],
+)
+def test_shares_that_cannot_be(options, said):
+    with pytest.raises(OptionError, match=said):
+        tabulate(IMPLICATES, rows="state", **options)
+
+
+@pytest.mark.parametrize("number", ["0", "101", "99999999999"])
+def test_implicates_are_numbered_from_one(tmp_path, number):
+    for name in ("implicate-1.csv", f"implicate-{number}.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    with pytest.raises(FileError, match="numbered from 1 to 100"):
+        find_implicates(tmp_path)

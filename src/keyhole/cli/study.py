@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,11 +12,10 @@ from keyhole.cli import lists
 from keyhole.cli import options as opt
 from keyhole.cli.output import Outputs, tell_written
 from keyhole.cli.progress import working
-from keyhole.cli.source import Source
-from keyhole.errors import InputError, OptionError
+from keyhole.cli.scenario import AskedScenario, ScenarioName, StorePlace, TargetName
+from keyhole.cli.study_files import Reading, StudyData, StudyFiles, name_releases
 
 if TYPE_CHECKING:
-    from keyhole.data import Microdata
     from keyhole.reidentification.result import Study
 
 __all__ = ["EXAMPLE", "study"]
@@ -27,9 +25,31 @@ EXAMPLE = (
     "--link sex,age,state --numeric age --metric taxicab"
 )
 
+METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
+
 Puf = Annotated[
-    Path,
-    typer.Option(metavar="FILE", show_default=False, help="The file to be released (PUF)."),
+    list[str],
+    typer.Option(
+        metavar="[NAME=]FILE",
+        show_default=False,
+        help="The file to be released (PUF). Given several times, the candidates are compared; "
+        "the folder of a synthesis stands for its first implicate.",
+    ),
+]
+IdsFrom = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="For a PUF without ids, like an implicate: the file it was made from, which has them "
+        "in the same rows.",
+    ),
+]
+Blank = Annotated[
+    str | None,
+    opt.columns(
+        "Linking variables that the PUF may lack: taken as missing in every record. Of several "
+        "candidates each may lack what another has."
+    ),
 ]
 Eif = Annotated[
     Path,
@@ -47,15 +67,19 @@ Iuf = Annotated[
 PufId = Annotated[str, opt.columns("The columns that name a PUF record.", show_default=False)]
 EifId = Annotated[str, opt.columns("The columns that name an EIF record.", show_default=False)]
 Link = Annotated[
-    str,
+    str | None,
     opt.columns(
-        "The linking variables, which both files have under the same names.", show_default=False
+        "The linking variables, which both files have under the same names; or give --scenario."
     ),
 ]
 Numeric = Annotated[str | None, opt.columns("Those of them that are numbers, not categories.")]
 Metric = Annotated[
-    Literal["unicity", "taxicab", "euclidean", "adhoc"],
-    typer.Option(help="How pairs are suspected."),
+    str,
+    typer.Option(
+        metavar="M,…",
+        help="How pairs are suspected: unicity, taxicab, euclidean or adhoc. Several, with commas, "
+        "are compared.",
+    ),
 ]
 Alpha = Annotated[
     float, opt.number("alpha", "A", "What a missing value costs, for taxicab and euclidean.")
@@ -107,7 +131,10 @@ def study(
     iuf: Iuf,
     puf_id: PufId,
     eif_id: EifId,
-    link: Link,
+    link: Link = None,
+    scenario: ScenarioName = None,
+    store: StorePlace = None,
+    target: TargetName = None,
     numeric: Numeric = None,
     metric: Metric = "unicity",
     alpha: Alpha = 0.5,
@@ -119,6 +146,8 @@ def study(
     strata: Strata = None,
     permutations: Permutations = 200,
     seed: Seed = 1,
+    ids_from: IdsFrom = None,
+    blank: Blank = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
     engine: opt.Engine = "memory",
@@ -135,87 +164,76 @@ def study(
     Suspected are the PUF records that the metric pairs with the EIF, confirmed those of them
     whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
     """
-    files = _Files(
-        tuple(
-            Source(file, None, None, engine, encoding, delimiter, sheet) for file in (puf, eif, iuf)
-        ),
-        lists.codes(missing_codes),
-        lists.kinds(kinds),
+    releases, problems = name_releases(puf)
+    files = StudyFiles(releases, eif, iuf, ids_from)
+    reading = Reading(
+        engine, encoding, delimiter, sheet, lists.codes(missing_codes), lists.kinds(kinds)
     )
     ids = lists.names(puf_id, "--puf-id"), lists.names(eif_id, "--eif-id")
-    linking = lists.names(link, "--link")
-    within = lists.names(strata, "--strata")
+    metrics = lists.names(metric, "--metric")
+    linking, within = lists.names(link, "--link"), lists.names(strata, "--strata")
     outputs = Outputs(json, plot, None, force)
-    with working("Studying") as report:
-        from keyhole.reidentification.study import study as attack
-
-        problems = _output_problems(outputs, pairs, (puf, eif, iuf), ids)
-        problems += _score_problems(metric, scores)
-        data = files.read(ids, (*linking, *within), problems)
-        found = attack(
-            puf=data[0], eif=data[1], iuf=data[2], puf_id=ids[0], eif_id=ids[1], link=linking,
-            numeric=lists.names(numeric, "--numeric"), metric=metric, alpha=alpha,
-            threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
-            strata=within, permutations=permutations, seed=seed, progress=report,
-        )  # fmt: skip
+    asked_scenario = AskedScenario.parse(scenario, store, target)
+    with working("Study:") as report:
+        several = len(releases) > 1 or len(metrics) > 1
+        problems += _output_problems(outputs, pairs, files.paths, ids)
+        problems += _metric_problems(metrics, scores, pairs if several else None)
+        gone = lists.names(blank, "--blank")
+        if asked_scenario is None and not linking:
+            problems.append("--link must name the linking variables, or give --scenario.")
+        keyed = asked_scenario is not None
+        data = files.read(
+            reading, ids, (*linking, *within), problems, whole=bool(gone) or keyed, all_of_eif=keyed
+        )
+        asked = {
+            "puf_id": ids[0], "eif_id": ids[1], "link": linking, "strata": within,
+            "numeric": lists.names(numeric, "--numeric"), "alpha": alpha, "threshold": threshold,
+            "cuts": cuts, "scores": scores, "orders": orders, "rank_cap": rank_cap,
+            "permutations": permutations, "seed": seed, "progress": report,
+        }  # fmt: skip
+        if asked_scenario is not None:
+            asked["scenario"] = asked_scenario.key(next(iter(data.pufs.values())))
+        asked |= {"eif": data.eif, "iuf": data.iuf, "ids_from": data.ids, "blank": gone}
+        found = _compare(data.pufs, metrics, asked) if several else _attack(data, metrics, asked)
     if pairs is not None:
         _write_pairs(found, pairs, force)
     outputs.give(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The three files, of which the same may be declared."""
+def _attack(data: StudyData, metrics: Sequence[str], asked: dict[str, Any]) -> Any:
+    from keyhole.reidentification.study import study as attack
 
-    sources: tuple[Source, ...]
-    codes: Mapping[str, Sequence[str]]
-    kinds: Mapping[str, str]
-
-    def read(
-        self, ids: tuple[tuple[str, ...], ...], shared: Iterable[str], problems: Sequence[str]
-    ) -> list[Microdata]:
-        """Read the columns that are needed of each; all that is wrong is told at once."""
-        both = tuple(shared)
-        wanted: tuple[tuple[str, ...], ...] = ((*ids[0], *both), (*ids[1], *both), ())
-        found, data = list(problems), []
-        kind: type[InputError] = OptionError
-        for source, columns in zip(self.sources, wanted, strict=True):
-            try:
-                data.append(source.read(columns))
-            except InputError as error:
-                kind = type(error)
-                found += error.problems
-        if not found:
-            found = self._unknown_names(data)
-        if found:
-            raise kind(dict.fromkeys(found))
-        return [self._declared(one) for one in data]
-
-    def _unknown_names(self, data: Sequence[Microdata]) -> list[str]:
-        known = {name for one in data for name in one.names} | {"*"}
-        named = [("--missing-codes", name) for name in self.codes]
-        named += [("--kinds", name) for name in self.kinds]
-        return [
-            f"{option} names {name!r}, which is a column of none of the files."
-            for option, name in named
-            if name not in known
-        ]
-
-    def _declared(self, data: Microdata) -> Microdata:
-        from keyhole.data import load
-
-        codes = {name: codes for name, codes in self.codes.items() if name in {*data.names, "*"}}
-        kinds = {name: kind for name, kind in self.kinds.items() if name in data.names}
-        return load(data, missing_codes=codes, kinds=kinds) if codes or kinds else data
+    (puf,) = data.pufs.values()
+    return attack(puf=puf, metric=metrics[0], **asked)  # type: ignore[arg-type]
 
 
-def _score_problems(metric: str, scores: Path | None) -> list[str]:
-    if metric != "adhoc" or scores is not None:
-        return []
-    return [
-        "--scores must name a TOML file that says how each linking variable is scored, for "
-        "--metric adhoc. Got none instead: write one, like 'sex = { exact = 5 }'."
-    ]
+def _compare(pufs: Any, metrics: Sequence[str], asked: dict[str, Any]) -> Any:
+    from keyhole.reidentification.compare import compare_studies
+
+    return compare_studies(pufs, metrics=metrics, **asked)
+
+
+def _metric_problems(metrics: Sequence[str], scores: Path | None, pairs: Path | None) -> list[str]:
+    from keyhole.data.naming import nearest
+
+    problems = []
+    for name in metrics:
+        if name not in METRICS:
+            near = nearest(name, list(METRICS), most=1)
+            remedy = f" Did you mean {near[0]}?" if near else ""
+            problems.append(
+                f"metric must be one of {', '.join(METRICS)}. Got {name!r} instead.{remedy}"
+            )
+    if not metrics:
+        problems.append(f"metric must be one of {', '.join(METRICS)}. Got none instead.")
+    if "adhoc" in metrics and scores is None:
+        problems.append(
+            "--scores must name a TOML file that says how each linking variable is scored, for "
+            "--metric adhoc. Got none instead: write one, like 'sex = { exact = 5 }'."
+        )
+    if pairs is not None:
+        problems.append("--pairs needs one --puf and one --metric. Leave it out, or the others.")
+    return problems
 
 
 def _output_problems(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,6 +36,10 @@ Mean = Annotated[
     str | None,
     typer.Option(metavar="X", help="A variable to be averaged in each cell, instead of counts."),
 ]
+Share = Annotated[
+    Literal["table", "rows", "cols"] | None,
+    typer.Option(help="Shares instead of counts: of the whole table, or within rows or columns."),
+]
 Level = Annotated[float, opt.number("level", "L", "The confidence level of the intervals.")]
 
 
@@ -45,6 +49,7 @@ def tabulate(
     cols: Cols = None,
     weight: Weight = None,
     mean: Mean = None,
+    share: Share = None,
     level: Level = 0.95,
     missing_codes: opt.MissingCodes = None,
     engine: opt.Engine = "memory",
@@ -68,8 +73,8 @@ def tabulate(
         problems = [*Source(release, engine=engine)._engine_problems(), *outputs.problems(release)]
         try:
             found = combine(
-                release, rows=down, cols=across, weight=weight, mean=mean, level=level,
-                missing_codes=lists.codes(missing_codes), encoding=encoding,
+                release, rows=down, cols=across, weight=weight, mean=mean, share=share,
+                level=level, missing_codes=lists.codes(missing_codes), encoding=encoding,
                 delimiter="\t" if delimiter in ("tab", r"\t") else delimiter, sheet=sheet,
             )  # fmt: skip
         except InputError as error:

@@ -9,23 +9,68 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.grading import BAND, DECIMALS, TABLE
+from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.files import Category, Cuts, common_codes, numbers, quintiles
+from keyhole.reidentification.scores import Scores, adhoc
 
-__all__ = ["Strata", "agreements", "number_strata"]
+__all__ = ["Gap", "Strata", "agreements", "number_strata", "top_scores"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 MISSING = "(missing)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """The stratum of each record of both files, and what the strata are called."""
+    """The stratum of each record of both files, and what the strata are called.
+
+    `without` tells of each stratum whether a value is missing in it.
+    """
 
     puf: Ints
     eif: Ints
     labels: tuple[str, ...]
+    without: Flags
+
+    def gaps(self) -> tuple[Gap, Gap]:
+        """Return what cannot be linked of the PUF, and of the EIF."""
+        return self._gap(self.puf, self.eif), self._gap(self.eif, self.puf)
+
+    def _gap(self, own: Ints, other: Ints) -> Gap:
+        alone = ~np.isin(own, other)
+        missing = self.without[own]
+        counts = (missing, missing & alone, alone & ~missing)
+        return Gap(*(int(one.sum()) for one in counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Records of a file with a missing stratum, and those whose stratum the other has not.
+
+    Parameters
+    ----------
+    missing
+        Records with a missing value on a variable of the strata, which is a category of its own.
+    missing_alone
+        Those of them in a stratum that the other file does not have.
+    alone
+        The other records in such strata.
+    """
+
+    missing: int
+    missing_alone: int
+    alone: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the figures as plain values."""
+        return {
+            "missing_stratum": self.missing,
+            "missing_stratum_unlinked": self.missing_alone,
+            "other_unlinked": self.alone,
+        }
 
 
 def agreements(
@@ -41,7 +86,7 @@ def agreements(
 
     Categories agree if they are the same, numbers if they are in the same fifth of the PUF's
     values (with ``cuts="each"``, each in the same fifth of its own file's); what is missing
-    agrees with nothing. This holds for every metric, so that they can be compared.
+    agrees with nothing. For adhoc see `top_scores`.
 
     Examples
     --------
@@ -63,6 +108,54 @@ def agreements(
         yield (codes == column.eif[pairs[1]]) & (codes != column.missing)
 
 
+def top_scores(
+    puf: Microdata, eif: Microdata, pairs: tuple[Ints, Ints], *, link: Sequence[str], scores: Scores
+) -> Iterator[Flags]:
+    """Tell for each variable in turn which pairs have its highest declared score.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> puf = load({"sex": ["f", "f"], "age": [20, 60]})
+    >>> eif = load({"sex": ["f", "m"], "age": [21, 69]})
+    >>> scores = {"sex": {"exact": 5}, "age": {"absolute": [[1, 5], [10, 3]]}}
+    >>> pairs = np.array([0, 1]), np.array([0, 1])
+    >>> found = top_scores(puf, eif, pairs, link=["sex", "age"], scores=scores)
+    >>> [same.tolist() for same in found]
+    [[True, False], [True, False]]
+    """
+    costs, _ = adhoc(puf, eif, link, scores)
+    variables: list[Category | Graded] = [*costs.counted, *costs.graded]
+    priced = {variable.name: variable for variable in variables}
+    for name in link:
+        yield _on_top(priced[name], pairs)
+
+
+def _on_top(variable: Category | Graded, pairs: tuple[Ints, Ints]) -> Flags:
+    if isinstance(variable, Category):
+        codes = variable.puf[pairs[0]]
+        return np.asarray((codes == variable.eif[pairs[1]]) & (codes != variable.missing))
+    one, other = variable.puf[pairs[0]], variable.eif[pairs[1]]
+    known = ~(np.isnan(one) | np.isnan(other))
+    top = np.zeros(len(one), dtype=np.bool_)
+    top[known] = _prices(variable, one[known], other[known]) == 0
+    return top
+
+
+def _prices(variable: Graded, puf: Floats, eif: Floats) -> Floats:
+    """Return what known values lack of the variable's highest score."""
+    if variable.kind == TABLE:
+        return variable.table[puf.astype(np.int64), eif.astype(np.int64)]
+    gap = np.abs(puf - eif)
+    if variable.kind != BAND:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = np.where(gap > 0, gap / np.abs(puf), 0.0)
+    # To nine decimals, as the search compares them.
+    rounded = np.rint(gap * DECIMALS) / DECIMALS
+    bands = np.searchsorted(variable.limits, rounded, side="left")
+    return np.asarray(variable.prices)[bands]
+
+
 def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strata:
     """Number the strata of both files together; a missing value is a category of its own.
 
@@ -73,6 +166,8 @@ def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strat
     >>> strata = number_strata(puf, eif, ["state"])
     >>> strata.puf.tolist(), strata.eif.tolist(), strata.labels
     ([1, 0], [1], ('ca', 'ny'))
+    >>> strata.gaps()[0].alone
+    1
     """
     columns = [common_codes(puf, eif, name) for name in names]
     codes = [np.concatenate([column.puf, column.eif]) for column in columns]
@@ -84,7 +179,10 @@ def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strat
         ", ".join(_word(puf, c, int(own[i])) for c, own in zip(columns, codes, strict=True))
         for i in firsts
     ]
-    return Strata(stratum[: puf.records], stratum[puf.records :], tuple(labels))
+    without = np.zeros(len(firsts), dtype=np.bool_)
+    for column, own in zip(columns, codes, strict=True):
+        without |= own[firsts] == column.missing
+    return Strata(stratum[: puf.records], stratum[puf.records :], tuple(labels), without)
 
 
 def _word(puf: Microdata, column: Category, code: int) -> str:

@@ -137,7 +137,7 @@ def count_use(
     return agreeing, tuple(used)
 
 
-def part_table(title: str, name: str, parts: Sequence[Part]) -> Table:
+def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str] = ()) -> Table:
     """Lay parts out by what they hold, the first of very many."""
     files = any(part.eif_records is not None for part in parts)
     columns = [name, "pairs", "true pairs", "suspected", "confirmed", "conditional"]
@@ -150,7 +150,7 @@ def part_table(title: str, name: str, parts: Sequence[Part]) -> Table:
     columns[1:1] = ["PUF records", "EIF records"] if files else []
     more = len(parts) - SHOWN
     notes = [f"and {more:,} more, which the JSON object has"] if more > 0 else []
-    return Table(title, columns, rows, notes)
+    return Table(title, columns, rows, [*said, *notes])
 
 
 def use_table(uses: Sequence[VariableUse]) -> Table:

@@ -6,7 +6,7 @@ asked for, so Altair may be imported at its top.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 import numpy as np
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["comparison_chart", "rates_chart", "scores_chart", "study_chart"]
 
 BINS = 24
+# Words stand to the right of a mark up to here, and to the left beyond.
+MIDDLE = 0.5
 KINDS = ("true pairs", "false pairs")
 ROWS = (
     ("putative_rate", "Suspected", "of all PUF records", INK),
@@ -91,6 +93,8 @@ def _explanation(study: Study) -> list[str]:
             f"Diamonds: what ids dealt out at random would give (middle 95% of "
             f"{study.baseline.permutations:,} times). Whiskers: exact 95% intervals."
         )
+    if study.perturbation is not None:
+        lines.append("Rings: the same attack on the values before they were perturbed.")
     return lines
 
 
@@ -113,8 +117,10 @@ def _rates(study: Study) -> alt.LayerChart | alt.FacetChart:
         words.encode(x=alt.value(0), text="name:N", color=_own_colour()),
         below.encode(x=alt.value(0), text="below:N"),
         *_chance(study, y),
+        *_unperturbed(study, y),
     ]
-    return alt.layer(*layers).properties(width=400, height=alt.Step(74))
+    step = 74 if study.perturbation is None else 92
+    return alt.layer(*layers).properties(width=400, height=alt.Step(step))
 
 
 def _row(place: int, rate: Rate, name: str, below: str, colour: str) -> dict[str, Any]:
@@ -192,17 +198,41 @@ def _chance(study: Study, y: alt.Y) -> list[alt.Chart]:
     ]  # fmt: skip
 
 
-def _scores(study: Study) -> alt.Chart:
+def _unperturbed(study: Study, y: alt.Y) -> list[alt.Chart]:
+    """Draw the rates without the perturbation, as rings below the others."""
+    if study.perturbation is None:
+        return []
+    named = study.perturbation.without.named()
+    rows = [
+        {"place": place, "value": named[key].value,
+         "text": f"without the perturbation {percentage(named[key].value or 0.0)}"}
+        for place, (key, *_) in enumerate(ROWS)
+        if named[key].value is not None
+    ]  # fmt: skip
+    chart = alt.Chart(inline(rows)).encode(y=y, x=_share_axis("value"))
+    ring = chart.mark_point(size=80, strokeWidth=2, opacity=1, color=INK, yOffset=30)
+    words = chart.encode(text="text:N")
+    right = words.transform_filter(alt.datum.value <= MIDDLE)
+    left = words.transform_filter(alt.datum.value > MIDDLE)
+    return [
+        ring,
+        right.mark_text(color=INK, align="left", dx=10, dy=30),
+        left.mark_text(color=INK, align="right", dx=-10, dy=30),
+    ]
+
+
+def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
     rows = _histogram(study)
     title = {
         "unicity": "Variables in the smallest set on which the pair is alone",
         "adhoc": "Score (higher is more alike)",
     }.get(study.metric, "Score (lower is more alike)")
     x = alt.X("from:Q", title=title).axis(grid=False, format="~g", tickCount=6)
-    if study.metric == "unicity":
-        x = x.axis(values=sorted({row["value"] for row in rows}), format="d", grid=False)
+    if (ticks := _ticks(study)) is not None:
+        # Vega shows what fits of the scores that occur.
+        x = x.axis(values=ticks, format=".3~g", grid=False, labelOverlap="greedy")
     base = alt.Chart(inline(rows)).mark_rect().properties(width=380, height=222)
-    bars: alt.Chart = base.encode(
+    bars = base.encode(
         x=x.scale(zero=False, nice=False),
         x2="to:Q",
         y=alt.Y("low:Q", title="Suspected pairs").axis(tickCount=5, format=",d"),
@@ -216,7 +246,28 @@ def _scores(study: Study) -> alt.Chart:
             alt.Tooltip("pairs:Q", title="pairs", format=","),
         ],
     )
-    return bars
+    return alt.layer(bars, *_threshold(study))
+
+
+def _ticks(study: Study) -> list[float] | None:
+    """Return the scores that occur, if they are few enough to have a bar each."""
+    found = np.unique(study.linked.score)
+    return found.tolist() if len(found) <= BINS else None
+
+
+def _threshold(study: Study) -> list[alt.Chart]:
+    """Draw the score at which suspicion ends, if the metric has one."""
+    if study.linked.threshold is None:
+        return []
+    end: Literal["left", "right"] = "left" if study.metric == "adhoc" else "right"
+    row = {"score": study.linked.threshold, "text": f"threshold {study.linked.threshold:.3g}"}
+    base = alt.Chart(inline([row])).encode(x=alt.X("score:Q"))
+    aside = -4 if end == "right" else 4
+    words = base.mark_text(color=QUIET, align=end, baseline="bottom", dx=aside)
+    return [
+        base.mark_rule(color=QUIET, strokeDash=[4, 3]),
+        words.encode(y=alt.value(10), text="text:N"),
+    ]
 
 
 def _histogram(study: Study) -> list[dict[str, Any]]:

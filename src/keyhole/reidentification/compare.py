@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keyhole.data import Microdata, load
 from keyhole.data.naming import quoted
 from keyhole.errors import InputError, OptionError
+from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import Progress, study
 from keyhole.reidentification.truth import names_of
@@ -48,7 +50,13 @@ class StudyComparison(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
-        return {"comparison": [row.to_dict() for row in self.rows]}
+        asked = self.rows[0].study.question
+        return {
+            "link": list(asked.link),
+            "numeric": list(asked.numeric),
+            "strata": list(asked.strata),
+            "comparison": [row.to_dict() for row in self.rows],
+        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""
@@ -82,12 +90,23 @@ class StudyComparison(Result):
                 ]
             )
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
-        notes = [
-            f"Warning ({row.release}, {row.study.metric}): {text}"
-            for row in self.rows
-            for text in row.study.warnings
-        ]
+        notes = [self.rows[0].study.question.variables_in_words(), *self._warnings()]
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
+
+    def _warnings(self) -> list[str]:
+        """Return each warning once, with the studies that it is about."""
+        about: dict[str, list[ComparedStudy]] = {}
+        for row in self.rows:
+            for text in row.study.warnings:
+                about.setdefault(text, []).append(row)
+        return [f"Warning{self._where(rows)}: {text}" for text, rows in about.items()]
+
+    def _where(self, rows: Sequence[ComparedStudy]) -> str:
+        if len(rows) == len(self.rows):
+            return ""
+        releases = dict.fromkeys(row.release for row in rows)
+        metrics = dict.fromkeys(row.study.metric for row in rows)
+        return f" ({', '.join(releases)}; {', '.join(metrics)})"
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the conditional and the confirmed rates side by side."""
@@ -110,7 +129,9 @@ def compare_studies(
     Parameters
     ----------
     pufs
-        The candidate releases by name, each a file, a frame or `Microdata`.
+        The candidate releases by name, each a file, a frame or `Microdata`. A linking variable
+        that one of them leaves out, or blanks everywhere, is taken as missing in all of its
+        records, with a warning.
     eif
         The intruder's file.
     iuf
@@ -143,21 +164,35 @@ def compare_studies(
     if not pufs or not metrics:
         raise OptionError("pufs and metrics must each name at least one. Got none instead.")
     own = isinstance(iuf, Mapping) and set(iuf) == set(pufs)
-    rows = []
-    for name, puf in pufs.items():
+    loaded = {name: load(puf) for name, puf in pufs.items()}
+    blanks = _blanks(loaded, names_of(options.get("link")))
+    rows: list[ComparedStudy] = []
+    problems: list[str] = []
+    for name, puf in loaded.items():
+        gone = (*names_of(options.get("blank")), *blanks[name])
+        asked = {**options, "blank": gone, "eif": eif, "iuf": iuf[name] if own else iuf}
         for metric in metrics:
             if progress is not None:
                 progress(f"{name} by {metric}")
-            truth = iuf[name] if own else iuf
-            rows.append(ComparedStudy(name, _named(name, puf, eif, truth, metric, options)))
+            try:
+                found = study(puf=puf, **_fitting(asked, metric, metrics))
+                rows.append(ComparedStudy(name, found))
+            except InputError as error:
+                problems += [f"release {quoted([name])}: {text}" for text in error.problems]
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
     return StudyComparison(tuple(rows))
 
 
-def _named(
-    name: str, puf: Any, eif: Any, iuf: Any, metric: Any, options: Mapping[str, Any]
-) -> Study:
-    """Run one study; what is wrong is told with the release's name."""
-    try:
-        return study(puf=puf, eif=eif, iuf=iuf, metric=metric, **options)
-    except InputError as error:
-        raise type(error)(f"release {quoted([name])}: {text}" for text in error.problems) from None
+def _blanks(pufs: Mapping[str, Microdata], link: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return by release what it does not tell; what none of them tells is an error elsewhere."""
+    found = {name: blank_variables(puf, link) for name, puf in pufs.items()}
+    nowhere = set(link).intersection(*found.values())
+    return {name: tuple(n for n in gone if n not in nowhere) for name, gone in found.items()}
+
+
+def _fitting(options: Mapping[str, Any], metric: str, metrics: Sequence[str]) -> dict[str, Any]:
+    """Ask by one metric; the scores are for adhoc, if that is among them."""
+    others = metric != "adhoc" and "adhoc" in metrics
+    asked = {name: value for name, value in options.items() if not (others and name == "scores")}
+    return {**asked, "metric": metric}

@@ -43,6 +43,8 @@ QUINTILES = (0.2, 0.4, 0.6, 0.8)
 _DAY = 86_400_000_000  # in microseconds
 # Whole numbers that need not fit 64 bits with a sign.
 WIDE = (pl.UInt64, pl.Int128, pl.UInt128)
+# Beyond it floating-point numbers do not tell all whole numbers apart.
+EXACT = 2**53
 # More than the six standard deviations up to which distances are told apart.
 FAR = 7.0
 
@@ -104,10 +106,28 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
     return Category(name, values[: len(one)], values[len(one) :], both.levels)
 
 
-def numbers(puf: Microdata, eif: Microdata, name: str) -> Number:
-    """Take a variable as numbers; dates count in days."""
+def numbers(puf: Microdata, eif: Microdata, name: str, *, ratios: bool = False) -> Number:
+    """Take a variable as numbers; dates count in days.
+
+    Whole numbers too large to be told apart as floating-point ones are counted from the smallest,
+    unless ratios are wanted of them.
+    """
     one, other = _alike(puf.column(name), eif.column(name))
+    if not ratios:
+        one, other = _from_smallest(one, other)
     return Number(name, _as_floats(one), _as_floats(other))
+
+
+def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    if not (one.dtype.is_integer() and other.dtype.is_integer()):
+        return one, other
+    ends = [end for s in (one, other) for end in (s.min(), s.max()) if isinstance(end, int)]
+    if not ends or max(map(abs, ends)) <= EXACT:
+        return one, other
+    least = pl.lit(min(ends), dtype=pl.Int128)
+    counted = (s.to_frame("x").select(pl.col("x").cast(pl.Int128) - least) for s in (one, other))
+    first, second = (frame.to_series() for frame in counted)
+    return first, second
 
 
 def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
@@ -207,6 +227,7 @@ def variable_problems(
     numeric: Sequence[str] = (),
     graded: Sequence[str] = (),
     strata: Sequence[str] = (),
+    blank: Sequence[str] = (),
 ) -> list[str]:
     """Say what makes variables unfit: types that clash, nothing known, nothing in common.
 
@@ -220,6 +241,8 @@ def variable_problems(
         Those that are numbers, and those that need no value in common.
     strata
         The variables that make the strata.
+    blank
+        Those that may be missing in every record of the PUF.
     """
     both = (puf.name, eif.name)
     problems = []
@@ -227,6 +250,8 @@ def variable_problems(
         problems += _type_problems(both, name, (puf.column(name), eif.column(name)), "stratum")
     for name in link:
         pair = (puf.column(name), eif.column(name))
+        if name in blank and _is_empty(pair[0]) and not _is_empty(pair[1]):
+            continue
         found = _empty_problems(both, name, pair) or _type_problems(both, name, pair)
         if not found and name in numeric:
             found = _number_problems(name, pair)
@@ -239,6 +264,10 @@ def variable_problems(
     return problems
 
 
+def _is_empty(series: pl.Series) -> bool:
+    return series.null_count() == len(series)
+
+
 def _empty_problems(
     files: tuple[str, str], name: str, pair: tuple[pl.Series, pl.Series]
 ) -> list[str]:
@@ -246,7 +275,7 @@ def _empty_problems(
         f"linking variable {name!r} must have values. Got only missing ones in {file!r} "
         f"instead: leave it out, or check the missing codes."
         for file, series in zip(files, pair, strict=True)
-        if series.null_count() == len(series)
+        if _is_empty(series)
     ]
 
 
@@ -257,7 +286,7 @@ def _type_problems(
     purpose: str = "linking variable",
 ) -> list[str]:
     one, other = (family_of(series.dtype) for series in pair)
-    if one == other or any(series.null_count() == len(series) for series in pair):
+    if one == other or any(map(_is_empty, pair)):
         return []
     return [
         f"{purpose} {name!r} must be of one type. Got {one} in {files[0]!r} and {other} in "
@@ -301,9 +330,9 @@ def family_of(dtype: pl.DataType) -> str:
 
 def _alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Bring two columns of one family, or one without any value, to one type."""
-    if one.null_count() == len(one):
+    if _is_empty(one):
         return one.clear(len(one)).cast(other.dtype), other
-    if other.null_count() == len(other):
+    if _is_empty(other):
         return one, other.clear(len(other)).cast(one.dtype)
     return _plain(one, other), _plain(other, one)
 

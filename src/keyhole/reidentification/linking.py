@@ -62,6 +62,7 @@ class _Question:
     scores: Any
     orders: Orders
     rank_cap: int
+    blank: tuple[str, ...] = ()
 
 
 def link(
@@ -78,6 +79,7 @@ def link(
     orders: Orders = "all",
     rank_cap: int = 5,
     strata: Iterable[str] = (),
+    blank: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Pairs:
     """Find the pairs of records that an intruder would suspect to be one person.
@@ -109,6 +111,8 @@ def link(
     strata
         Columns of both files; records are compared within the same stratum only, and a
         missing value makes a stratum of its own.
+    blank
+        Linking variables that may be missing in every record of the PUF.
     progress
         Called now and then with the work done and all of it.
 
@@ -131,10 +135,11 @@ def link(
     >>> found.to_frame().rows()
     [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
     """
-    names = [names_of(given) for given in (link, numeric, strata)]
+    names = [names_of(given) for given in (link, numeric, strata, blank)]
     asked = _Question(
-        names[0], names[1], names[2], metric, alpha, threshold, cuts, scores, orders, rank_cap
-    )
+        names[0], names[1], names[2], metric, alpha, threshold, cuts, scores, orders, rank_cap,
+        names[3],
+    )  # fmt: skip
     one, other = load(puf), load(eif)
     if one.name == other.name:
         one, other = one.replace(name=f"PUF {one.name}"), other.replace(name=f"EIF {other.name}")
@@ -159,8 +164,9 @@ def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
     for data in (puf, eif):
         data.require_records()
     problems = variable_problems(
-        puf, eif, asked.link, numeric=asked.numeric, graded=_graded(asked), strata=asked.strata
-    )
+        puf, eif, asked.link, numeric=asked.numeric, graded=_graded(asked), strata=asked.strata,
+        blank=asked.blank,
+    )  # fmt: skip
     if problems:
         raise ColumnError(problems)
 

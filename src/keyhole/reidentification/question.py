@@ -18,6 +18,9 @@ from keyhole.reidentification.unicity import Orders
 
 __all__ = ["Question"]
 
+# A measure with more values than this is hardly meant as a category.
+MANY_VALUES = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -33,6 +36,7 @@ class Question:
     orders: Orders = "all"
     rank_cap: int = 5
     strata: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
 
     def ask(
         self, puf: Microdata, eif: Microdata, progress: Callable[..., None] | None = None
@@ -51,6 +55,7 @@ class Question:
             orders=self.orders,
             rank_cap=self.rank_cap,
             strata=self.strata,
+            blank=self.blank,
             progress=progress,
         )
 
@@ -86,13 +91,55 @@ class Question:
             "rank_cap": self.rank_cap,
         }
 
+    def variables_in_words(self) -> str:
+        """Say which linking variables are numbers, and within what records are linked."""
+        if self.metric == "adhoc":
+            kinds = "How values are compared: by the declared scores."
+        elif not self.numeric:
+            kinds = "Numbers: none; all linking variables are categories."
+        elif len(self.numeric) < len(self.link):
+            kinds = f"Numbers: {', '.join(self.numeric)}; the others are categories."
+        else:
+            kinds = "Numbers: all linking variables."
+        return f"{kinds} Linked within {', '.join(self.strata)}." if self.strata else kinds
+
+    def agreeing_in_words(self) -> str:
+        """Say what it means that a pair agrees on a variable."""
+        if self.metric == "adhoc":
+            return "A pair agrees on a variable where it has the variable's highest score."
+        whose = "the PUF's values" if self.cuts == "puf" else "each file's own values"
+        numbers = f", or numbers in the same fifth of {whose}" if self.numeric else ""
+        return (
+            f"A pair agrees on a variable where both records have the same category{numbers}. "
+            f"What is missing agrees with nothing."
+        )
+
+    def taken_as_categories(self, puf: Microdata) -> list[str]:
+        """Name the measures with many values that are not declared to be numbers."""
+        if self.metric == "adhoc":  # the scores tell
+            return []
+        found = [
+            name
+            for name in self.link
+            if name not in self.numeric
+            and puf.variable(name).kind == "measure"
+            and puf.column(name).dtype.is_numeric()
+            and puf.column(name).n_unique() > MANY_VALUES
+        ]
+        return [
+            f"{name!r} holds many different numbers and is linked as a category, so that only the "
+            f"very same number agrees: name it in numeric if near ones should count"
+            for name in found
+        ]
+
     def in_words(self, threshold: float | None) -> str:
         """Say what a suspected pair is."""
         if threshold is None:
             sets = "some set" if self.orders == "all" else "the whole set"
             return f"Suspected: alone in both files with the same values on {sets} of variables."
         side = "above" if self.metric == "adhoc" else "below"
+        rule = "" if self.metric == "adhoc" else f" ({self.threshold} threshold)"
         return (
-            f"Suspected: a score {side} {threshold:.6g} ({self.threshold} threshold), in ranks "
+            f"Suspected: a score {side} {threshold:.6g}{rule}, in ranks "
             f"that hold at most {self.rank_cap} pairs of a PUF record."
         )

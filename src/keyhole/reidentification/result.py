@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.reidentification import verdict
+from keyhole.reidentification.agreement import Gap
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.breakdown import Part, VariableUse, part_table, use_table
 from keyhole.reidentification.pairs import Pairs
@@ -47,6 +48,8 @@ class Study(Result):
     by_stratum, by_agreement, by_rank, by_variables
         The rates by stratum, by number of variables that agree, by rank (for unicity by the
         size of the smallest subset), and the share of pairs that agree on each variable.
+    gaps
+        With strata, what cannot be linked of the PUF, and of the EIF.
     perturbation
         The rates with the values as they were, if the IUF carries other values than the PUF.
     """
@@ -57,6 +60,7 @@ class Study(Result):
     baseline: Baseline | None
     overlap: int
     by_stratum: tuple[Part, ...]
+    gaps: tuple[Gap, Gap] | None
     by_agreement: tuple[Part, ...]
     by_rank: tuple[Part, ...]
     by_variables: tuple[VariableUse, ...]
@@ -124,6 +128,7 @@ class Study(Result):
                 "interval": None if found.interval is None else list(found.interval),
             },
             "by_stratum": [part.to_dict("stratum") for part in self.by_stratum],
+            "unlinked": self._gaps(),
             "by_agreement": [part.to_dict("agreeing") for part in self.by_agreement],
             f"by_{self._place}": [part.to_dict(self._place) for part in self.by_rank],
             "by_variables": [use.to_dict() for use in self.by_variables],
@@ -149,16 +154,20 @@ class Study(Result):
 
     def _unlinked(self) -> list[str]:
         """Say how many records of each file lie in a stratum that the other does not have."""
-        if not self.by_stratum:
+        if self.gaps is None:
             return []
-        linked = sum(part.eif_records or 0 for part in self.by_stratum)
-        alone = sum(part.rates.puf_records for part in self.by_stratum if not part.eif_records)
-        counts = (("PUF", alone, "EIF"), ("EIF", self.eif_records - linked, "PUF"))
+        named = ", ".join(self.question.strata)
+        files = (("PUF", "EIF"), ("EIF", "PUF"))
         return [
-            f"{count:,} {one} records are in strata without {other} records and cannot be linked"
-            for one, count, other in counts
-            if count
+            text
+            for (one, other), gap in zip(files, self.gaps, strict=True)
+            for text in verdict.unlinked(gap.to_dict(), one, other, named)
         ]
+
+    def _gaps(self) -> dict[str, Any] | None:
+        if self.gaps is None:
+            return None
+        return {name: gap.to_dict() for name, gap in zip(("puf", "eif"), self.gaps, strict=True)}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a rate: count, total, value, interval, and what chance would give."""
@@ -230,7 +239,8 @@ class Study(Result):
             out.append(part_table(f"By {name}", "stratum", self.by_stratum))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
-            out.append(part_table(agreement, "agreeing", self.by_agreement))
+            said = [self.question.agreeing_in_words()]
+            out.append(part_table(agreement, "agreeing", self.by_agreement, said))
             out.append(part_table(title, by_place, self.by_rank))
             out.append(use_table(self.by_variables))
         return [*out, self._verdict_table()]
@@ -246,7 +256,8 @@ class Study(Result):
             rows.append([_WORDS[name], *counts, share(rate.value), interval, chance])
         title = f"Re-identification study by {self.metric} on {', '.join(self.question.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
-        notes = [self.question.in_words(self.linked.threshold), *self._unlinked()]
+        notes = [self.question.in_words(self.linked.threshold)]
+        notes += [self.question.variables_in_words(), *(f"{t}." for t in self._unlinked())]
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)
 

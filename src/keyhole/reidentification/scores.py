@@ -217,7 +217,7 @@ def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, 
     problems = infinite_problems(name, (puf.column(name), eif.column(name)))
     if problems:
         raise OptionError(problems)
-    number = numbers(puf, eif, name)
+    number = numbers(puf, eif, name, ratios=kind == "relative")
     values = [float(row[1]) for row in score[kind]] + [float(score.get("beyond", 0))]
     best = values[0]
     graded = Graded(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.data.keyed import KeyedData
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.errors import InputError, OptionError
-from keyhole.reidentification.agreement import Strata, agreements, number_strata
+from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.exposure.checks import scenario_note
+from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
 from keyhole.reidentification.baseline import Baseline, permuted_baseline
 from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
+from keyhole.reidentification.candidates import attach_ids, with_blanks
 from keyhole.reidentification.costs import Threshold
 from keyhole.reidentification.files import Cuts
 from keyhole.reidentification.linking import Metric
@@ -24,7 +27,8 @@ from keyhole.reidentification.perturbation import Perturbation, restore
 from keyhole.reidentification.question import Question
 from keyhole.reidentification.rates import confirm, measure_rates
 from keyhole.reidentification.result import Study
-from keyhole.reidentification.scores import Scores
+from keyhole.reidentification.scenario import linking_keys, recode_files
+from keyhole.reidentification.scores import Scores, load_scores
 from keyhole.reidentification.truth import Truth, find_truth, names_of
 from keyhole.reidentification.unicity import Orders
 
@@ -44,7 +48,8 @@ def study(
     iuf: Any,
     puf_id: Names,
     eif_id: Names,
-    link: Names,
+    link: Names = None,
+    scenario: KeyedData | None = None,
     numeric: Names = (),
     metric: Metric = "unicity",
     alpha: float = 0.5,
@@ -56,6 +61,8 @@ def study(
     strata: Names = (),
     permutations: int = 200,
     seed: int = 1,
+    ids_from: Any = None,
+    blank: Names = (),
     progress: Progress | None = None,
 ) -> Study:
     """Attack a public file with an external one, and check the suspects against the truth.
@@ -70,6 +77,9 @@ def study(
         The column or columns that name a record of the PUF and of the EIF.
     link
         The linking variables, which both files have.
+    scenario
+        The key of a scenario, to whose detail the files are recoded; its columns that the EIF
+        has are the linking variables if none are given.
     numeric
         Those of them that are numbers; the others are categories.
     metric
@@ -92,6 +102,12 @@ def study(
         Variables within whose categories records are linked.
     permutations, seed
         How often ids are dealt out at random for the baseline (0: never), and its seed.
+    ids_from
+        For a release without ids, like an implicate of a synthesis: the file it was made from,
+        which has the ids in the same rows. A PUF that has its ids keeps them.
+    blank
+        Linking variables that the PUF may lack or have missing everywhere: they are taken as
+        missing in every record, with a warning.
     progress
         Called with what is being done, and now and then with the work done and all of it.
 
@@ -111,16 +127,23 @@ def study(
     >>> found.confirmed <= found.suspected <= found.puf_records
     True
     """
+    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
+    linking = names_of(link)
+    if scenario is not None:
+        linking = linking_keys(scenario, files.eif, linking, names_of(numeric))
+        files = _Files(*recode_files(scenario, files.puf, (files.eif, files.iuf)))
     question = Question(
-        link=names_of(link), numeric=names_of(numeric), metric=metric, alpha=alpha,
+        link=linking, numeric=names_of(numeric), metric=metric, alpha=alpha,
         threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
-        strata=names_of(strata),
+        strata=names_of(strata), blank=names_of(blank),
     )  # fmt: skip
     chance = _Chance(permutations, seed)
-    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
     ids = names_of(puf_id), names_of(eif_id)
+    files, told = _fit(files, ids[0], ids_from, question)
     truth = _checked_truth(files, ids, question, chance)
-    return _attack(files, ids, truth, question, chance, progress or _say_nothing)
+    found = _attack(files, ids, truth, question, chance, progress or _say_nothing)
+    notes = () if scenario is None else (scenario_note(scenario.name),)
+    return replace(found, warnings=(*notes, *told, *found.warnings))
 
 
 def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
@@ -186,6 +209,7 @@ def _checked_truth(
     """Find the true pairs, or say at once what is wrong with ids, variables and options."""
     for data in (files.puf, files.eif):
         data.require_records()
+    _require_rows(files.iuf)
     problems = chance.problems()
     truth = None
     try:
@@ -195,6 +219,26 @@ def _checked_truth(
     if problems or truth is None:
         raise OptionError([*problems, *question.column_problems(files.puf, files.eif)])
     return truth
+
+
+def _require_rows(iuf: Microdata) -> None:
+    if not iuf.records:
+        raise ColumnError(
+            f"the IUF {iuf.name!r} has a header but no records, so that nothing could be "
+            f"confirmed. Give a row for each person in both files; if nobody is in both, rows with "
+            f"the PUF's id and an empty EIF id say so."
+        )
+
+
+def _fit(
+    files: _Files, ids: tuple[str, ...], source: Any, question: Question
+) -> tuple[_Files, list[str]]:
+    """Give a release the ids it lacks, and take what it does not tell as missing."""
+    puf = files.puf
+    if source is not None and not set(ids) <= set(puf.names):
+        puf = attach_ids(puf, _load(source, "file of ids"), ids)
+    puf, told = with_blanks(puf, files.eif, question.blank)
+    return replace(files, puf=puf), told
 
 
 def _attack(
@@ -212,10 +256,7 @@ def _attack(
     tell("dealing out ids at random")
     strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
     baseline = chance.baseline(linked, truth, files, strata)
-    same = agreements(
-        files.puf, files.eif, (linked.puf, linked.eif), link=question.link,
-        numeric=question.numeric, cuts=question.cuts,
-    )  # fmt: skip
+    same = _agreements(files, linked, question)
     agreeing, used = count_use(question.link, same, confirmed, linked.subset)
     place = linked.rank if linked.subset is None else linked.score.astype(np.int64)
     records = files.puf.records
@@ -226,17 +267,35 @@ def _attack(
         baseline=baseline,
         overlap=truth.overlap,
         by_stratum=_by_stratum(linked, confirmed, strata, baseline),
+        gaps=None if strata is None else strata.gaps(),
         by_agreement=by_pair(linked.puf, confirmed, agreeing, records),
         by_rank=by_pair(linked.puf, confirmed, place, records),
         by_variables=used,
         perturbation=perturbation,
-        warnings=(*linked.warnings, *_truth_warnings(truth, files.iuf), *skipped),
+        warnings=(
+            *question.taken_as_categories(files.puf),
+            *linked.warnings,
+            *_truth_warnings(truth, files.iuf),
+            *skipped,
+        ),
         seed=int(chance.seed),
         linked=linked,
         confirmed_pairs=confirmed,
         puf_ids=files.puf.frame.select(ids[0]),
         eif_ids=files.eif.frame.select(ids[1]),
     )
+
+
+def _agreements(files: _Files, linked: Pairs, question: Question) -> Iterator[Flags]:
+    """Tell for each variable which pairs agree on it."""
+    pairs, scores = (linked.puf, linked.eif), question.scores
+    if question.metric != "adhoc" or scores is None:
+        return agreements(
+            files.puf, files.eif, pairs, link=question.link, numeric=question.numeric,
+            cuts=question.cuts,
+        )  # fmt: skip
+    given = load_scores(scores) if isinstance(scores, str | os.PathLike) else scores
+    return top_scores(files.puf, files.eif, pairs, link=question.link, scores=given)
 
 
 def _confirmed(linked: Pairs, truth: Truth, files: _Files) -> Flags:

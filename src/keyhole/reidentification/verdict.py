@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from keyhole.charts import percentage
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.perturbation import Perturbation
 from keyhole.reidentification.rates import Rate, Rates
 
-__all__ = ["CAVEATS", "chance", "finding", "overlapping", "perturbed", "stratified"]
+__all__ = ["CAVEATS", "chance", "finding", "overlapping", "perturbed", "stratified", "unlinked"]
 
 CAVEATS = (
     "One point in time: the study links this PUF with this EIF as they are now. Other external "
@@ -95,3 +95,46 @@ def stratified(strata: Sequence[str]) -> str:
         f"released, rates that are acceptable here speak for the release, and for a finer one "
         f"later."
     )
+
+
+def unlinked(
+    gap: Mapping[str, int],
+    one: str,
+    other: str,
+    strata: str,
+    count: Callable[[int], str] = "{:,}".format,
+) -> list[str]:
+    """Say how many records of one file have no stratum, or one that the other has not.
+
+    Parameters
+    ----------
+    gap
+        The figures of a `keyhole.reidentification.agreement.Gap`.
+    one, other
+        What the two files are called.
+    strata
+        The variables of the strata.
+    count
+        How a count is written.
+
+    Examples
+    --------
+    >>> gap = {"missing_stratum": 4, "missing_stratum_unlinked": 4, "other_unlinked": 0}
+    >>> unlinked(gap, "EIF", "PUF", "sex")
+    ['4 EIF records have no value of sex, unlike any PUF record, and cannot be linked']
+    """
+    missing, alone = gap["missing_stratum"], gap["missing_stratum_unlinked"]
+    said = []
+    if missing:
+        end = "which makes a stratum of their own"
+        if alone == missing:
+            end = f"unlike any {other} record, and cannot be linked"
+        elif alone:
+            end += f"; {count(alone)} of them are unlike any {other} record and cannot be linked"
+        said.append(f"{count(missing)} {one} records have no value of {strata}, {end}")
+    if gap["other_unlinked"]:
+        said.append(
+            f"{count(gap['other_unlinked'])} {one} records are in strata without {other} records "
+            f"and cannot be linked"
+        )
+    return said

@@ -12,6 +12,7 @@ from keyhole.utility.correlations import Correlations, compare_correlations
 from keyhole.utility.distributions import Distributions, compare_distributions
 from keyhole.utility.fits import combine_fits
 from keyhole.utility.homogeneity import Homogeneity, holm, homogeneity_test
+from keyhole.utility.information import InformationLoss, information_loss
 from keyhole.utility.moments import Moments, compare_moments
 from keyhole.utility.propensity import Propensity, propensity_score
 from keyhole.utility.tabulation import Tabulation, tabulate
@@ -22,6 +23,7 @@ __all__ = [
     "Correlations",
     "Distributions",
     "Homogeneity",
+    "InformationLoss",
     "Moments",
     "Propensity",
     "Tabulation",
@@ -33,6 +35,7 @@ __all__ = [
     "compare_moments",
     "holm",
     "homogeneity_test",
+    "information_loss",
     "interval_overlap",
     "propensity_score",
     "tabulate",

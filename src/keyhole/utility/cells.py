@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["cell_counts", "cell_means", "cell_totals"]
+__all__ = ["cell_counts", "cell_means", "cell_shares", "cell_totals"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -52,6 +52,40 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
     squares = np.bincount(cells, weights**2, size) - totals**2 / n
     with np.errstate(divide="ignore", invalid="ignore"):
         return totals, np.maximum(squares, 0.0) * np.float64(n) / np.float64(n - 1)
+
+
+def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
+    r"""Return the share of each cell in the weight of its group of cells.
+
+    Parameters
+    ----------
+    cells
+        The cell of each record.
+    groups
+        The group of each cell.
+    weights
+        The weight of each record.
+
+    Notes
+    -----
+    The share is the mean of an indicator over the records of the group, and its variance is
+    linearised as that of a mean: :math:`\frac{n}{n-1} \sum e_i^2` with
+    :math:`e_i = w_i (d_i - \hat p) / \sum w_j` over the group.
+
+    Examples
+    --------
+    >>> found = cell_shares(np.array([0, 0, 0, 1]), np.array([0, 0]), np.ones(4))
+    >>> found[0].tolist(), found[1].round(4).tolist()
+    ([0.75, 0.25], [0.0625, 0.0625])
+    """
+    n, size = len(cells), len(groups)
+    total = np.bincount(cells, weights, size)
+    squares = np.bincount(cells, weights**2, size)
+    whole, spread = (np.bincount(groups, one)[groups] for one in (total, squares))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = total / whole
+        errors = squares * (1 - share) ** 2 + (spread - squares) * share**2
+        return share, errors / whole**2 * np.float64(n) / np.float64(n - 1)
 
 
 def cell_means(cells: Ints, size: int, values: Floats, weights: Floats) -> Estimates:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import INK, PALETTE, QUIET, house_style, inline, listed, plain
+from keyhole.charts import INK, PALETTE, QUIET, house_style, inline, listed, percentage, plain
 from keyhole.utility.figures import amount
 from keyhole.utility.tabulation_result import cell_label
 
@@ -45,7 +45,9 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
         domain=heads, range=colours
     )
     legend = alt.Legend(orient="top", symbolType="square", columns=6) if found.cols else None
-    x = alt.X("estimate:Q", title=_measured(found)).axis(format="~s", tickCount=6)
+    x = alt.X("estimate:Q", title=_measured(found)).axis(
+        format="~s" if found.share is None else "~%", tickCount=6
+    )
     bars = base.mark_bar(opacity=0.75).encode(
         x=x, color=colour.legend(legend), tooltip=_tips(found)
     )
@@ -75,6 +77,8 @@ def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _measured(found: Tabulation) -> str:
+    if found.share is not None:
+        return "Share"
     if found.mean is not None:
         return f"Mean of {plain(found.mean)}"
     return "Records" if found.weight is None else f"Sum of {plain(found.weight)}"
@@ -94,7 +98,8 @@ def _explanation(found: Tabulation, dropped: int) -> list[str]:
         f"Combined over {found.implicates} implicates of {found.records:,} records. Whiskers: "
         f"{percent} intervals that count the synthesis in."
         if found.implicates > 1
-        else f"One implicate of {found.records:,} records: no interval can be given."
+        else f"One implicate of {found.records:,} records. Whiskers: {percent} intervals as of an "
+        f"ordinary file, somewhat too short."
     ]
     if dropped:
         lines.append(f"{dropped:,} further cells are not drawn.")
@@ -158,6 +163,6 @@ def _overlapping(found: Coefficients) -> str:
         return "The coefficients of one implicate have no interval"
     least = min(found.coefficients, key=lambda one: 2.0 if one.overlap is None else one.overlap)
     return (
-        f"The intervals overlap by {100 * found.mean_overlap:.0f}% in the mean, least for "
+        f"The intervals overlap by {percentage(found.mean_overlap)} in the mean, least for "
         f"{listed([least.name])}"
     )

@@ -191,6 +191,7 @@ def pearson(x: Floats, y: Floats) -> float | None:
     x, y = x[there], y[there]
     if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
         return None
+    x, y = (v / np.abs(v).max() for v in (x, y))  # so that no sum is infinite
     x, y = x - x.mean(), y - y.mean()
     x, y = x / np.abs(x).max(), y / np.abs(y).max()
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-__all__ = ["amount", "degrees", "probability"]
+__all__ = ["NONE", "amount", "decimals_for", "degrees", "fixed", "probability"]
+
+# Stands in a table where something is not estimable; a note below says so once.
+NONE = "–"
 
 
 def amount(value: float | None) -> str:
@@ -53,3 +57,32 @@ def probability(p: float | None) -> str:
     if p is None or math.isnan(p):
         return "not estimable"
     return f"{p:.4f}" if p > 1e-4 else "0.0001 or less"
+
+
+def decimals_for(errors: Iterable[float | None], estimates: Iterable[float | None]) -> int:
+    """Return how many decimals all figures of a table get: two digits of a middling error.
+
+    Examples
+    --------
+    >>> decimals_for([12.0, 31.0], [250.0]), decimals_for([0.004], [0.5]), decimals_for([], [81.5])
+    (0, 4, 2)
+    """
+    known = sorted(x for x in errors if x is not None and x > 0 and math.isfinite(x))
+    if known:
+        middle = known[(len(known) - 1) // 2]
+        return min(max(1 - math.floor(math.log10(middle)), 0), 8)
+    sizes = [abs(x) for x in estimates if x is not None and x and math.isfinite(x)]
+    return min(max(3 - math.floor(math.log10(max(sizes))), 0), 8) if sizes else 0
+
+
+def fixed(value: float | None, decimals: int) -> str:
+    """Write a figure with so many decimals.
+
+    Examples
+    --------
+    >>> fixed(1234.5678, 1), fixed(-0.01, 1), fixed(None, 1)
+    ('1,234.6', '0.0', '–')
+    """
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}"

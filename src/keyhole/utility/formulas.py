@@ -24,6 +24,8 @@ __all__ = ["FUNCTIONS", "formula_columns"]
 FUNCTIONS: dict[str, Any] = {"log": np.log, "sqrt": np.sqrt, "exp": np.exp}
 _BUILT_IN = ("C", "I", "Q")
 _SIGNS = frozenset(["~", "+", "-", "*", "/", ":", "(", ")", "**"])
+_EXPONENTS = ("2", "3", "4", "5")
+_MOST_TOKENS = 400
 _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
 
 
@@ -51,12 +53,29 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
         elif token.type == tokenize.NAME and not _is_function(token, after, names):
             found.append(token.string)
         problems += _token_problems(before, token, after)
+    problems += _power_problems(tokens)
+    if len(tokens) > _MOST_TOKENS:
+        problems.append(f"formula must have at most {_MOST_TOKENS} words and signs.")
     if [token.string for token in tokens].count("~") != 1:
         problems.append("formula must have a response, '~' and predictors, like 'y ~ a + b'.")
     problems += absent(dict.fromkeys(found), list(names), purpose="variable of the formula")
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return list(dict.fromkeys(found))
+
+
+def _power_problems(tokens: Sequence[TokenInfo]) -> list[str]:
+    """Say of a power that is no small one so: a tower of them would never be done."""
+    words = ["", *(token.string for token in tokens), ""]
+    powers = [i for i, word in enumerate(words) if word == "**"]
+    for i in powers:
+        number_base = words[i - 1][:1].isdigit()
+        if words[i + 1] not in _EXPONENTS or number_base or words[i + 2 : i + 3] == ["**"]:
+            return [
+                f"formula must have one of {', '.join(_EXPONENTS)} after '**', and a name or "
+                f"bracket before it."
+            ]
+    return ["formula must have at most three '**'."] if len(powers) > 3 else []
 
 
 def _tokens(formula: Any) -> list[TokenInfo]:

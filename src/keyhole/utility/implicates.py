@@ -20,6 +20,7 @@ from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, FileError, InputError
 
 __all__ = [
+    "MOST_IMPLICATES",
     "chosen",
     "find_implicates",
     "load_implicates",
@@ -28,6 +29,9 @@ __all__ = [
     "split",
     "stack",
 ]
+
+MOST_IMPLICATES = 100
+"""More are a mistake, and every file is read."""
 
 Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
 
@@ -69,8 +73,14 @@ def _number_problems(numbers: Sequence[int], folder: Path) -> list[str]:
         remedy = f"Give {str(inner)!r}." if inner.is_dir() else "Give another folder."
         return [f"{str(folder)!r} has no files implicate-1.csv, implicate-2.csv, …. {remedy}"]
     twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
-    gaps = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
+    beyond = [number for number in numbers if not 1 <= number <= MOST_IMPLICATES]
+    gaps = [] if beyond else sorted(set(range(1, max(numbers) + 1)) - set(numbers))
     problems = []
+    if beyond:
+        problems.append(
+            f"{str(folder)!r} must have implicates numbered from 1 to {MOST_IMPLICATES}. Got "
+            f"{len(beyond):,} with other numbers instead: take them out of the folder."
+        )
     if twice:
         listed = quoted(f"implicate-{number}" for number in twice)
         problems.append(f"{str(folder)!r} has {listed} more than once. Keep one file of each.")

@@ -97,6 +97,8 @@ def _matrices(data: Sequence[Microdata], formula: str) -> tuple[Any, Any, npt.ND
             "the response of a formula must be finite for every record. It is not, as the log of "
             "0: choose another function, or declare missing codes."
         )
+    if not model.exog.shape[1]:
+        raise OptionError("formula must have a predictor or an intercept. Got '~ 0' instead.")
     design = model.data.orig_exog.rename(columns=_plain)
     return model.data.orig_endog, design, part
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,24 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.data.naming import quoted, repeated
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.utility.cells import cell_counts, cell_means, cell_totals
-from keyhole.utility.combining import ONE_IMPLICATE, combine, level_problems
+from keyhole.utility.cells import cell_counts, cell_means, cell_shares, cell_totals
+from keyhole.utility.combining import combine
 from keyhole.utility.implicates import chosen, load_implicates, numbers, shared_codes, split
+from keyhole.utility.intervals import Scale, interval
+from keyhole.utility.tabulation_options import Share, option_problems
 from keyhole.utility.tabulation_result import RESERVED, Tabulation
 
-__all__ = ["Tabulation", "tabulate"]
+__all__ = ["Share", "Tabulation", "tabulate"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+PLAIN_ERRORS = (
+    "from one implicate, se and interval are those of an ordinary file: they leave out what the "
+    "synthesis adds, and are somewhat too short"
+)
 
 
 def tabulate(
@@ -30,6 +38,7 @@ def tabulate(
     cols: str | Sequence[str] | None = None,
     weight: str | None = None,
     mean: str | None = None,
+    share: Share | None = None,
     level: float = 0.95,
     missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] | None = None,
     encoding: str | None = None,
@@ -52,6 +61,8 @@ def tabulate(
         The column that tells how many people a record stands for; records are counted without.
     mean
         A variable to be averaged in each cell; else the cells hold counts.
+    share
+        Shares instead of counts: of the whole `table`, or within its `rows` or its `cols`.
     level
         The confidence level of the intervals.
     missing_codes, encoding, delimiter, sheet
@@ -60,12 +71,20 @@ def tabulate(
     Returns
     -------
     Tabulation
-        One estimate a cell, with its standard error, degrees of freedom and interval.
+        One estimate a cell, with its standard error, degrees of freedom and interval; and the
+        same for the margins.
 
     Raises
     ------
     InputError
         If files or columns are missing, or the implicates do not belong together; all at once.
+
+    Notes
+    -----
+    Intervals of counts and shares are made on the logit scale, of weighted counts on the
+    logarithm's, so that none is below zero or beyond the whole; those of means are symmetric.
+    From one implicate what the synthesis adds cannot be told: se and interval are then those of
+    an ordinary file.
 
     Examples
     --------
@@ -73,13 +92,14 @@ def tabulate(
     >>> second = pl.DataFrame({"sex": ["f", "f", "m", "m", "m", "m"]})
     >>> tabulate([first, second], rows="sex")
     Records by sex
-      sex  estimate     se    df  95% from     to
-      f       2.500  1.291  44.4   -0.1011  5.101
-      m       3.500  1.291  44.4    0.8989  6.101
+      sex    estimate   se  df        95% from   to
+      f           2.5  1.3  44.4           0.6  4.9
+      m           3.5  1.3  44.4           1.1  5.4
+      total       6.0  0.0  infinite       6.0  6.0
       Combined over 2 implicates of 6 records.
     """
     down, across = chosen(rows), chosen(cols)
-    problems = _option_problems(down, across, level)
+    problems = option_problems(down, across, level, mean=mean, share=share)
     wanted = [*down, *across, *(name for name in (weight, mean) if name is not None)]
     try:
         data = load_implicates(
@@ -91,45 +111,106 @@ def tabulate(
         raise type(error)([*problems, *error.problems]) from None
     if problems:
         raise OptionError(problems)
-    labels, cells = _find_cells(data, (*down, *across))
-    found = [
-        _estimate(cells[i], labels.height, None if weights is None else weights[i],
-                  None if values is None else values[i])
-        for i in range(len(data))
-    ]  # fmt: skip
-    figures, notes = _combined(found, level)
+    asked = _Asked(data, weights, values, share, level)
+    within = {"rows": down, "cols": across}.get(share or "", ())
+    cells, notes = asked.table((*down, *across), within)
     if values is not None:
         notes += _left_out(values, str(mean))
     return Tabulation(
-        rows=down, cols=across, weight=weight, mean=mean, implicates=len(data),
-        records=data[0].records, level=level, cells=pl.concat([labels, figures], how="horizontal"),
+        rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(data),
+        records=data[0].records, level=level, cells=cells, margins=asked.margins(down, across),
         notes=tuple(notes),
     )  # fmt: skip
 
 
-def _option_problems(rows: tuple[str, ...], cols: tuple[str, ...], level: Any) -> list[str]:
-    problems = level_problems(level)
-    if not rows:
-        problems.append("rows must name at least one variable. Got none instead.")
-    both = [*rows, *cols]
-    problems += [
-        f"variable {name!r} is listed more than once in rows and columns. List it once."
-        for name in repeated(both)
-    ]
-    taken = [name for name in dict.fromkeys(both) if name in RESERVED]
-    if taken:
-        problems.append(
-            f"rows and columns must not be called as the figures of a cell are: {quoted(taken)}. "
-            f"Rename them."
-        )
-    return problems
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What is tabulated: the implicates with weights and values, and how."""
+
+    data: Sequence[Microdata]
+    weights: Sequence[Floats] | None
+    values: Sequence[Floats] | None
+    share: Share | None
+    level: float
+
+    def table(
+        self, variables: Sequence[str], within: Sequence[str]
+    ) -> tuple[pl.DataFrame, list[str]]:
+        """Tabulate by some variables; shares are within the categories of others among them."""
+        labels, cells = _find_cells(self.data, variables)
+        groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
+        if within:
+            places: dict[tuple[Any, ...], int] = {}
+            sides = labels.select(within).rows()
+            groups = np.array([places.setdefault(side, len(places)) for side in sides])
+        found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
+        figures, notes = self._combined(found)
+        return labels.hstack(figures) if variables else figures, notes
+
+    def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
+        """Tabulate by rows alone, by columns alone, and as a whole."""
+        total, _ = self.table((), ())
+        if not across:
+            return {"total": total}
+        own = {"rows": (down, "rows"), "cols": (across, "cols")}
+        sides = {
+            name: self.table(variables, variables if self.share == side else ())[0]
+            for name, (variables, side) in own.items()
+        }
+        return {**sides, "total": total}
+
+    def _estimate(self, place: int, cells: Ints, groups: Ints) -> tuple[Floats, Floats]:
+        size = len(groups)
+        weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
+        if self.values is not None:
+            return cell_means(cells, size, self.values[place], weights)
+        if self.share is not None:
+            return cell_shares(cells, groups, weights)
+        if self.weights is None:
+            return cell_counts(cells, size)
+        return cell_totals(cells, size, weights)
+
+    def _scale(self) -> tuple[Scale, float]:
+        """Return where an estimate is taken to be normal, and the most it can be."""
+        if self.values is not None:
+            return "plain", 1.0
+        if self.share is not None:
+            return "logit", 1.0
+        return ("logit", float(self.data[0].records)) if self.weights is None else ("log", 1.0)
+
+    def _combined(self, found: Sequence[tuple[Floats, Floats]]) -> tuple[pl.DataFrame, list[str]]:
+        """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
+        q, v = (np.stack(part) for part in zip(*found, strict=True))
+        estimable = np.isfinite(q).all(axis=0)
+        sure = estimable & np.isfinite(v).all(axis=0)
+        columns = {name: np.full(q.shape[1], np.nan) for name in RESERVED}
+        columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
+        notes = _gaps(estimable, sure, "share" if self.share else "mean")
+        if sure.any():
+            se, df, more = _errors(q[:, sure], v[:, sure])
+            notes += more
+            columns["se"][sure], columns["df"][sure] = se, df
+            scale, top = self._scale()
+            columns["low"][sure], columns["high"][sure] = interval(
+                columns["estimate"][sure], se, df, level=self.level, scale=scale, top=top
+            )
+        return pl.DataFrame(columns).fill_nan(None), notes
+
+
+def _errors(q: Floats, v: Floats) -> tuple[Floats, Floats, list[str]]:
+    """Return standard errors and degrees of freedom; of one implicate those of a plain file."""
+    if len(q) == 1:
+        return np.sqrt(v[0]), np.full(q.shape[1], np.inf), [PLAIN_ERRORS]
+    combined = combine(q, v)
+    se, df = (np.asarray(one, dtype=np.float64) for one in (combined.se, combined.df))
+    return se, df, list(combined.notes)
 
 
 def _figures_of(
     data: Sequence[Microdata], weight: str | None, mean: str | None
 ) -> tuple[list[Floats] | None, list[Floats] | None]:
     """Return weights and values by implicate, or say everything that is wrong with them."""
-    problems: dict[str, None] = {}
+    problems: dict[str, str] = {}
     weights: list[Floats] = []
     values: list[Floats] = []
     for one in data:
@@ -137,15 +218,21 @@ def _figures_of(
             if weight is not None:
                 weights.append(one.weights(weight))
         except InputError as error:
-            problems.update(dict.fromkeys(f"{one.name!r}: {text}" for text in error.problems))
+            # What is wrong with all implicates alike is told once, of the first.
+            texts = [f"{one.name!r}: {text}" for text in error.problems]
+            problems.update({_alike(text, one): text for text in texts} | problems)
         try:
             if mean is not None:
                 values.append(_measured(one, mean))
         except InputError as error:
-            problems.update(dict.fromkeys(error.problems))
+            problems.update({_alike(text, one): text for text in error.problems} | problems)
     if problems:
-        raise ColumnError(problems)
+        raise ColumnError(problems.values())
     return weights if weight is not None else None, values if mean is not None else None
+
+
+def _alike(text: str, data: Microdata) -> str:
+    return text.replace(repr(data.name), "")
 
 
 def _measured(data: Microdata, name: str) -> Floats:
@@ -174,40 +261,12 @@ def _find_cells(
     return pl.DataFrame(labels), split(cells, data)
 
 
-def _estimate(
-    cells: Ints, size: int, weights: Floats | None, values: Floats | None
-) -> tuple[Floats, Floats]:
-    if values is not None:
-        return cell_means(cells, size, values, np.ones(len(cells)) if weights is None else weights)
-    return cell_counts(cells, size) if weights is None else cell_totals(cells, size, weights)
-
-
-def _combined(
-    found: Sequence[tuple[Floats, Floats]], level: float
-) -> tuple[pl.DataFrame, list[str]]:
-    """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
-    q, v = (np.stack(part) for part in zip(*found, strict=True))
-    estimable = np.isfinite(q).all(axis=0)
-    sure = estimable & np.isfinite(v).all(axis=0)
-    columns = {name: np.full(q.shape[1], np.nan) for name in RESERVED}
-    columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-    notes = _gaps(estimable, sure)
-    if len(q) == 1:
-        notes.append(f"se, df and interval are {ONE_IMPLICATE}")
-    elif sure.any():
-        combined = combine(q[:, sure], v[:, sure], level=level)
-        for name in ("se", "df", "low", "high"):
-            columns[name][sure] = getattr(combined, name)
-        notes += combined.notes
-    return pl.DataFrame(columns).fill_nan(None), notes
-
-
-def _gaps(estimable: npt.NDArray[np.bool_], sure: npt.NDArray[np.bool_]) -> list[str]:
+def _gaps(estimable: Flags, sure: Flags, what: str) -> list[str]:
     empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
     notes = []
     if empty:
         notes.append(
-            f"the mean of {empty:,} cells is not estimable: in some implicate they hold no record"
+            f"the {what} of {empty:,} cells is not estimable: in some implicate they hold no record"
         )
     if single:
         notes.append(
