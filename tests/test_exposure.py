@@ -198,7 +198,7 @@ def test_small_groups_are_named_only_to_those_who_ask():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"keys": None}, "keys must be a list. Got None"),
+        ({"keys": None}, "keys must be given, or a scenario"),
         ({"keys": 3}, "keys must be a list"),
         ({"keys": [None]}, "'None' is not a column"),
         ({"cutoff": None}, "cutoff must be a whole number"),

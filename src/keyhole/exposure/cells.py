@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.data.keyed import KeyedData, keyed
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Missing
@@ -25,6 +26,7 @@ from keyhole.exposure.checks import (
     listed,
     one_of,
     problems_of,
+    scenario_note,
     small_group_note,
 )
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
@@ -76,6 +78,7 @@ class Exposure(Result):
     by: str | None = None
     name_small_groups: bool = False
     engine: str = "memory"
+    scenario: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -95,6 +98,8 @@ class Exposure(Result):
             "highest_risk": self.highest_risk,
             "notes": self._notes(),
         }
+        if self.scenario is not None:
+            out["scenario"] = self.scenario
         if self.population is not None:
             out["population"] = self.population.to_dict()
         elif self.unestimated:
@@ -110,7 +115,7 @@ class Exposure(Result):
         return 1 / self.sizes[0] if self.sizes else None
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = [] if self.scenario is None else [scenario_note(self.scenario)]
         if self.missing == "wildcard":
             notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
         if self.complete < self.records:
@@ -191,7 +196,8 @@ class Group:
 def risk(
     data: Any,
     *,
-    keys: Iterable[str],
+    keys: Iterable[str] | None = None,
+    scenario: KeyedData | None = None,
     cutoff: int = 3,
     missing: Missing = "own",
     weight: str | None = None,
@@ -209,6 +215,9 @@ def risk(
         A file, a frame or `Microdata`.
     keys
         What an intruder is assumed to know.
+    scenario
+        Instead of keys: the key of a scenario, to whose detail the file is recoded; see
+        `keyhole.environment.recoding.scenario_key`.
     cutoff
         Records in cells smaller than this are at risk.
     missing
@@ -239,11 +248,13 @@ def risk(
     >>> exposure.cells, exposure.uniques, exposure.rp, exposure.cr
     (3, 2, 1.0, 0.75)
     """
-    data = load(data)
+    data, keys = keyed(load(data), keys, scenario)
     names = listed(keys, "keys")
     question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
     _check(data, question, by)
     whole = _measure(data, question)
+    if scenario is not None:
+        whole = dataclasses.replace(whole, scenario=scenario.name)
     if by is None:
         return whole
     groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]

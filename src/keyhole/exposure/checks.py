@@ -21,6 +21,7 @@ __all__ = [
     "listed",
     "one_of",
     "problems_of",
+    "scenario_note",
     "share_problems",
     "small_group_note",
     "value_problems",
@@ -112,6 +113,11 @@ def problems_of(data: Microdata, names: Iterable[str], purpose: str) -> list[str
     except ColumnError as error:
         return list(error.problems)
     return []
+
+
+def scenario_note(name: str) -> str:
+    """Say that the file was recoded to the key of a scenario."""
+    return f"The key is that of scenario {name!r}, at the detail at which it can be matched."
 
 
 def small_group_note(cutoff: int) -> str:

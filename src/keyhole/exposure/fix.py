@@ -40,7 +40,10 @@ SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One change to one variable, what it does to RP and CR, and whether it meets the limit."""
+    """One change to one variable, what it does to RP and CR, and whether it meets the limit.
+
+    `amount` is the number in `detail`: a width, a cut, or a share.
+    """
 
     variable: str
     action: Action
@@ -50,6 +53,7 @@ class Fix:
     cr: float
     price: float
     meets: bool
+    amount: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,6 +162,7 @@ class _Change:
     action: Action
     detail: str
     new_code: npt.NDArray[np.int64]
+    amount: float | None = None
 
 
 def _fixes(
@@ -182,6 +187,7 @@ def _fixes(
             cr=tally.cr,
             price=now.cr - tally.cr,
             meets=tally.rp <= limit,
+            amount=change.amount,
         )
 
 
@@ -224,7 +230,7 @@ def _with_missing(new: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.int64]:
 def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
     for width in islice(_widths(levels), MOST_WIDTHS):
         band = np.floor(levels / width)
-        yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes))
+        yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes), float(width))
         if len(np.unique(band)) <= FEWEST_BANDS:
             return
 
@@ -266,7 +272,7 @@ def _tails(
                 new = np.where(inside, len(levels), np.arange(len(levels)))
                 word = "above" if action == "top-code" else "below"
                 detail = f"{cut:,g} and {word}"
-                yield _Change(action, detail, _with_missing(new, codes))  # type: ignore[arg-type]
+                yield _Change(action, detail, _with_missing(new, codes), float(cut))  # type: ignore[arg-type]
 
 
 def _round_step(levels: npt.NDArray[np.float64]) -> float:
@@ -287,5 +293,5 @@ def _pools(counts: npt.NDArray[np.int64], codes: Codes) -> list[_Change]:
             seen.add(int(rare.sum()))
             new = np.where(rare, len(counts), np.arange(len(counts)))
             detail = f"pool the {int(rare.sum())} categories below {tail:.1%}"
-            out.append(_Change("pool", detail, _with_missing(new, codes)))
+            out.append(_Change("pool", detail, _with_missing(new, codes), tail))
     return out

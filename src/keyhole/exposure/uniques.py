@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.data.keyed import KeyedData, keyed
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
@@ -26,6 +27,7 @@ from keyhole.exposure.checks import (
     listed,
     one_of,
     problems_of,
+    scenario_note,
 )
 from keyhole.exposure.levels import (
     LevelSummary,
@@ -159,7 +161,8 @@ class MinimalUniques(Result):
 def uniques(
     data: Any,
     *,
-    keys: Iterable[str],
+    keys: Iterable[str] | None = None,
+    scenario: KeyedData | None = None,
     max_size: int | None = None,
     cutoff: int = 3,
     fraction: float | None = None,
@@ -176,6 +179,8 @@ def uniques(
         A file, a frame or `Microdata`.
     keys
         What an intruder is assumed to know; 64 variables at most.
+    scenario
+        Instead of keys: the key of a scenario, to whose detail the file is recoded.
     max_size
         Largest number of variables of a minimal unique; by default one less than the keys.
     cutoff
@@ -197,7 +202,7 @@ def uniques(
     >>> found.smallest.tolist(), found.score.tolist()
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
-    data = load(data)
+    data, keys = keyed(load(data), keys, scenario)
     names = listed(keys, "keys")
     size = max(len(names) - 1, 1) if max_size is None else max_size
     _check(
@@ -215,6 +220,7 @@ def uniques(
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
     score, dis, notes = _scored(sets, f, convention, fraction)
+    told = () if scenario is None else (scenario_note(scenario.name),)
     return MinimalUniques(
         keys=names,
         max_size=size,
@@ -229,7 +235,7 @@ def uniques(
         level_summary=summary,
         contributions=_contributions(sets, codes, convention, score),
         worst_category=_category(data, summary),
-        notes=(*notes, *_level_notes(size, len(names))),
+        notes=(*told, *notes, *_level_notes(size, len(names))),
     )
 
 

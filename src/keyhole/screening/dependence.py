@@ -1,7 +1,7 @@
 """Dependence among variables: which one determines, or nearly duplicates, another.
 
 Lin & Garin warn that similar variables lead selection astray: one of them adds nothing that the
-other has not told already.
+other has not told already. What two variables determine together is in `determination`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,26 +17,38 @@ import numpy.typing as npt
 from keyhole.data.columns import Codes
 from keyhole.engines.threads import in_threads
 from keyhole.kernels.crosstab import crosstab
+from keyhole.kernels.pairing import number_pairs
 
-__all__ = ["NEARLY", "Dependence", "cramers_v", "dependences"]
+__all__ = ["NEARLY", "Dependence", "cramers_v", "dependences", "says_something", "uncertainty"]
 
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
 # A cross-tabulation larger than this is made of its occupied cells alone.
-DENSE_CELLS = 1 << 22
+DENSE_CELLS = 1 << 18
+# What a shuffled column explains is what chance explains; the shuffle is always the same.
+SHUFFLE = 20_130_613
+
+Ints = npt.NDArray[np.int64]
+Cells = tuple[Ints, Ints, Ints]
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """Two variables of which one nearly duplicates the other.
 
-    `determined` is the variable that the other one determines exactly, if any.
+    `determined` is the variable that the other one determines exactly, if any; `equivalent`
+    says that each determines the other. `first_told` is the share of the first one's entropy
+    that the second tells (the uncertainty coefficient), beyond what chance would; `second_told`
+    the other way about.
     """
 
     first: str
     second: str
     cramers_v: float
     determined: str | None
+    first_told: float = 0.0
+    second_told: float = 0.0
+    equivalent: bool = False
 
     def __str__(self) -> str:
         if self.determined is None:
@@ -43,15 +56,46 @@ class Dependence:
                 f"{self.first!r} and {self.second!r} nearly duplicate each other "
                 f"(Cramér's V {self.cramers_v:.2f})"
             )
-        other = self.second if self.determined == self.first else self.first
-        return f"{self.determined!r} is determined by {other!r}"
+        return f"{self.determined!r} is determined by {self.determining!r}"
+
+    @property
+    def determining(self) -> str | None:
+        """The variable that determines the other, if any."""
+        if self.determined is None:
+            return None
+        return self.second if self.determined == self.first else self.first
+
+    @property
+    def strength(self) -> float:
+        """The largest of the three measures."""
+        return max(self.cramers_v, self.first_told, self.second_told)
 
 
-def dependences(columns: Mapping[str, Codes], *, nearly: float = NEARLY) -> list[Dependence]:
+def says_something(codes: Codes) -> bool:
+    """Tell whether a dependence on a column would mean anything.
+
+    A constant says nothing, and a column with more levels than half the records determines
+    everything by being nearly unique.
+    """
+    return 1 < codes.size <= max(len(codes.values) / 2, 2)
+
+
+def dependences(
+    columns: Mapping[str, Codes], *, nearly: float = NEARLY, with_uncertainty: bool = False
+) -> list[Dependence]:
     """Find the pairs of variables of which one determines or nearly duplicates the other.
 
     A missing value is a category of its own. Constant columns, and columns with more levels
     than half the records, say nothing and are passed over.
+
+    Parameters
+    ----------
+    columns
+        The encoded columns by name.
+    nearly
+        Pairs with a bias-corrected Cramér's V from here on are near duplicates.
+    with_uncertainty
+        Whether a pair counts too if one variable tells this share of the other's entropy.
 
     Examples
     --------
@@ -62,41 +106,85 @@ def dependences(columns: Mapping[str, Codes], *, nearly: float = NEARLY) -> list
     >>> print(pairs[0])
     'band' is determined by 'age'
     """
-    fit = [n for n, c in columns.items() if 1 < c.size <= max(len(c.values) / 2, 2)]
+    fit = [name for name, codes in columns.items() if says_something(codes)]
     pairs = list(itertools.combinations(fit, 2))
-    found = in_threads(lambda pair: _dependence(columns, *pair), pairs)
-    return [d for d in found if d.determined is not None or d.cramers_v >= nearly]
+    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs)
+    return [
+        d
+        for d in found
+        if d.determined is not None
+        or d.cramers_v >= nearly
+        or (with_uncertainty and d.strength >= nearly)
+    ]
 
 
-def _dependence(columns: Mapping[str, Codes], first: str, second: str) -> Dependence:
+def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: float) -> Dependence:
     a, b = columns[first], columns[second]
-    counts, rows, cols = _cells(a, b)
+    cells = _cells(a, b)
     determined = None
-    if len(counts) == a.size:
+    if len(cells[0]) == a.size:
         determined = second
-    elif len(counts) == b.size:
+    elif len(cells[0]) == b.size:
         determined = first
-    return Dependence(first, second, cramers_v(counts, rows, cols), determined)
+    told = uncertainty(*cells)
+    # Chance explains much only of sparse tables; what falls short without it need not be tried.
+    if max(told) >= nearly and max(told) < 1:
+        shuffled = np.random.default_rng(SHUFFLE).permutation(b.values)
+        chance = uncertainty(*_cells(a, Codes(shuffled, b.levels, b.has_missing)))
+        told = tuple(  # type: ignore[assignment]
+            max(0.0, (t - c) / (1 - c)) if c < 1 else 0.0 for t, c in zip(told, chance, strict=True)
+        )
+    equivalent = len(cells[0]) == a.size == b.size
+    return Dependence(first, second, cramers_v(*cells), determined, *told, equivalent)
 
 
-def _cells(
-    a: Codes, b: Codes
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _cells(a: Codes, b: Codes) -> Cells:
     """Return the counts of the occupied cells, and the row and the column of each."""
     if a.size * b.size <= DENSE_CELLS:
         table = crosstab(a.values, b.values, a.size, b.size)
         rows, cols = np.nonzero(table)
         return table[rows, cols], rows, cols
-    pair = a.values.astype(np.int64) * b.size + b.values
-    place, counts = np.unique(pair, return_counts=True)
-    return counts, place // b.size, place % b.size
+    left, right = a.values.astype(np.int32), b.values.astype(np.int32)
+    numbers, cells = number_pairs(left, right, b.size, len(left))
+    counts = np.bincount(numbers, minlength=cells)
+    some = np.empty(cells, dtype=np.int64)
+    some[numbers] = np.arange(len(numbers))
+    rows, cols = left[some].astype(np.int64), right[some].astype(np.int64)
+    order = np.argsort(rows * b.size + cols)  # as a dense table has them, to the last bit of a sum
+    return counts[order], rows[order], cols[order]
 
 
-def cramers_v(
-    counts: npt.NDArray[np.int64],
-    rows: Sequence[int] | npt.NDArray[np.int64],
-    cols: Sequence[int] | npt.NDArray[np.int64],
-) -> float:
+def uncertainty(
+    counts: Ints, rows: Sequence[int] | Ints, cols: Sequence[int] | Ints
+) -> tuple[float, float]:
+    r"""Return Theil's uncertainty coefficients of a table given by its occupied cells.
+
+    The first is the share of the rows' entropy that the columns tell, the second that of the
+    columns' entropy that the rows tell; 0 where there is nothing to tell.
+
+    Notes
+    -----
+    .. math:: U(X \mid Y) = \frac{H(X) + H(Y) - H(X, Y)}{H(X)}
+
+    Examples
+    --------
+    >>> uncertainty(np.array([5, 5, 5]), [0, 1, 2], [0, 1, 1])[1]
+    1.0
+    """
+    by_row, by_col = np.bincount(rows, counts), np.bincount(cols, counts)
+    row, col, joint = (_entropy(c) for c in (by_row, by_col, counts))
+    shared = max(0.0, row + col - joint)
+    return tuple(  # type: ignore[return-value]
+        min(1.0, round(shared / whole, 12)) if whole > 0 else 0.0 for whole in (row, col)
+    )
+
+
+def _entropy(counts: npt.NDArray[Any]) -> float:
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def cramers_v(counts: Ints, rows: Sequence[int] | Ints, cols: Sequence[int] | Ints) -> float:
     r"""Return the bias-corrected Cramér's V of a table given by its occupied cells.
 
     Notes

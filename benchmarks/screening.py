@@ -1,0 +1,67 @@
+"""How long screening takes, and how that grows: 40 columns of every sort, up to 10⁵ records.
+
+`python -m benchmarks.screening` prints a table. The columns are codes, words, amounts, days, text
+and numbers, with planted dependences of one and of two columns.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from benchmarks.clock import best_of, say
+from keyhole.data import load
+from keyhole.screening.screen import screen
+
+__all__ = ["measure_screening"]
+
+SIZES = (12_500, 25_000, 50_000, 100_000)
+
+
+def measure_screening(sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> list[dict[str, Any]]:
+    """Time the screening of files of some sizes, encoding included."""
+    screen(_file(2_000))  # compiled once
+    out = []
+    for records in sizes:
+        frame = _file(records)
+        seconds, found = best_of(rounds, lambda frame=frame: screen(load(frame)))  # type: ignore[misc]
+        told = {(*d.by, d.determined) for d in found.dependencies}
+        if not {("age", "band"), ("code 3", "code 4", "sum")} <= told:
+            raise RuntimeError("a planted dependence was not found")
+        say(f"screening {records:,} records: {seconds:.2f} s")
+        out.append({"records": records, "columns": frame.width, "seconds": seconds})
+    return out
+
+
+def _file(records: int, seed: int = 1) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    columns: dict[str, Any] = {}
+    for i in range(12):
+        columns[f"code {i}"] = random.integers(0, 2 + 3 * i, records)
+    for i in range(8):
+        words = np.array([f"v{k:03}" for k in range(10 + 40 * i)])
+        columns[f"word {i}"] = words[random.integers(0, len(words), records)]
+    for i in range(8):
+        columns[f"amount {i}"] = random.integers(0, 1_000 * (i + 1), records)
+    columns["age"] = random.integers(0, 100, records)
+    columns["band"] = columns["age"] // 10
+    columns["sum"] = (columns["code 3"] + columns["code 4"]) % 7
+    columns["copy"] = columns["word 5"]
+    columns["income"] = np.round(np.exp(random.normal(10, 1, records)), -2)
+    columns["zip"] = np.char.zfill(random.integers(501, 99_950, records).astype(str), 5)
+    columns["day"] = np.datetime64("1990-01-01") + random.integers(0, 9_000, records)
+    columns["note"] = np.char.add(
+        "seen, doing well ", random.integers(0, 10**9, records).astype(str)
+    )
+    columns["token"] = [f"{x:032x}" for x in random.integers(0, 2**62, records)]
+    columns["measured"] = random.normal(size=records)
+    columns["number"] = np.arange(records)
+    columns["one"] = np.ones(records, dtype=int)
+    return pl.DataFrame(columns)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_screening(), indent=2))

@@ -1,0 +1,276 @@
+"""Several scenarios side by side: exposure on the key of each, and the worst over all.
+
+The key of a scenario says which columns an intruder could match, and how finely; the file is
+recoded to each key in turn. p(identification) is p(identification | attempt) · p(attempt), as
+intervals (Elliot, Mackey & Purdam 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.data.naming import quoted, repeated
+from keyhole.data.reading import load
+from keyhole.environment.identification import Identification, p_identification, shown
+from keyhole.environment.recoding import ScenarioKey
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import Exposure, risk
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["ScenarioComparison", "ScenarioExposure", "compare_scenarios"]
+
+EMPTY = "the key is empty: nobody in it holds anything that matches the file"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioExposure:
+    """One scenario: its key, the exposure on it, and p(identification).
+
+    With an empty key there is no exposure and nothing to identify by: both are None.
+    """
+
+    key: ScenarioKey
+    exposure: Exposure | None
+    identification: Identification | None
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+        return self.key.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, with the key in short."""
+        exposure = self.exposure
+        kept = {
+            v.column: {"coding": v.coding, "groups": len(v.labels)} for v in self.key.mapping.key
+        }
+        return {
+            "scenario": self.name,
+            "example": self.key.scenario.example,
+            "keys": list(self.key.keys),
+            "codings": kept,
+            "exposure": None if exposure is None else exposure.to_dict(),
+            "identification": self.identification and self.identification.to_dict(),
+            "notes": list(self.key.notes) + ([] if exposure else [EMPTY]),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScenarioComparison(Result):
+    """Exposure under each scenario, and the worst case over all of them.
+
+    `at_risk` counts the records that are at risk (f below the cutoff) under one scenario or
+    another, `unique` those that are unique under one or another.
+    """
+
+    parts: tuple[ScenarioExposure, ...]
+    records: int
+    cutoff: int
+    at_risk: int
+    unique: int
+
+    @property
+    def worst(self) -> ScenarioExposure | None:
+        """The scenario with the largest RP, ties by CR; None if all keys are empty."""
+        measured = [part for part in self.parts if part.exposure is not None]
+        return max(measured, key=_severity, default=None)
+
+    @property
+    def likeliest(self) -> ScenarioExposure | None:
+        """The scenario with the largest upper bound of p(identification)."""
+        known = [part for part in self.parts if _probability(part) is not None]
+        return max(known, key=lambda part: (_probability(part) or (0, 0))[::-1], default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        worst, likeliest = self.worst, self.likeliest
+        return {
+            "records": self.records,
+            "cutoff": self.cutoff,
+            "scenarios": [part.to_dict() for part in self.parts],
+            "worst": worst and worst.name,
+            "likeliest": likeliest and likeliest.name,
+            "at_risk_in_any": self.at_risk / self.records,
+            "unique_in_any": self.unique / self.records,
+            "notes": self._notes(),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a scenario."""
+        import polars as pl
+
+        rows = [_figures(part) for part in self.parts]
+        bounds = ("attempt_low", "attempt_high", "identification_low", "identification_high")
+        schema: dict[str, Any] = {
+            "scenario": pl.String,
+            "keys": pl.List(pl.String),
+            "cells": pl.Int64,
+            "uniques": pl.Int64,
+            "rp": pl.Float64,
+            "cr": pl.Float64,
+            **dict.fromkeys(bounds, pl.Float64),
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the scenarios side by side, and the detail of each column under each."""
+        return [self._exposures(), self._details()]
+
+    def _exposures(self) -> Table:
+        columns = ["scenario", "keys", "uniques", f"RP({self.cutoff})", "CR", "p(id | attempt)"]
+        rows = [_row(part) for part in self.parts]
+        return Table(
+            "Exposure by scenario",
+            [*columns, "p(attempt)", "p(identification)"],
+            rows,
+            self._notes(),
+        )
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.worst is not None:
+            notes.append(f"Worst case: {self.worst.name!r}, by RP.")
+        if self.likeliest is not None and self.likeliest is not self.worst:
+            notes.append(f"Likeliest identification: {self.likeliest.name!r}.")
+        notes.append(
+            f"At risk under one scenario or another: {share(self.at_risk / self.records)} of the "
+            f"records; unique: {share(self.unique / self.records)}."
+        )
+        bases = dict.fromkeys(p.identification.basis for p in self.parts if p.identification)
+        notes += [f"p(id | attempt): {basis}." for basis in bases]
+        examples = [part.name for part in self.parts if part.key.scenario.example]
+        if examples:
+            notes.append(f"Examples, not findings about this file: {quoted(examples)}.")
+        return notes
+
+    def _details(self) -> Table:
+        """Tell with how many groups each column is in the key of each scenario."""
+        columns = dict.fromkeys(c for part in self.parts for c in part.key.keys)
+        rows = [[column, *(_detail(part, column) for part in self.parts)] for column in columns]
+        note = "Groups of the key, and categories of the file; empty: not in the key."
+        names = [part.name for part in self.parts]
+        return Table("Detail of the keys", ["column", *names], rows, [note])
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw RP and p(identification) by scenario."""
+        from keyhole.exposure.scenario_charts import scenarios_chart
+
+        return scenarios_chart(self)
+
+
+def compare_scenarios(
+    data: Any,
+    scenarios: Iterable[ScenarioKey],
+    *,
+    cutoff: int = 3,
+    weight: str | None = None,
+    fraction: float | None = None,
+    figure: str | None = None,
+) -> ScenarioComparison:
+    """Measure the exposure of a file under several scenarios.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    scenarios
+        The keys of the scenarios, as `keyhole.environment.recoding.scenario_key` gives them.
+    cutoff, weight, fraction
+        As in `keyhole.risk`.
+    figure
+        Which figure of the exposure is p(identification | attempt); see
+        `keyhole.environment.identification.p_identification`.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> from keyhole.environment.example import example_environment
+    >>> from keyhole.environment.recoding import scenario_key
+    >>> data, environment = veterans_sample(1000), example_environment()
+    >>> names = ["commercial database", "register"]
+    >>> keys = [scenario_key(environment, name, data) for name in names]
+    >>> compare_scenarios(data, keys).worst.name
+    'register'
+    """
+    data = load(data)
+    keys = _checked(scenarios)
+    data.require_records()
+    parts = []
+    smallest = np.full(data.records, np.iinfo(np.int64).max)
+    for key in keys:
+        exposure = None
+        if key.keys:
+            exposure = risk(data, scenario=key, cutoff=cutoff, weight=weight, fraction=fraction)
+            smallest = np.minimum(smallest, exposure.f)
+        parts.append(_part(key, exposure, figure))
+    at_risk, unique = int((smallest < cutoff).sum()), int((smallest == 1).sum())
+    return ScenarioComparison(tuple(parts), data.records, cutoff, at_risk, unique)
+
+
+def _checked(scenarios: Iterable[ScenarioKey]) -> Sequence[ScenarioKey]:
+    keys = list(scenarios)
+    problems = [] if keys else ["scenarios must hold at least one key. Got none instead."]
+    if any(not isinstance(key, ScenarioKey) for key in keys):
+        problems.append("scenarios must be keys of scenarios, as scenario.key(...) gives them.")
+    else:
+        problems += [
+            f"scenario {name!r} is there more than once. Give each a name of its own."
+            for name in repeated([key.name for key in keys])
+        ]
+    if problems:
+        raise OptionError(problems)
+    return keys
+
+
+def _part(key: ScenarioKey, exposure: Exposure | None, figure: str | None) -> ScenarioExposure:
+    found = None if exposure is None else p_identification(key.scenario, exposure, figure=figure)
+    return ScenarioExposure(key, exposure, found)
+
+
+def _severity(part: ScenarioExposure) -> tuple[float, float]:
+    assert part.exposure is not None
+    return part.exposure.rp, part.exposure.cr
+
+
+def _probability(part: ScenarioExposure) -> tuple[float, float] | None:
+    return None if part.identification is None else part.identification.probability
+
+
+def _figures(part: ScenarioExposure) -> tuple[Any, ...]:
+    exposure = part.exposure
+    measured = (
+        (None,) * 4
+        if exposure is None
+        else (exposure.cells, exposure.uniques, exposure.rp, exposure.cr)
+    )
+    probability = _probability(part) or (None, None)
+    return (part.name, list(part.key.keys), *measured, *part.key.scenario.p_attempt, *probability)
+
+
+def _row(part: ScenarioExposure) -> list[str]:
+    exposure, found = part.exposure, part.identification
+    if exposure is None or found is None:
+        return [part.name, "0", "", "", "", "", shown(part.key.scenario.p_attempt), EMPTY]
+    return [
+        part.name,
+        str(len(part.key.keys)),
+        f"{exposure.uniques:,}",
+        share(exposure.rp),
+        share(exposure.cr),
+        shown(found.conditional),
+        shown(found.attempt),
+        shown(found.probability),
+    ]
+
+
+def _detail(part: ScenarioExposure, column: str) -> str:
+    variable = part.key.mapping.variable(column)
+    return "" if variable is None else f"{len(variable.labels):,} of {len(variable.groups):,}"
