@@ -1,0 +1,243 @@
+"""``keyhole protect``."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from keyhole.cli import lists
+from keyhole.cli import options as opt
+from keyhole.cli.output import Outputs, tell_written
+from keyhole.cli.progress import working
+from keyhole.cli.source import Source
+from keyhole.errors import InputError
+
+if TYPE_CHECKING:
+    from keyhole.data.microdata import Microdata
+    from keyhole.protection.applying import Protection
+    from keyhole.protection.plan import Plan
+    from keyhole.results import Result
+
+__all__ = ["EXAMPLE", "protect"]
+
+EXAMPLE = "keyhole protect people.csv --plan plan.toml --out protected.csv --keys sex,age,state"
+
+PlanFile = Annotated[
+    Path,
+    typer.Option(
+        "--plan", metavar="PLAN.toml", show_default=False, help="The steps, as [[step]] tables."
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FILE", show_default=False, help="The protected file to be written."
+    ),
+]
+Keys = Annotated[
+    str | None,
+    opt.columns("The columns an intruder is assumed to know: exposure before and after."),
+]
+Seed = Annotated[
+    int | None,
+    opt.whole_number(
+        "seed", "N", "A secret whole number that repeats the draws: keep it to yourself."
+    ),
+]
+Missing = Annotated[
+    Literal["own", "wildcard", "drop"] | None,
+    typer.Option(
+        help="What a missing key means where exposure is measured; as the plan's suppression "
+        "counts it if left out, else own.",
+    ),
+]
+Fitted = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="OUT.toml",
+        help="Write the plan with what was found in the data, to repeat it on other data. Stays "
+        "with you.",
+    ),
+]
+Ledger = Annotated[
+    bool,
+    typer.Option(
+        "--ledger",
+        help="Tell after each step the risk that is left and what is lost. The options below ask "
+        "for it too.",
+    ),
+]
+Accepted = Annotated[
+    float | None,
+    opt.number(
+        "limit", "L", "The largest RP that is acceptable: tells the cheapest next step if above."
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="W", help="The column with the number of people each record stands for."),
+]
+Formula = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="A regression whose coefficients are compared, as 'income ~ age'."
+    ),
+]
+Targets = Annotated[
+    str | None,
+    opt.columns("The variables whose loss counts; the keys and what the plan changes if left out."),
+]
+Compare = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PLAN2.toml",
+        help="Another plan, set beside the first; may be given several times. Its file is not "
+        "written.",
+    ),
+]
+
+
+def protect(
+    file: opt.File,
+    plan: PlanFile,
+    out: Out,
+    keys: Keys = None,
+    seed: Seed = None,
+    cutoff: opt.Cutoff = 3,
+    missing: Missing = None,
+    fitted: Fitted = None,
+    ledger: Ledger = False,
+    limit: Accepted = None,
+    weight: Weight = None,
+    fraction: opt.Fraction = None,
+    formula: Formula = None,
+    targets: Targets = None,
+    compare: Compare = None,
+    missing_codes: opt.MissingCodes = None,
+    kinds: opt.Kinds = None,
+    engine: opt.Engine = "memory",
+    encoding: opt.Encoding = None,
+    delimiter: opt.Delimiter = None,
+    sheet: opt.Sheet = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
+) -> None:
+    """Carry out a plan of protections and write the protected file.
+
+    The plan is checked wholly before the first step; with keys, the exposure is measured before
+    and after; with --ledger after each step, beside what it cost. The protected file is of the
+    kind its extension says, with labels and types.
+    """
+    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    asked: dict[str, Any] = {
+        "keys": lists.names(keys, "--keys") or None,
+        "seed": seed,
+        "cutoff": cutoff,
+        "missing": missing,
+    }
+    more = {
+        "limit": limit,
+        "weight": weight,
+        "fraction": fraction,
+        "formula": formula,
+        "targets": lists.names(targets, "--targets") or None,
+    }
+    outputs = Outputs(json, plot, None, force)
+    with working("Protecting"):
+        problems = [
+            *_out_problems("--out", out, file, force),
+            *_out_problems("--fitted", fitted, plan, force, data=False),
+            *outputs.problems(file),
+        ]
+        plans = _read([plan, *(compare or ())], problems)
+        data = source.read((), problems)
+        if ledger or compare or any(value is not None for value in more.values()):
+            done, beside = _with_ledger(data, plans, {**asked, **more})
+        else:
+            done, beside = _alone(data, plans, asked)
+        done.data.save(out, force=force)
+        if fitted is not None:
+            done.plan.save(fitted, force=force)
+    tell_written("protected file", out)
+    if fitted is not None:
+        tell_written("fitted plan", fitted)
+    _give(outputs, done, beside)
+
+
+def _read(paths: list[Path], problems: list[str]) -> dict[str, Plan]:
+    """Read the plans, each under the name of its file; what is wrong with any is collected."""
+    from keyhole.protection.plan import Plan
+
+    plans: dict[str, Plan] = {}
+    for path in paths:
+        name = path.stem
+        while name in plans:
+            name += "'"
+        try:
+            plans[name] = Plan.read(path)
+        except InputError as error:
+            problems += error.problems
+    return plans
+
+
+def _alone(
+    data: Microdata, plans: dict[str, Plan], asked: dict[str, Any]
+) -> tuple[Protection, dict[str, Result]]:
+    from keyhole.protection.applying import apply_plan
+
+    return apply_plan(data, next(iter(plans.values())), **asked), {}
+
+
+def _with_ledger(
+    data: Microdata, plans: dict[str, Plan], asked: dict[str, Any]
+) -> tuple[Protection, dict[str, Result]]:
+    """Keep the ledger of the first plan, and set the others beside it."""
+    if len(plans) == 1:
+        from keyhole.protection.ledger import ledger
+
+        found = ledger(data, next(iter(plans.values())), **asked)
+        return found.protection, {"ledger": found}
+    from keyhole.protection.comparing import compare_plans
+
+    comparison = compare_plans(data, plans, **asked)
+    found = next(iter(comparison.ledgers.values()))
+    return found.protection, {"ledger": found, "comparison": comparison}
+
+
+def _give(outputs: Outputs, done: Protection, beside: dict[str, Result]) -> None:
+    """Print the result; the picture is that of the ledgers where there are any."""
+    if outputs.plot is not None:
+        from keyhole.charts import save_chart
+
+        shown = [done, *beside.values()][-1]
+        save_chart(shown.plot(), outputs.plot, force=outputs.force)
+        tell_written("picture", outputs.plot)
+    Outputs(outputs.as_json).give(done, more=beside)
+
+
+def _out_problems(
+    option: str, path: Path | None, source: Path, force: bool, *, data: bool = True
+) -> list[str]:
+    """Return what stands in the way of writing a file, before anything is computed."""
+    from keyhole.data.formats import find_format
+
+    if path is None:
+        return []
+    try:
+        if data and find_format(path, writing=True) == "SAS":
+            return [f"{option}: {path.name!r} cannot be SAS data. Write SAS transport (.xpt)."]
+    except InputError as error:
+        return [f"{option}: {problem}" for problem in error.problems]
+    with suppress(OSError):
+        if path.exists() and os.path.samefile(path, source):
+            return [f"{option}: {str(path)!r} is a file that is read. Give another name."]
+    if path.exists() and not force:
+        return [f"{option}: {str(path)!r} exists. Give another name, or --force to replace it."]
+    if not path.parent.is_dir():
+        return [f"{option}: the folder of {str(path)!r} does not exist. Make it first."]
+    return []

@@ -1,0 +1,1 @@
+"""Classical protections of files and tables, each a small function with its price."""

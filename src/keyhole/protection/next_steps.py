@@ -1,0 +1,172 @@
+"""What could be added to a plan that does not meet its limit, the cheapest first.
+
+Candidates are the cheapest changes of one key (`keyhole.cheapest_fix`) as lines of a plan, and
+local suppression. Each is carried out on the protected file, so that all have the same price:
+the information they lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.charts import percentage
+from keyhole.data.microdata import Microdata
+from keyhole.engines import Missing
+from keyhole.errors import InputError
+from keyhole.exposure.cells import risk
+from keyhole.exposure.fix import Fix, cheapest_fix
+from keyhole.protection.methods import METHODS
+from keyhole.protection.plan_text import toml_of
+from keyhole.protection.prices import Price
+from keyhole.results import Table, share
+from keyhole.utility.information import information_loss
+
+__all__ = ["NextStep", "find_next_steps", "next_steps_table"]
+
+Ints = npt.NDArray[np.int64]
+
+# Changes of one key that are tried, and steps that are told.
+TRIED, TOLD = 8, 6
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A step that could be added, what it would do to RP, and what it would cost.
+
+    `step` is its line of a plan. `price` is the share of information lost in addition, and
+    `changed` the number of values changed. `reading` is how RP counts a missing value.
+    """
+
+    step: Mapping[str, Any]
+    words: str
+    rp: float
+    cr: float
+    lost: float
+    price: float
+    changed: int
+    meets: bool
+    reading: str
+
+    def to_toml(self) -> str:
+        """Return the line of the plan."""
+        return toml_of([dict(self.step)], "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values; a map of categories is not written out."""
+        shown = {name: value for name, value in self.step.items() if name != "map"}
+        return {
+            "step": shown,
+            "words": self.words,
+            "rp": self.rp,
+            "cr": self.cr,
+            "lost": self.lost,
+            "price": self.price,
+            "changed": self.changed,
+            "meets": self.meets,
+            "missing": self.reading,
+        }
+
+
+def find_next_steps(
+    original: Microdata,
+    protected: Microdata,
+    kept: Ints,
+    *,
+    keys: Sequence[str],
+    targets: Sequence[str],
+    limit: float,
+    cutoff: int,
+    missing: Missing,
+    now: Price,
+) -> tuple[NextStep, ...]:
+    """Try what could be added to a plan; first what meets the limit, the cheapest leading.
+
+    Parameters
+    ----------
+    original, protected, kept
+        The files, and which records of the original the protected one has.
+    keys, targets
+        The keys that are left, and the variables whose loss counts.
+    limit, cutoff, missing
+        How RP is counted, and how large it may be.
+    now
+        What has been lost so far.
+    """
+    found = []
+    for step, words, reading in _candidates(protected, keys, limit, cutoff, missing):
+        try:
+            options = {name: value for name, value in step.items() if name != "method"}
+            made = METHODS[step["method"]].apply(protected, **options)
+        except InputError:
+            continue  # what cannot be carried out is no candidate
+        left = [name for name in keys if name in made.data.names]
+        exposure = risk(made.data, keys=left, cutoff=cutoff, missing=reading) if left else None
+        rp, cr = (0.0, 0.0) if exposure is None else (exposure.rp, exposure.cr)
+        loss = information_loss(original, made.data, variables=targets, kept=kept).share or 0.0
+        price = max(0.0, loss - (now.lost or 0.0))
+        found.append(NextStep(step, words, rp, cr, loss, price, made.changed, rp <= limit, reading))
+    found.sort(key=lambda one: (not one.meets, one.price if one.meets else one.rp, one.price))
+    return tuple(found[:TOLD])
+
+
+Candidate = tuple[dict[str, Any], str, Missing]
+
+
+def _candidates(
+    data: Microdata, keys: Sequence[str], limit: float, cutoff: int, missing: Missing
+) -> Iterator[Candidate]:
+    fixes = cheapest_fix(data, keys=keys, limit=limit, cutoff=cutoff).fixes
+    for fix in fixes[:TRIED]:
+        step = _line(data, fix)
+        if step is not None:
+            yield step, f"{fix.action} {fix.variable} ({fix.detail})", missing
+    readings: dict[Missing, str] = {
+        "wildcard": "a missing value matching every other",
+        "own": "a missing value being a category of its own",
+    }
+    for reading, words in readings.items():
+        step = {"method": "suppress", "keys": list(keys), "limit": limit, "missing": reading}
+        step |= {"cutoff": cutoff} if cutoff >= 2 else {}
+        yield step, f"suppress single values, {words}", reading
+
+
+def _line(data: Microdata, fix: Fix) -> dict[str, Any] | None:
+    """Write a change of one key as a line of a plan; None where a plan has no such method."""
+    column: dict[str, Any] = {"column": fix.variable}
+    if fix.action == "drop":
+        return {"method": "drop", "columns": [fix.variable]}
+    if fix.amount is None:
+        return None
+    if fix.action == "regroup":
+        return {"method": "recode", **column, "width": _whole(fix.amount)}
+    if fix.action in ("top-code", "bottom-code"):
+        return {"method": fix.action, **column, "value": _whole(fix.amount)}
+    codes = data.codes(fix.variable)
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+    rare = np.flatnonzero(counts < fix.amount * counts.sum())
+    names = [codes.levels[int(place)] for place in rare]
+    # One of the rare values stands for all, so that the column keeps its type.
+    return {"method": "recode", **column, "map": dict.fromkeys(names, names[0]), "keep_rest": True}
+
+
+def _whole(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def next_steps_table(steps: Sequence[NextStep], limit: float, cutoff: int) -> Table:
+    """Lay out what could be added to a plan."""
+    rows = [
+        [one.words, f"{one.changed:,}", share(one.rp), f"{one.lost:.3f}", f"{one.price:+.3f}",
+         "yes" if one.meets else "no"]
+        for one in steps
+    ]  # fmt: skip
+    columns = ["add", "changed", f"RP({cutoff})", "lost", "price", "meets the limit"]
+    notes = [f"To come within the limit of {percentage(limit)}, the cheapest first."]
+    if not any(one.meets for one in steps):
+        notes = ["No single step meets the limit: the first comes nearest."]
+    return Table("Cheapest next step", columns, rows, notes)

@@ -1,0 +1,105 @@
+"""Round numbers to multiples of a base, to the nearest or at random without bias."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.microdata import Microdata
+from keyhole.protection.options import (
+    Method,
+    Options,
+    Seed,
+    draw_from,
+    is_name,
+    is_positive,
+    numeric_problems,
+    one_of,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import numbers, put_numbers
+
+__all__ = ["ROUND", "round_to_base"]
+
+Floats = npt.NDArray[np.float64]
+How = Literal["nearest", "random", "down", "up"]
+
+# A quotient nearer to a whole number than this is one: 0.3 / 0.1 is 3.
+NEAR = 1e-9
+_DIGITS = 12
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    return numeric_problems(data, [options["column"]])
+
+
+ROUND = Method(
+    "round",
+    {
+        "column": is_name,
+        "base": is_positive,
+        "how": one_of("nearest", "random", "down", "up"),
+    },
+    ("column", "base"),
+    unfit=_unfit,
+    is_random=True,
+    needs_order=True,
+)
+
+
+def round_to_base(
+    data: Microdata, *, column: str, base: float, how: How | None = None, seed: Seed = None
+) -> Protected:
+    r"""Round a column to multiples of a base.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of numbers.
+    base
+        What the new values are multiples of.
+    how
+        To the ``nearest`` multiple (default; halves to the even one), ``down``, ``up``, or at
+        ``random`` to one of the two around.
+    seed
+        The secret of random rounding.
+
+    Notes
+    -----
+    Random rounding takes x between the multiples l and l + b to l + b with probability
+    :math:`(x - l) / b`, and else to l: its expectation is x. A multiple stays as it is.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"income": [12_340, 25_001, 40_000]}))
+    >>> round_to_base(people, column="income", base=500).data.frame["income"].to_list()
+    [12500, 25000, 40000]
+    """
+    ROUND.require(data, {"column": column, "base": base, "how": how, "seed": seed})
+    quotients = numbers(data, column) / base
+    quotients[~np.isfinite(quotients)] = 0  # they are not put back
+    whole = np.rint(quotients)
+    quotients = np.where(np.abs(quotients - whole) < NEAR, whole, quotients)
+    rounded = _rounded(quotients, how or "nearest", seed) * base
+    # 3 * 0.1 is not 0.3: digits far below the base are the machine's.
+    places = _DIGITS - int(np.ceil(np.log10(base)))
+    new, changed = put_numbers(data, column, np.round(rounded, max(places, 0)), precise=True)
+    return Protected(new, "round", {column: changed})
+
+
+def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:
+    if how == "nearest":
+        return np.rint(quotients)
+    if how == "up":
+        return np.ceil(quotients)
+    low = np.floor(quotients)
+    if how == "down":
+        return low
+    found: Floats = low + (draw_from(seed).random(len(low)) < quotients - low)
+    return found

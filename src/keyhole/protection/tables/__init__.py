@@ -1,0 +1,27 @@
+"""Tables that may be published: frequency and magnitude tables, protected and audited.
+
+Unsafe cells are found by rules (`primary`) and suppressed with the cheapest set of others that
+keeps an outsider uncertain about them (`suppression`), or the table is rounded so that its sums
+hold (`rounding`). What an outsider can still derive is worked out cell by cell (`intervals`).
+"""
+
+from __future__ import annotations
+
+from keyhole.protection.tables.audit import TableAudit
+from keyhole.protection.tables.demands import Problem
+from keyhole.protection.tables.primary import Rules, Unsafe, find_unsafe
+from keyhole.protection.tables.publication import table
+from keyhole.protection.tables.result import ProtectedTable
+from keyhole.protection.tables.suppression import Pattern, suppress
+
+__all__ = [
+    "Pattern",
+    "Problem",
+    "ProtectedTable",
+    "Rules",
+    "TableAudit",
+    "Unsafe",
+    "find_unsafe",
+    "suppress",
+    "table",
+]

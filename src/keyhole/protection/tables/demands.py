@@ -1,0 +1,223 @@
+"""What must stay uncertain in a table, and the other tables that prove that it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.protection.tables.network import Network
+from keyhole.protection.tables.programs import Attacker, Programs
+from keyhole.protection.tables.relations import relations
+
+__all__ = ["TOLERANCE", "Demand", "Problem", "Shortfall", "Witnesses"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# Levels are met within this part of them; programs are solved no more exactly.
+TOLERANCE = 1e-6
+# A table that proves a demand is kept for the next patterns; so many at most.
+KEPT = 40
+
+
+class Demand(NamedTuple):
+    """That a cell may be larger (side 1) or smaller (-1) by a level, or both by it (0)."""
+
+    cell: int
+    side: int
+    level: float
+
+
+class Shortfall(NamedTuple):
+    """A demand that is not met, who knows too much (-1: anybody), and why: weights of a cut."""
+
+    demand: Demand
+    knower: int
+    weights: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A table whose cells are to be suppressed.
+
+    Parameters
+    ----------
+    shape
+        The number of categories of each variable with its total.
+    up, down
+        How far each cell may be from its value, as far as an outsider knows without the table.
+    cost
+        What suppressing a cell costs.
+    unsafe, allowed
+        The cells that must be suppressed, and those that may be (the unsafe ones included).
+    lower, upper, sliding
+        The levels of protection that unsafe cells need.
+    knowers
+        For each contributor who is alone in cells: these cells, whose values he knows.
+    whole
+        Whether an outsider knows that cells are whole numbers.
+    """
+
+    shape: tuple[int, ...]
+    up: Floats
+    down: Floats
+    cost: Floats
+    unsafe: Bools
+    allowed: Bools
+    lower: Floats
+    upper: Floats
+    sliding: Floats
+    knowers: tuple[frozenset[int], ...] = ()
+    whole: bool = False
+
+    def demands(self) -> list[Demand]:
+        """Return the demands of all unsafe cells; a level of 0 asks for nothing."""
+        sides = ((1, self.upper), (-1, self.lower), (0, self.sliding))
+        return [
+            Demand(int(cell), side, float(level[cell]))
+            for cell in np.flatnonzero(self.unsafe)
+            for side, level in sides
+            if level[cell] > 0
+        ]
+
+    def attacker(self) -> Attacker:
+        """Return the outsider who works on this table by linear programs, or faster."""
+        if len(self.shape) == 2:
+            return Network.of((self.shape[0], self.shape[1]))
+        return Programs(relations(self.shape))
+
+    def whole_attacker(self) -> Programs | None:
+        """Return the outsider who reckons with whole numbers, if that could tell more.
+
+        The bounds of a one-way or two-way table of counts are whole numbers by themselves.
+        """
+        needed = self.whole and len(self.shape) > 2
+        return Programs(relations(self.shape), whole=True) if needed else None
+
+
+@dataclass(slots=True, eq=False)
+class Witnesses:
+    """Finds other tables that an outsider cannot exclude, and remembers them.
+
+    A table differs from the true one in some cells. It stays possible under any pattern that
+    suppresses these, so what was found for one pattern serves many.
+    """
+
+    problem: Problem
+    attacker: Attacker
+    whole: Programs | None
+    demands: list[Demand] = field(init=False)
+    cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
+    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
+    owners: dict[int, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.demands = self.problem.demands()
+        for number, known in enumerate(self.problem.knowers):
+            for cell in known:
+                self.owners.setdefault(cell, []).append(number)
+
+    def shortfalls(self, open_: Bools, *, first: bool = False) -> list[Shortfall]:
+        """Return the demands that a pattern does not meet, those of knowers included.
+
+        Parameters
+        ----------
+        open_
+            The suppressed cells.
+        first
+            Stop at the first.
+        """
+        found: list[Shortfall] = []
+        for demand in self.demands:
+            found += self._lacks(demand, open_)
+            if first and found:
+                break
+        return found
+
+    def _lacks(self, demand: Demand, open_: Bools) -> list[Shortfall]:
+        """Return where a demand is not met: by anybody, else by those who know some cells."""
+        if self._doubtful(demand, open_) is None:
+            lack = self._lack(demand, -1, open_)
+            if lack is not None:
+                return [lack]
+        found = []
+        for knower in sorted(self._doubtful(demand, open_) or ()):
+            if knower in (self._doubtful(demand, open_) or ()):
+                lack = self._lack(demand, knower, open_)
+                found += [] if lack is None else [lack]
+        return found
+
+    def _doubtful(self, demand: Demand, open_: Bools) -> set[int] | None:
+        """Return who might know too much: those whose cells change in every table known.
+
+        None if no possible table is known yet.
+        """
+        found: set[int] | None = None
+        for changed, touched in self.cells.get((demand.cell, demand.side), ()):
+            if open_[changed].all():
+                found = set(touched) if found is None else found & touched
+                if not found:
+                    break
+        if not found:
+            return found
+        return {
+            one
+            for one in found
+            if demand.cell not in self.problem.knowers[one] and (demand, one) not in self.hopeless
+        }
+
+    def _lack(self, demand: Demand, knower: int, open_: Bools) -> Shortfall | None:
+        reached, moves, weights = self._tried(self.attacker, demand, knower, open_)
+        if reached < demand.level * (1 - TOLERANCE):
+            return Shortfall(demand, knower, weights)
+        if self.whole is not None:
+            reached, moves, _ = self._tried(self.whole, demand, knower, open_)
+            if reached < demand.level * (1 - TOLERANCE):
+                return Shortfall(demand, knower, ())
+        self.remember(demand, moves)
+        return None
+
+    def _tried(
+        self, attacker: Any, demand: Demand, knower: int, open_: Bools
+    ) -> tuple[float, list[Floats], tuple[Floats, ...]]:
+        """Move the cell as far as the demand asks, on one side or both."""
+        up, down = self.room(open_, knower)
+        sides = (demand.side,) if demand.side else (1, -1)
+        found = [attacker.reach(demand.cell, side, demand.level, up, down) for side in sides]
+        weights = tuple(one.weights for one in found if one.weights is not None)
+        return (
+            sum(one.amount for one in found),
+            [one.move for one in found],
+            weights if len(weights) == len(sides) else (),
+        )
+
+    def room(self, open_: Bools, knower: int = -1) -> tuple[Floats, Floats]:
+        """Return how far cells can be up and down, for one who knows some cells besides."""
+        up, down = np.where(open_, self.problem.up, 0.0), np.where(open_, self.problem.down, 0.0)
+        if knower >= 0:
+            known = list(self.problem.knowers[knower])
+            up[known] = down[known] = 0.0
+        return up, down
+
+    def remember(self, demand: Demand, moves: list[Floats]) -> None:
+        """Keep the cells in which a possible table differs, for every demand that it proves."""
+        changed = np.flatnonzero(np.any([move != 0 for move in moves], axis=0))
+        self._keep((demand.cell, demand.side), changed)
+        if len(moves) > 1:
+            return
+        move, problem = moves[0], self.problem
+        for side, level in ((1, problem.upper), (-1, problem.lower)):
+            proven = problem.unsafe & (level > 0) & (side * move >= level * (1 - TOLERANCE / 2))
+            for cell in np.flatnonzero(proven).tolist():
+                if (cell, side) != (demand.cell, demand.side):
+                    self._keep((cell, side), changed)
+
+    def _keep(self, key: tuple[int, int], changed: Ints) -> None:
+        kept = self.cells.setdefault(key, [])
+        touched = frozenset(one for cell in changed.tolist() for one in self.owners.get(cell, ()))
+        kept.insert(0, (changed, touched))
+        del kept[KEPT:]

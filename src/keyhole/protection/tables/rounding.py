@@ -1,0 +1,165 @@
+"""Controlled rounding: every cell to a multiple of a base, and all sums still hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.errors import RunError
+from keyhole.protection.tables.relations import relations
+
+__all__ = ["Rounded", "round_at_random", "round_nearest"]
+
+Floats = npt.NDArray[np.float64]
+
+# What is nearer to a multiple than this part of the base is that multiple.
+EXACT = 1e-9
+# A table of many variables may need cells further off than the next multiple; so far at most.
+FURTHEST = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """Rounded values, and by how many multiples beyond the two next ones some had to go."""
+
+    values: Floats
+    beyond: int = 0
+
+
+def round_nearest(
+    values: Floats, shape: tuple[int, ...], base: float, *, seconds: float = 60.0
+) -> Rounded:
+    r"""Round a table with its margins so that sums hold and little is changed.
+
+    Notes
+    -----
+    Each value becomes one of the two multiples of the base around it, a multiple stays as it is
+    (zero-restricted), and :math:`\sum |r - a|` is the smallest there is (a mixed-integer
+    program). For one and two variables such a rounding exists always, for more it may not; then
+    cells may go one multiple further, at the same price by distance, then two.
+
+    Examples
+    --------
+    >>> table = np.array([1.0, 3, 4, 2, 3, 5, 3, 6, 9])
+    >>> round_nearest(table, (3, 3), base=3).values.reshape(3, 3).tolist()
+    [[0.0, 3.0, 3.0], [3.0, 3.0, 6.0], [3.0, 6.0, 9.0]]
+    """
+    for beyond in range(FURTHEST + 1):
+        found = _solved(values / base, shape, beyond, seconds)
+        if found is not None:
+            return Rounded(found * base, beyond)
+    raise RunError(
+        f"no controlled rounding to base {base:g} was found in {seconds:g} seconds. Use fewer or "
+        f"coarser categories, or suppress cells instead."
+    )
+
+
+def _solved(scaled: Floats, shape: tuple[int, ...], beyond: int, seconds: float) -> Floats | None:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import hstack
+
+    below, part = _split(scaled)
+    n, matrix = len(scaled), relations(shape)
+    # A cell is its lower multiple, perhaps one more, and where needed some beyond either.
+    high = np.concatenate([part > 0, np.full(n, beyond), np.minimum(beyond, below)])
+    cost = np.concatenate([1 - 2 * part, np.ones(n), np.ones(n)])
+    done = milp(
+        cost,
+        constraints=LinearConstraint(hstack([matrix, matrix, -matrix]), *[-(matrix @ below)] * 2),
+        bounds=Bounds(np.zeros(3 * n), high),
+        integrality=np.ones(3 * n),
+        options={"time_limit": seconds},
+    )
+    if done.x is None:
+        return None
+    up, more, less = np.round(done.x).reshape(3, n)
+    found: Floats = below + up + more - less
+    return found
+
+
+def _split(scaled: Floats) -> tuple[Floats, Floats]:
+    """Return the lower multiples, and what is above them."""
+    nearest = np.round(scaled)
+    exact = np.abs(scaled - nearest) <= EXACT + 1e-12 * np.abs(scaled)
+    below = np.where(exact, nearest, np.floor(scaled))
+    return below, np.where(exact, 0.0, scaled - below)
+
+
+def round_at_random(
+    values: Floats, shape: tuple[int, ...], base: float, generator: np.random.Generator
+) -> Rounded:
+    """Round a one-way or two-way table without bias: every cell is right on average.
+
+    Notes
+    -----
+    Cox's procedure. Margins are written with a minus sign, so that every row and column adds up
+    to 0 and with one broken entry has another. Along a cycle of broken entries, up and down in
+    turn, the table is moved until an entry is whole, in one direction or the other with the odds
+    that leave the expectation as it is.
+
+    Examples
+    --------
+    >>> table = np.array([1.0, 3, 4, 2, 3, 5, 3, 6, 9])
+    >>> rounded = round_at_random(table, (3, 3), 3, np.random.default_rng(1)).values
+    >>> bool((rounded[:2].sum() == rounded[2]) & (abs(rounded - table) < 3).all())
+    True
+    """
+    if len(shape) == 1:
+        # A table of one variable, beside which a variable of one category stands.
+        doubled = round_at_random(np.repeat(values, 2), (shape[0], 2), base, generator)
+        return Rounded(doubled.values[::2])
+    below, part = (_with_margins(one.reshape(shape)[:-1, :-1]) for one in _split(values / base))
+    # Only what is above the lower multiples is walked on: it is small, and so are its errors.
+    signs = np.outer(np.append(np.ones(shape[0] - 1), -1), np.append(np.ones(shape[1] - 1), -1))
+    entries = part * signs
+    _walk_until_whole(entries, generator)
+    return Rounded((below + np.round(entries * signs)).ravel() * base)
+
+
+def _with_margins(inner: Floats) -> Floats:
+    down = np.vstack([inner, inner.sum(axis=0)])
+    return np.hstack([down, down.sum(axis=1, keepdims=True)])
+
+
+def _walk_until_whole(entries: Floats, generator: np.random.Generator) -> None:
+    broken = np.abs(entries - np.round(entries)) > EXACT
+    while broken.any():
+        rows, cols = _cycle(broken)
+        turn = np.where(np.arange(len(rows)) % 2 == 0, 1.0, -1.0)
+        along = entries[rows, cols]
+        above, beneath = np.ceil(along) - along, along - np.floor(along)
+        forth = np.where(turn > 0, above, beneath).min()
+        back = np.where(turn > 0, beneath, above).min()
+        step = forth if generator.random() * (forth + back) < back else -back
+        entries[rows, cols] += turn * step
+        near = np.abs(entries[rows, cols] - np.round(entries[rows, cols])) <= EXACT
+        entries[rows[near], cols[near]] = np.round(entries[rows[near], cols[near]])
+        broken[rows[near], cols[near]] = False
+
+
+def _cycle(broken: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Walk over broken entries, along a row and along a column in turn, until one comes back."""
+    row, col = (int(one[0]) for one in np.nonzero(broken))
+    path = [(row, col)]
+    rows_at: dict[int, int] = {row: 0}
+    cols_at: dict[int, int] = {}
+    while True:
+        col = int(next(c for c in np.flatnonzero(broken[row]) if c != col))
+        path.append((row, col))
+        if col in cols_at:
+            return _closed(path, cols_at[col])
+        cols_at[col] = len(path) - 1
+        row = int(next(r for r in np.flatnonzero(broken[:, col]) if r != row))
+        path.append((row, col))
+        if row in rows_at:
+            return _closed(path, rows_at[row])
+        rows_at[row] = len(path) - 1
+
+
+def _closed(
+    path: list[tuple[int, int]], first: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    rows, cols = np.array(path[first + 1 :], dtype=np.int64).T
+    return rows, cols
