@@ -34,6 +34,9 @@ LIBRARIES = (
 )
 PARTS = (
     *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
+    "environment",
+    "screening",
+    "protection",
     "selection",
 )
 Store = dict[str, dict[str, Any]]
@@ -47,7 +50,18 @@ def file_of(quick: bool) -> Path:
 
 def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what each part measures; imports are late so that a bad option costs nothing."""
-    from benchmarks import command, coverage, memory, selection, study, subsets, synthesis
+    from benchmarks import (
+        command,
+        coverage,
+        environment,
+        memory,
+        protection,
+        screening,
+        selection,
+        study,
+        subsets,
+        synthesis,
+    )
 
     if quick:
         return {
@@ -59,6 +73,9 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "study": lambda: study.measure_study(study.QUICK),
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
+            "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
+            "screening": lambda: screening.measure_screening((5_000, 10_000), 1),
+            "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -72,6 +89,11 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "study": lambda: study.measure_study(study.FULL),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
         "coverage": lambda: coverage.measure_coverage(500),
+        "environment": lambda: environment.measure_environment(
+            (500, 1_000, 2_000), (6_000, 12_000, 24_000)
+        ),
+        "screening": screening.measure_screening,
+        "protection": protection.measure_protection,
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

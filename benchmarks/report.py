@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
+from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.study_report import study_sections
 from benchmarks.synthesis_report import (
     coverage_targets,
@@ -44,6 +46,8 @@ def render(
         _subsets(found),
         *study_sections(found.get("study"), _table),
         *synthesis_sections(found, _table),
+        *environment_sections(found, _table),
+        *protection_sections(found.get("protection"), _table),
         _failures(failures),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -89,6 +93,8 @@ def _targets(found: Mapping[str, Any]) -> str:
         *targets(found),
         *synthesis_targets(found.get("synthesis", [])),
         *coverage_targets(found.get("coverage", [])),
+        *environment_targets(found),
+        *protection_targets(found.get("protection")),
     ]
     rows = [target.row() for target in every]
     if not rows:

@@ -96,7 +96,7 @@ def test_an_interrupt_is_quiet(people, keyhole, monkeypatch):
     [
         (["rsik"], "Did you mean 'risk'? See 'keyhole --help'"),
         (["risk"], "Missing argument 'FILE'. See 'keyhole risk --help'"),
-        (["risk", "a.csv"], "Missing option '--keys'. See 'keyhole risk --help'"),
+        (["synthesise", "a.csv"], "Missing option '--keys'. See 'keyhole synthesise --help'"),
         (["risk", "a.csv", "b.csv", "--keys", "sex"], "b.csv"),
         (["risk", "a.csv", "--keys"], "--keys"),
         (["review", "plan.toml"], "Missing option '--out'"),

@@ -12,17 +12,25 @@ import keyhole
 PUBLIC = [
     "Microdata",
     "__version__",
+    "apply_plan",
     "cheapest_fix",
     "compare",
+    "compare_plans",
+    "compare_studies",
+    "drivers",
     "errors",
     "frontier",
+    "ledger",
     "load",
+    "protect",
     "review",
     "risk",
+    "screen",
     "select",
     "selftest",
     "study",
     "synthesise",
+    "table",
     "tabulate",
     "uniques",
 ]
@@ -31,6 +39,11 @@ PUBLIC = [
 def test_the_public_names_are_these():
     assert keyhole.__all__ == PUBLIC
     assert set(PUBLIC) <= set(dir(keyhole))
+
+
+def test_nothing_else_is_offered():
+    offered = {name for name in dir(keyhole) if not name.startswith("__")}
+    assert offered == {name for name in PUBLIC if name != "__version__"}
 
 
 @pytest.mark.parametrize("name", PUBLIC)

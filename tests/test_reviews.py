@@ -68,10 +68,10 @@ def folder(tmp_path, people):
 def plain_charts(monkeypatch):
     """Charts take most of the time, and most tests are not about them."""
 
-    def draw(_, __, path):
+    def draw(_, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
-    monkeypatch.setattr(runner, "_draw", draw)
+    monkeypatch.setattr(runner, "_save", draw)
 
 
 def run(folder, **options):
@@ -562,7 +562,8 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     said = []
     found = demo(tmp_path / "demo", people=6_000, progress=said.append)
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
-        *("external.csv", "review", "review.toml", "truth.csv", "veterans.csv")
+        *("environment.json", "external.csv", "review", "review.toml", "truth.csv"),
+        "veterans.csv",
     ]
     assert found.report.is_file()
     assert found.report.as_uri() in found.summary()

@@ -31,10 +31,10 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _plain_charts(monkeypatch):
-    def draw(_, __, path):
+    def draw(_, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
-    monkeypatch.setattr(runner, "_draw", draw)
+    monkeypatch.setattr(runner, "_save", draw)
 
 
 def said(folder, text, capsys):

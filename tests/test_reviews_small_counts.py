@@ -20,6 +20,7 @@ from keyhole.reviews.small_counts import (
     smallest_shown,
 )
 from keyhole.reviews.study_chapters import _strata
+from keyhole.reviews.synthesis_counts import true_exposures
 
 SMALLEST = 3
 
@@ -196,7 +197,9 @@ def study_of(strata):
         }
         for i, (records, suspected, confirmed) in enumerate(strata)
     ]
-    return {"by_stratum": parts, "strata": ["state"], "eif_records": 9 * len(parts)}
+    gap = {"missing_stratum": 0, "missing_stratum_unlinked": 0, "other_unlinked": 0}
+    unlinked = {"puf": gap, "eif": gap}
+    return {"by_stratum": parts, "strata": ["state"], "unlinked": unlinked}
 
 
 @settings(deadline=None, max_examples=120)
@@ -239,10 +242,10 @@ def test_shares_of_few_pairs_are_bands():
 
 @pytest.fixture
 def plain_charts(monkeypatch):
-    def draw(_, __, path):
+    def draw(_, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
-    monkeypatch.setattr(runner, "_draw", draw)
+    monkeypatch.setattr(runner, "_save", draw)
 
 
 def page_of(folder, groups, more="", chosen=""):
@@ -333,3 +336,29 @@ def test_the_picture_does_not_tell_it_either(tmp_path):
     )
     page = review(tmp_path / "review.toml", out=tmp_path / "out").report.read_text()
     assert "2 records with a missing value" not in page
+
+
+def test_a_rest_of_those_unique_after_is_not_told_by_the_others():
+    """Unique after 8, nobody 0.8750: then one record is unique with its own key."""
+    one = {"of": "implicate 1", "unique_before": 400, "still_unique": 1, "true_exposure": 1 / 400,
+           "designated_exposure": 1 / 400, "unique_after": 8, "nobody": 7 / 8,
+           "laid_bare": 0.0}  # fmt: skip
+    found = {"designated_only": False, "implicates": [one], "reconstruction": one}
+    shown = true_exposures({"at_risk": 400, "true_exposure": found}, SMALLEST)[0]
+    assert shown["unique_after"] == "8"
+    assert (shown["nobody"], shown["laid_bare"], shown["still"]) == ("withheld", "withheld", "<3")
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+def test_what_is_told_of_those_unique_after_leaves_small_counts_open(still, nobody, bare):
+    after = still + nobody + bare
+    one = {"of": "", "unique_before": 400, "still_unique": still, "true_exposure": still / 400,
+           "designated_exposure": None, "unique_after": after, "nobody": nobody / after if after
+           else None, "laid_bare": bare / after if after else None}  # fmt: skip
+    found = {"designated_only": False, "implicates": [one], "reconstruction": one}
+    shown = true_exposures({"at_risk": 400, "true_exposure": found}, SMALLEST)[0]
+    for share, count in ((shown["nobody"], nobody), (shown["laid_bare"], bare)):
+        if share.count(".") == 1:  # neither a band nor withheld
+            assert not 0 < after - count < SMALLEST
+            assert not 0 < count < SMALLEST

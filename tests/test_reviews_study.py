@@ -51,10 +51,10 @@ def folder(tmp_path, world):
 
 @pytest.fixture
 def plain_charts(monkeypatch):
-    def draw(_, __, path):
+    def draw(_, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
-    monkeypatch.setattr(runner, "_draw", draw)
+    monkeypatch.setattr(runner, "_save", draw)
 
 
 def run(folder):

@@ -30,6 +30,7 @@ puf_id = "identifier"
 keys = ["sex", "age", "race1", "ms"]
 targets = ["age", "race1"]
 strata = ["sex"]
+drop = ["household", "ag8r"]
 implicates = 2
 seed = {SEED}
 self_match = 50
@@ -55,10 +56,10 @@ def folder(tmp_path, sample):
 
 @pytest.fixture(autouse=True)
 def plain_charts(monkeypatch):
-    def draw(_, __, path):
+    def draw(_, path):
         path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
-    monkeypatch.setattr("keyhole.reviews.runner._draw", draw)
+    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
 
 
 def run(folder):
@@ -91,6 +92,7 @@ def test_the_release_is_that_of_the_verb(folder):
         keys=["sex", "age", "race1", "ms"],
         targets=["age", "race1"],
         strata=["sex"],
+        drop=["household", "ag8r"],
         implicates=2,
         seed=SEED,
         self_match=50,
@@ -222,7 +224,7 @@ def test_rules_stand_in_the_file_or_in_their_own(folder):
         ("implicates = 2", "implicates = 0", "implicates must be a whole number of at least 1"),
         ("implicates = 2", "cutoff = 1", "cutoff must be at least 2"),
         ("implicates = 2", 'donors = "all"', "donors must be one of folds, common. Got 'all'"),
-        ("implicates = 2", "knots = 2", "line 13: [synthesis] knots must be from 3 to 20"),
+        ("implicates = 2", "knots = 2", "line 14: [synthesis] knots must be from 3 to 20"),
         ("implicates = 2", "change = 0", "change must be from 1 to 4"),
         ("implicates = 2", "least_probability = 0.5", "needs a weight or a fraction"),
         ("implicates = 2", "weight = 'weight'\nfraction = 0.1", "both tell the population"),
@@ -234,11 +236,11 @@ def test_rules_stand_in_the_file_or_in_their_own(folder):
         ("implicates = 2", "models = {ms = 'canonical'}", "models names 'ms', which is not"),
         ("implicates = 2", "crosses = [['age', 'mss']]", "variable 'mss' is not a column"),
         ("implicates = 2", "crosses = [['age']]", "at least two variables"),
-        ("implicates = 2", "formula = 'income ~ agee'", "line 13: [synthesis]"),
-        ("implicates = 2", "formula = 'income'", "line 13: [synthesis]"),
+        ("implicates = 2", "formula = 'income ~ agee'", "line 14: [synthesis]"),
+        ("implicates = 2", "formula = 'income'", "line 14: [synthesis]"),
         ("self_match = 50", "self_match = -1", "self_match must be a whole number"),
-        ('adult = "age >= 17"', 'adult = "age >>= 17"', "line 18: [synthesis]"),
-        ('adult = "age >= 17"', 'adult = "agee >= 17"', "line 18: [synthesis]"),
+        ('adult = "age >= 17"', 'adult = "age >>= 17"', "line 19: [synthesis]"),
+        ('adult = "age >= 17"', 'adult = "agee >= 17"', "line 19: [synthesis]"),
         ('adult = "age >= 17"', 'adult = "age >= 170"', "rule 'adult' is kept by no record"),
         ('[synthesis.rules]\nadult = "age >= 17"', 'rules = "no.toml"', "no.toml"),
         ('keys = ["sex", "age", "race1", "ms"]', 'keys = ["sex"]', "no record is at risk"),
@@ -285,7 +287,7 @@ def test_every_option_of_the_verb_is_a_setting():
 
 def test_a_bad_formula_is_found_before_drawing(monkeypatch):
     monkeypatch.setattr(
-        "keyhole.synthesis.synthesise.draw_implicates", lambda *_, **__: pytest.fail("drawn")
+        "keyhole.synthesis.planning.draw_implicates", lambda *_, **__: pytest.fail("drawn")
     )
     with pytest.raises(InputError) as caught:
         keyhole.synthesise(

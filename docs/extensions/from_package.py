@@ -21,13 +21,17 @@ RUNS: dict[str, dict[str, float]] = {
 
 
 def verbs() -> dict[str, Any]:
-    """Return the verbs of the command line, by name."""
+    """Return the verbs of the command line, by name; those of a group as ``group verb``."""
     from typer.main import get_command
 
     from keyhole.cli.main import app
 
     command: Any = get_command(app)
-    return dict(command.commands)
+    found: dict[str, Any] = {}
+    for name, verb in command.commands.items():
+        parts = getattr(verb, "commands", None)
+        found |= {f"{name} {part}": one for part, one in parts.items()} if parts else {name: verb}
+    return found
 
 
 def options_table(verb: str) -> str:
@@ -111,6 +115,7 @@ class _FromPackage(SphinxDirective):
     """Put Markdown made from the package in the place of the directive."""
 
     optional_arguments = 1
+    final_argument_whitespace = True  # a verb of a group has two words
     make: Callable[..., str]
 
     def run(self) -> list[nodes.Node]:

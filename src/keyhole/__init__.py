@@ -13,19 +13,25 @@ Examples
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keyhole import errors
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata, load
     from keyhole.exposure.cells import risk
+    from keyhole.exposure.drivers import drivers
     from keyhole.exposure.fix import cheapest_fix
     from keyhole.exposure.uniques import uniques
+    from keyhole.protection.applying import apply_plan, protect
+    from keyhole.protection.comparing import compare_plans
+    from keyhole.protection.ledger import ledger
+    from keyhole.protection.tables import table
     from keyhole.published.certificate import selftest
+    from keyhole.reidentification.compare import compare_studies
     from keyhole.reidentification.study import study
     from keyhole.reviews.runner import review
+    from keyhole.screening.screen import screen
     from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
     from keyhole.selection.select import select
@@ -37,17 +43,25 @@ if TYPE_CHECKING:
 __all__ = [
     "Microdata",
     "__version__",
+    "apply_plan",
     "cheapest_fix",
     "compare",
+    "compare_plans",
+    "compare_studies",
+    "drivers",
     "errors",
     "frontier",
+    "ledger",
     "load",
+    "protect",
     "review",
     "risk",
+    "screen",
     "select",
     "selftest",
     "study",
     "synthesise",
+    "table",
     "tabulate",
     "uniques",
 ]
@@ -55,25 +69,37 @@ __all__ = [
 _HOMES = {
     "Microdata": "keyhole.data",
     "load": "keyhole.data",
+    "screen": "keyhole.screening.screen",
     "risk": "keyhole.exposure.cells",
+    "drivers": "keyhole.exposure.drivers",
     "uniques": "keyhole.exposure.uniques",
     "cheapest_fix": "keyhole.exposure.fix",
     "select": "keyhole.selection.select",
     "frontier": "keyhole.selection.frontier",
     "compare": "keyhole.selection.compare",
+    "compare_studies": "keyhole.reidentification.compare",
     "study": "keyhole.reidentification.study",
+    "protect": "keyhole.protection.applying",
+    "apply_plan": "keyhole.protection.applying",
+    "ledger": "keyhole.protection.ledger",
+    "compare_plans": "keyhole.protection.comparing",
     "synthesise": "keyhole.synthesis.synthesise",
+    "table": "keyhole.protection.tables",
     "tabulate": "keyhole.utility.tabulation",
     "review": "keyhole.reviews.runner",
     "selftest": "keyhole.published.certificate",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    # Imported here, so that the package offers its verbs and nothing else.
+    from importlib import import_module
+
+    found: object
     if name == "__version__":
         from importlib.metadata import version
 
-        found: Any = version("keyhole")
+        found = version("keyhole")
     elif name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
     else:
@@ -83,4 +109,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    named = {name for name in globals() if name.startswith("__")}
+    return sorted({*named, *__all__})

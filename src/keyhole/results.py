@@ -87,7 +87,7 @@ def _printable(cell: str) -> str:
 
 
 def _numeric(cells: Sequence[str]) -> bool:
-    filled = [c for c in cells if c not in ("", "not estimable")]
+    filled = [c for c in cells if c not in ("", "–", "×", "not estimable")]
     return bool(filled) and all(c.lstrip("+-").replace(",", "")[:1].isdigit() for c in filled)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keyhole.cli import lists
@@ -33,6 +34,16 @@ class Choice:
         if not chosen:
             raise OptionError(_offer(source, kept))
         return cls(kept, chosen, lists.amounts(values, "--values"))
+
+    @classmethod
+    def of_key(
+        cls, key: Iterable[str], keep: str | None, candidates: str | None, values: str | None
+    ) -> Choice:
+        """Read the options of a search on a scenario's key; its columns are the candidates."""
+        kept = lists.names(keep, "--keep")
+        chosen = lists.candidates(candidates, "--candidates")
+        rest = tuple((name,) for name in key if name not in kept)
+        return cls(kept, chosen or rest, lists.amounts(values, "--values"))
 
     @property
     def names(self) -> tuple[str, ...]:

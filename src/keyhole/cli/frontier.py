@@ -8,6 +8,13 @@ from keyhole.cli import options as opt
 from keyhole.cli.choice import Choice
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
+from keyhole.cli.scenario import (
+    AskedScenario,
+    ScenarioName,
+    StorePlace,
+    TargetName,
+    require_none,
+)
 from keyhole.cli.source import Source
 
 __all__ = ["EXAMPLE", "frontier"]
@@ -29,6 +36,9 @@ def frontier(
     limit: opt.Limit,
     keep: opt.Keep = None,
     candidates: opt.Candidates = None,
+    scenario: ScenarioName = None,
+    store: StorePlace = None,
+    target: TargetName = None,
     cutoff: opt.Cutoff = 3,
     seconds: Seconds = None,
     values: opt.Values = None,
@@ -49,15 +59,25 @@ def frontier(
     """
     source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
+    asked = AskedScenario.parse(scenario, store, target)
     with working("Searching the frontier") as report:
         from keyhole.selection.frontier import frontier as search
         from keyhole.selection.frontier import option_problems
 
-        choice = Choice.parse(source, keep, candidates, values)
+        key = None if asked is None else asked.key(source.read(()))
+        if key is None:
+            choice = Choice.parse(source, keep, candidates, values)
+        else:
+            choice = Choice.of_key(key.keys, keep, candidates, values)
         problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds)
         problems += [*choice.problems(), *outputs.problems(file)]
+        if key is None:
+            data = source.read(choice.names, problems)
+        else:
+            require_none(problems)
+            data = key.microdata
         found = search(
-            source.read(choice.names, problems), keep=choice.keep, candidates=choice.candidates,
+            data, keep=choice.keep, candidates=choice.candidates, scenario=key,
             limit=limit, cutoff=cutoff, seconds=seconds, values=choice.values, progress=report,
         )  # fmt: skip
-    outputs.give(found)
+    outputs.give(found, more={} if key is None else {"key": key.mapping})

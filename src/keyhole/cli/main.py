@@ -7,25 +7,41 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from keyhole.cli import (
     demo,
+    drivers,
+    environment,
     failures,
     frontier,
+    protect,
     review,
     risk,
+    screen,
     select,
     selftest,
     study,
     synthesise,
+    table,
     tabulate,
     uniques,
 )
 
 __all__ = ["app", "run"]
 
+
+class _Verbs(TyperGroup):
+    """The verbs with the group first: what an intruder could know comes before all else."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {"environment": self.commands["environment"], **self.commands}
+
+
 app = typer.Typer(
     name="keyhole",
+    cls=_Verbs,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help in plain text: it comes in a third of the time
@@ -36,10 +52,14 @@ app = typer.Typer(
 )
 
 _VERBS: tuple[tuple[Callable[..., None], str], ...] = (
+    (screen.screen, screen.EXAMPLE),
     (risk.risk, risk.EXAMPLE),
     (uniques.uniques, uniques.EXAMPLE),
+    (drivers.drivers, drivers.EXAMPLE),
     (select.select, select.EXAMPLE),
     (frontier.frontier, frontier.EXAMPLE),
+    (table.table, table.EXAMPLE),
+    (protect.protect, protect.EXAMPLE),
     (synthesise.synthesise, synthesise.EXAMPLE),
     (tabulate.tabulate, tabulate.EXAMPLE),
     (study.study, study.EXAMPLE),
@@ -75,6 +95,7 @@ def _begin(
 
 for _verb, _example in _VERBS:
     app.command(epilog=f"\b\nExample:\n  {_example}")(_verb)
+app.add_typer(environment.app)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,7 +10,18 @@ from keyhole.cli import lists
 from keyhole.cli import options as opt
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
+from keyhole.cli.scenario import (
+    AskedScenario,
+    KeysOrScenario,
+    ScenarioName,
+    StorePlace,
+    TargetName,
+    key_problems,
+)
 from keyhole.cli.source import Source
+
+if TYPE_CHECKING:
+    from keyhole.results import Result
 
 __all__ = ["EXAMPLE", "risk"]
 
@@ -53,7 +64,10 @@ Accepted = Annotated[
 
 def risk(
     file: opt.File,
-    keys: opt.Keys,
+    keys: KeysOrScenario = None,
+    scenario: ScenarioName = None,
+    store: StorePlace = None,
+    target: TargetName = None,
     cutoff: opt.Cutoff = 3,
     missing: Missing = "own",
     weight: Weight = None,
@@ -80,6 +94,7 @@ def risk(
     the number of records.
     """
     named = lists.names(keys, "--keys")
+    asked = AskedScenario.parse(scenario, store, target)
     source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, records, force)
     with working("Measuring exposure"):
@@ -88,17 +103,19 @@ def risk(
         problems = cells.option_problems(
             cutoff=cutoff, missing=missing, weight=weight, fraction=fraction
         )
-        problems += _limit_problems(limit, missing)
+        problems += [*_limit_problems(limit, missing), *key_problems(named, asked)]
         problems += outputs.problems(file, ["f", "F"] if weight or fraction else ["f"])
-        data = source.read([*named, weight, household, by], problems)
+        data = source.read([*named, weight, household, by] if asked is None else (), problems)
+        key = None if asked is None else asked.key(data)
         found = cells.risk(
-            data, keys=named, cutoff=cutoff, missing=missing, weight=weight, fraction=fraction,
-            household=household, by=by, approximation=approximation,
-            name_small_groups=name_small_groups,
+            data, keys=named or None, scenario=key, cutoff=cutoff, missing=missing,
+            weight=weight, fraction=fraction, household=household, by=by,
+            approximation=approximation, name_small_groups=name_small_groups,
         )  # fmt: skip
-        more = {}
+        more: dict[str, Result] = {} if key is None else {"key": key.mapping}
         if limit is not None:
-            more["fix"] = fix.cheapest_fix(data, keys=named, limit=limit, cutoff=cutoff)
+            held, names = (data, named) if key is None else (key.microdata, key.keys)
+            more["fix"] = fix.cheapest_fix(held, keys=names, limit=limit, cutoff=cutoff)
     outputs.give(found, more=more)
 
 

@@ -13,11 +13,19 @@ from keyhole.cli import options as opt
 from keyhole.cli.choice import Choice
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
+from keyhole.cli.scenario import (
+    AskedScenario,
+    ScenarioName,
+    StorePlace,
+    TargetName,
+    require_none,
+)
 from keyhole.cli.source import Source
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata
+    from keyhole.results import Result
     from keyhole.selection.compare import Comparison
     from keyhole.selection.result import Selection
 
@@ -80,6 +88,9 @@ def select(
     method: Method = "forward",
     keep: opt.Keep = None,
     candidates: opt.Candidates = None,
+    scenario: ScenarioName = None,
+    store: StorePlace = None,
+    target: TargetName = None,
     drop_limit: DropLimit = None,
     cutoff: Cutoff = "3",
     criterion: Criterion = "ratio",
@@ -114,15 +125,26 @@ def select(
         "criterion": criterion,
         "cr_weight": cr_weight,
     }
+    asked = AskedScenario.parse(scenario, store, target)
     with working("Selecting") as report:
-        choice = Choice.parse(source, keep, candidates, values)
+        key = None if asked is None else asked.key(source.read(()))
+        if key is None:
+            choice = Choice.parse(source, keep, candidates, values)
+        else:
+            choice = Choice.of_key(key.keys, keep, candidates, values)
         problems = [*runs.problems(by, table or tables, **options), *choice.problems()]
-        data = source.read([*choice.names, by], [*problems, *outputs.problems(file)])
+        problems += outputs.problems(file)
+        if key is None:
+            data = source.read([*choice.names, by], problems)
+        else:
+            require_none(problems)
+            data = key.microdata
         options |= {"skip_dependent": skip_dependent, "values": choice.values, "progress": report}
         if not runs.several:
-            options |= {"by": by, "name_small_groups": name_small_groups}
+            options |= {"by": by, "name_small_groups": name_small_groups, "scenario": key}
         found = runs.run(data, keep=choice.keep, candidates=choice.candidates, **options)
-    outputs.give(found, tables=_steps(found, table, tables))
+    more: dict[str, Result] = {} if key is None else {"key": key.mapping}
+    outputs.give(found, more=more, tables=_steps(found, table, tables))
 
 
 @dataclass(frozen=True, slots=True)

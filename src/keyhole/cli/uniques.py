@@ -11,6 +11,15 @@ from keyhole.cli import options as opt
 from keyhole.cli.checks import name_problems
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
+from keyhole.cli.scenario import (
+    AskedScenario,
+    KeysOrScenario,
+    ScenarioName,
+    StorePlace,
+    TargetName,
+    key_problems,
+    require_none,
+)
 from keyhole.cli.source import Source
 
 __all__ = ["EXAMPLE", "uniques"]
@@ -44,7 +53,10 @@ Identifiability = Annotated[
 
 def uniques(
     file: opt.File,
-    keys: opt.Keys,
+    keys: KeysOrScenario = None,
+    scenario: ScenarioName = None,
+    store: StorePlace = None,
+    target: TargetName = None,
     max_size: MaxSize = None,
     cutoff: opt.Cutoff = 3,
     fraction: opt.Fraction = None,
@@ -68,12 +80,17 @@ def uniques(
     left out. The fewer keys it takes, the more the record is at risk.
     """
     named = lists.names(keys, "--keys")
+    asked = AskedScenario.parse(scenario, store, target)
     source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, records, force)
     with working("Finding minimal uniques") as report:
         from keyhole.exposure.uniques import option_problems
         from keyhole.exposure.uniques import uniques as find
 
+        key = None
+        if asked is not None:
+            key = asked.key(source.read((), key_problems(named, asked)))
+            named = key.keys
         ease = lists.amounts(availability, "--availability")
         telling = lists.amounts(identifiability, "--identifiability")
         options: dict[str, Any] = {
@@ -87,8 +104,13 @@ def uniques(
         problems = [*option_problems(named, **options), *outputs.problems(file)]
         problems += name_problems("--availability", ease, named)
         problems += name_problems("--identifiability", telling, named)
-        found = find(source.read(named, problems), keys=named, progress=report, **options)
-    outputs.give(found)
+        if key is None:
+            data = source.read(named, [*problems, *key_problems(named, None)])
+            found = find(data, keys=named, progress=report, **options)
+        else:
+            require_none(problems)
+            found = find(key.microdata, scenario=key, progress=report, **options)
+    outputs.give(found, more={} if key is None else {"key": key.mapping})
 
 
 def _by_key(given: dict[str, float], keys: tuple[str, ...]) -> list[float]:

@@ -9,27 +9,65 @@ import numpy as np
 from keyhole.environment.categories import KINDS, SPECIAL, Node
 from keyhole.environment.interval_labels import label_edges
 from keyhole.environment.intervals import Floats
-from keyhole.environment.partitions import Ints, canonical, group_count, is_discrete
+from keyhole.environment.partitions import Ints, canonical, components, group_count, is_discrete
+from keyhole.environment.relations import Relation
 
-__all__ = ["as_partition", "group_edges", "group_labels", "informative_groups", "merges", "special"]
+__all__ = [
+    "all_matched",
+    "as_partition",
+    "group_edges",
+    "group_labels",
+    "informative_groups",
+    "merges",
+    "overlap_groups",
+    "special",
+]
 
 # A label lists this many categories, an explanation this many groups; the rest is counted.
 LISTED = 4
 SHOWN = 5
 
 
-def as_partition(function: Ints) -> Ints:
-    """Group categories by where they fall; each that falls outside stays alone.
+def as_partition(node: Node, function: Ints) -> Ints:
+    """Group categories by where they fall; answers that fall outside are one group.
 
-    Examples
-    --------
-    >>> as_partition(np.array([4, -1, 4, -1])).tolist()
-    [0, 1, 0, 2]
+    Whoever records the coarser coding cannot tell such answers apart. "Not stated" and "not
+    applicable" are no answers, and stay alone.
     """
     out = function.copy()
-    outside = np.flatnonzero(out < 0)
-    out[outside] = out.max(initial=0) + 1 + np.arange(len(outside))
+    alone = np.flatnonzero((out < 0) & ~node.substantive)
+    out[alone] = out.max(initial=0) + 1 + np.arange(len(alone))
+    out[out < 0] = out.max(initial=0) + 1
     return canonical(out)
+
+
+def overlap_groups(left: Node, right: Node, pairs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Return the groups of two overlapping codings: the connected components of their pairs.
+
+    Answers of either side that have no counterpart on the other are one group: who records the
+    other coding cannot tell them apart, and where both have such answers they may be each
+    other's.
+    """
+    both = np.concatenate(components(*pairs, left.size, right.size))
+    paired = np.zeros(len(both), dtype=np.bool_)
+    paired[pairs[0]] = True
+    paired[left.size + pairs[1]] = True
+    lone = ~paired & np.concatenate([left.substantive, right.substantive])
+    if lone.any():
+        both[lone] = both[lone].min()
+        both = canonical(both)
+    return both[: left.size], both[left.size :]
+
+
+def all_matched(left: Node, right: Node, relation: Relation) -> bool:
+    """Tell whether one side at least has a counterpart for every answer.
+
+    Where neither has, what was left over on both sides may belong together: nobody said.
+    """
+    if relation.basis == "intervals":
+        return True
+    sides = ((left, relation.left), (right, relation.right))
+    return any(np.isin(np.flatnonzero(node.substantive), paired).all() for node, paired in sides)
 
 
 def informative_groups(node: Node, groups: Ints) -> int:

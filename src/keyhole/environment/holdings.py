@@ -10,10 +10,10 @@ from keyhole.data.naming import quoted
 from keyhole.environment.categories import Node
 from keyhole.environment.explanations import counterparts, relation_words
 from keyhole.environment.graph import CodingGraph, Day
-from keyhole.environment.groups import informative_groups
+from keyhole.environment.groups import all_matched, informative_groups, overlap_groups
 from keyhole.environment.intervals import Floats
 from keyhole.environment.model import Target
-from keyhole.environment.partitions import Ints, components, is_discrete, meet
+from keyhole.environment.partitions import Ints, is_discrete, meet
 from keyhole.environment.weighing import Weights, weigh
 from keyhole.errors import InputError
 
@@ -118,10 +118,11 @@ def _find_held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
     relation = graph.overlap(node.name, coding, as_of=as_of)
     if not relation.resolved:
         return Held(None, False, (relation.reason,))
-    groups, _ = components(relation.left, relation.right, node.size, other.size)
+    groups, _ = overlap_groups(node, other, (relation.left, relation.right))
     words = [relation_words(node.name, coding, relation)]
     words += counterparts(node, other, relation.left)
-    return Held(groups, relation.exact, tuple(words))
+    exact = relation.exact and all_matched(node, other, relation)
+    return Held(groups, exact, tuple(words))
 
 
 def _held_text(graph: CodingGraph, node: Node, text: Node, as_of: Day) -> Held:

@@ -11,9 +11,15 @@ import numpy as np
 from keyhole.environment.categories import Node
 from keyhole.environment.explanations import join_explanation
 from keyhole.environment.graph import CodingGraph
-from keyhole.environment.groups import as_partition, group_labels, informative_groups
+from keyhole.environment.groups import (
+    all_matched,
+    as_partition,
+    group_labels,
+    informative_groups,
+    overlap_groups,
+)
 from keyhole.environment.naming import next_name
-from keyhole.environment.partitions import Ints, components, entropy, group_count, is_discrete
+from keyhole.environment.partitions import Ints, canonical, entropy, group_count, is_discrete
 from keyhole.environment.relations import Relation
 from keyhole.environment.weighing import Weights, weigh
 from keyhole.results import Result, Table
@@ -126,7 +132,7 @@ def join_codings(
     relation = graph.overlap(left, right, as_of=as_of)
     if not relation.resolved:
         return Join(one.name, other.name, False, relation.reason, exact=False)
-    groups, beside = components(relation.left, relation.right, one.size, other.size)
+    groups, beside = overlap_groups(one, other, (relation.left, relation.right))
     name, stored = _name(graph, (one, groups), (other, beside), as_of)
     labels = _labels(graph, (one, groups), (other, beside), name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
@@ -137,7 +143,7 @@ def join_codings(
         resolved=True,
         coding=name,
         stored=stored,
-        exact=relation.exact,
+        exact=relation.exact and all_matched(one, other, relation),
         groups_left=groups,
         groups_right=beside,
         labels=labels,
@@ -218,7 +224,7 @@ def _same_groups(
     function = graph.mapping(node.name, name, as_of=as_of)
     if function is None:
         return False
-    return np.array_equal(as_partition(function), as_partition(groups))
+    return np.array_equal(as_partition(node, function), canonical(groups))
 
 
 def _labels(
@@ -228,19 +234,15 @@ def _labels(
     count = group_count(np.concatenate([left[1], right[1]]))
     labels: list[str] = [""] * count
     for node, groups in (right, left):
-        for k, label in zip(np.unique(groups), _side_labels(node, groups), strict=True):
-            labels[k] = label
+        numbered = canonical(groups)
+        names = group_labels(node, numbered)
+        for k, c in zip(groups.tolist(), numbered.tolist(), strict=True):
+            labels[k] = names[c]
     for node, groups in (left, right):
         function = None if stored is None else graph.mapping(node.name, stored, as_of=as_of)
         if stored is not None and function is not None:
-            names = graph.node(stored).labels
+            told = graph.node(stored).labels
             inside = np.flatnonzero(function >= 0)
             for k, c in zip(groups[inside].tolist(), function[inside].tolist(), strict=True):
-                labels[k] = names[c]
+                labels[k] = told[c]
     return tuple(labels)
-
-
-def _side_labels(node: Node, groups: Ints) -> tuple[str, ...]:
-    """Name the groups that have members on this side, in the order of their numbers."""
-    _, numbered = np.unique(groups, return_inverse=True)
-    return group_labels(node, numbered)

@@ -52,6 +52,7 @@ class Placement:
     identifier: str = ""
     minted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    ties: tuple[Tie, ...] = ()
 
     def placed(self, captured: CapturedField) -> Field:
         """Return the field as a form has it."""
@@ -186,8 +187,9 @@ class Placer:
         coding = self._add_coding(field, decision.construct)
         named = [replace(t, coding=self.catalogue.names[t.coding].name) for t in decision.ties]
         edges = [_edge(coding.name, tie) for tie in named]
-        notes = self._tie(decision.construct, edges, strict=strict)
-        minted = self._mint(decision, coding) if len(notes) < len(edges) else ()
+        kept, notes = self._tie(decision.construct, edges, strict=strict)
+        decision = replace(decision, ties=tuple(decision.ties[i] for i in kept))
+        minted = self._mint(decision, coding) if kept else ()
         return Placement(
             field.name,
             "accommodate",
@@ -195,10 +197,13 @@ class Placer:
             coding.name,
             minted=minted,
             notes=tuple(notes),
+            ties=decision.ties,
         )
 
-    def _tie(self, letters: str, edges: list[CategoryMap | Overlap], *, strict: bool) -> list[str]:
-        """Keep the edges that agree with all others; tell which do not."""
+    def _tie(
+        self, letters: str, edges: list[CategoryMap | Overlap], *, strict: bool
+    ) -> tuple[list[int], list[str]]:
+        """Keep the edges that agree with all others; return their numbers, and what does not."""
         try:
             self._graph(letters, edges)
         except InputError:
@@ -206,16 +211,17 @@ class Placer:
                 raise
         else:
             self._keep(letters, edges)
-            return []
-        notes = []
-        for edge in edges:
+            return list(range(len(edges))), []
+        kept, notes = [], []
+        for number, edge in enumerate(edges):
             try:
                 self._graph(letters, [edge])
-            except InputError as error:
-                notes.append(f"a tie was left out: {error.problems[0]}")
+            except InputError:
+                notes.append(f"a tie was left out, since it contradicts others: {_named(edge)}")
             else:
                 self._keep(letters, [edge])
-        return list(dict.fromkeys(notes))
+                kept.append(number)
+        return kept, notes
 
     def _keep(self, letters: str, edges: Iterable[CategoryMap | Overlap]) -> None:
         maps, overlaps = self._edges.setdefault(letters, ([], []))
@@ -293,6 +299,12 @@ def _claims(field: CapturedField, coding: Coding) -> bool:
         return False
     given, made = parse_name(field.coding), parse_name(coding.name)
     return (given.letters, given.size) == (made.letters, made.size)
+
+
+def _named(edge: CategoryMap | Overlap) -> str:
+    if isinstance(edge, CategoryMap):
+        return f"{edge.finer} → {edge.coarser}"
+    return f"{edge.left} ~ {edge.right}"
 
 
 def _edge(name: str, tie: Tie) -> CategoryMap | Overlap:

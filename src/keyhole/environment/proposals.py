@@ -141,15 +141,20 @@ def propose(
     asked = captured_questions(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
         ranked = rank(catalogue, field, questions, exact_codes=exact_codes, letters=letters)
-        if preview:
-            ranked = tuple(_previewed(Placer, environment, field, one) for one in ranked)
+        ranked = tuple(
+            _previewed(Placer, environment, field, one, minting=preview) for one in ranked
+        )
         found.append(FieldProposals(field.name, field.label, ranked))
     return Proposals(captured.form.name, tuple(found))
 
 
-def _previewed(placer: Any, environment: Environment, field: Any, proposal: Proposal) -> Proposal:
-    """Tell which harmonised codings would be minted."""
+def _previewed(
+    placer: Any, environment: Environment, field: Any, proposal: Proposal, *, minting: bool
+) -> Proposal:
+    """Keep the ties that agree with what is stored; tell what would be minted."""
     if proposal.action != "accommodate" or not proposal.ties:
         return proposal
-    minted = placer(environment, only=proposal.construct).accommodate(field, proposal.decision())
-    return replace(proposal, harmonised=minted.minted)
+    placed = placer(environment, only=proposal.construct).accommodate(field, proposal.decision())
+    return replace(
+        proposal, ties=placed.ties, harmonised=placed.minted if minting else proposal.harmonised
+    )

@@ -112,7 +112,7 @@ def _stored(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str]:
         for name in sorted(above, key=lambda name: (graph.node(name).size, name)):
             function = graph.mapping(node.name, name, as_of=as_of)
             assert function is not None
-            found.setdefault(as_partition(function).tobytes(), name)
+            found.setdefault(as_partition(node, function).tobytes(), name)
         graph.memory[key] = found
     known: dict[bytes, str] = graph.memory[key]
     return known

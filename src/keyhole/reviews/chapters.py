@@ -13,8 +13,9 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
 from keyhole.results import share
+from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_synthesis
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
-from keyhole.reviews.settings import Review, StudySettings, SynthesisSettings
+from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
 
 __all__ = [
@@ -72,7 +73,7 @@ def asked(review: Review) -> list[tuple[str, str]]:
     exposure, chosen = review.exposure, review.selection
     rows = [
         ("File", review.data.file),
-        ("An intruder could know", ", ".join(review.keys)),
+        ("An intruder could know", _known(review)),
         ("At risk", f"records in cells smaller than {exposure.cutoff}"),
         ("Missing keys", POLICIES[exposure.missing]),
         ("Population", _population(review)),
@@ -87,43 +88,19 @@ def asked(review: Review) -> list[tuple[str, str]]:
             ("Selection", f"{', '.join(chosen.methods)}; RP within {percentage(chosen.limit)}"),
         ]
     if review.study is not None:
-        rows += _asked_of_study(review.study)
+        rows += asked_of_study(review.study)
+    if review.protection is not None:
+        rows += asked_of_protection(review.protection, review.keys)
     if review.synthesis is not None:
-        rows += _asked_of_synthesis(review.synthesis, review.keys)
+        rows += asked_of_synthesis(review.synthesis, review.keys)
     return rows
 
 
-def _asked_of_synthesis(given: SynthesisSettings, keys: Sequence[str]) -> list[tuple[str, str]]:
-    who = "unique records" if given.cutoff == 2 else f"cells smaller than {given.cutoff}"
-    if given.keys != tuple(keys):
-        who += f" on {', '.join(given.keys)}"
-    if given.least_probability is not None:
-        who += f" that are unique in the population with P ≥ {given.least_probability:g}"
-    rows = [
-        ("Values replaced", f"{', '.join(given.targets)}, of {who}"),
-        ("Implicates", f"{given.implicates:,}"),
-    ]
-    if given.strata:
-        rows.append(("Donors within", ", ".join(given.strata)))
-    if given.rules:
-        rows.append(("Rules kept", ", ".join(given.rules)))
-    if given.decoys:
-        rows.append(("Decoys", f"{given.decoys:g} for each record at risk"))
-    return rows
-
-
-def _asked_of_study(study: StudySettings) -> list[tuple[str, str]]:
-    numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else ""
-    rows = [
-        ("An intruder's file", study.eif),
-        ("Linked on", ", ".join(study.link) + numbers),
-        ("Suspected by", ", ".join(study.metrics)),
-    ]
-    if study.strata:
-        rows.append(("Linked within", ", ".join(study.strata)))
-    if study.limit is not None:
-        rows.append(("Highest conditional rate", percentage(study.limit)))
-    return rows
+def _known(review: Review) -> str:
+    names = ", ".join(review.keys)
+    if review.scenarios is None or review.scenarios.chosen is None:
+        return names
+    return f"{names}, at the detail of scenario {review.scenarios.chosen!r}"
 
 
 def _population(review: Review) -> str:

@@ -14,9 +14,21 @@ from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.lines import Path
-from keyhole.reviews.resolving import resolve, resolve_study, resolve_synthesis
+from keyhole.reviews.protection_checks import check_protection
+from keyhole.reviews.resolving import (
+    resolve,
+    resolve_protection,
+    resolve_study,
+    resolve_synthesis,
+)
+from keyhole.reviews.scenario_checks import (
+    KEYED,
+    ScenarioFile,
+    check_scenarios,
+    named_scenario,
+)
 from keyhole.reviews.schema import SECTIONS, TOP, Setting
-from keyhole.reviews.settings import DataSettings, Review
+from keyhole.reviews.settings import DataSettings, Review, ScenarioSettings
 from keyhole.reviews.source import Problem, Source, read_source
 from keyhole.reviews.study_checks import check_study
 from keyhole.reviews.synthesis_checks import check_synthesis
@@ -53,13 +65,24 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
         study, more, found = check_study(source, resolve_study(sections["study"]), reviewed)
         files |= more
         problems += found
+    scenarios = None
     if reviewed is not None:
+        scenarios, more, found = _scenario_keys(source, sections, reviewed)
+        files |= more
+        problems += found
         problems += _columns(source, sections, reviewed.data)
         problems += _fitness(source, sections, reviewed.data)
     problems += _together(source, sections)
     if reviewed is not None:
-        review = dataclasses.replace(resolve(source, sections, reviewed.data), study=study)
+        review = dataclasses.replace(
+            resolve(source, sections, reviewed.data), study=study, scenarios=scenarios
+        )
         problems += _resolved(source, review)
+        if "protection" in sections:
+            planned = resolve_protection(sections["protection"], review)
+            protection, found = check_protection(source, planned, reviewed.data, review)
+            review = dataclasses.replace(review, protection=protection)
+            problems += found
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
             synthesis, found = check_synthesis(source, given, reviewed.data)
@@ -70,12 +93,27 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
     return review, files
 
 
+def _scenario_keys(
+    source: Source, sections: dict[str, Values], reviewed: ReviewFile
+) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
+    """Derive the keys of scenarios; where the review's are one's, they become a list."""
+    settings, files, problems = check_scenarios(source, sections, reviewed)
+    if named_scenario(sections[""].get("keys")) is not None:
+        found = files.get(KEYED)
+        sections[""]["keys"] = (
+            list(found.key.keys) if isinstance(found, ScenarioFile) and found.key else []
+        )
+    return settings, files, problems
+
+
 def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
     """Check names and types; return what is wrong, and what is fit by section."""
     problems: list[Problem] = []
     sections: dict[str, Values] = {"": {}}
     for name, value in source.values.items():
-        if name in SECTIONS and isinstance(value, Mapping):
+        if name == "scenario" and isinstance(value, Mapping):
+            sections[name] = dict(value)  # its tables have names of their own
+        elif name in SECTIONS and isinstance(value, Mapping):
             found, fit = _section(source, (name,), value, SECTIONS[name])
             problems += found
             sections[name] = fit
@@ -170,6 +208,7 @@ def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) ->
     return [
         problem
         for section, given in sections.items()
+        if section in known
         for problem in _absent_in(
             source, (section,) if section else (), given, known[section], data
         )

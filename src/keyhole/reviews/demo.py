@@ -10,6 +10,8 @@ from pathlib import Path
 
 from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
+from keyhole.environment.example import example_environment
+from keyhole.environment.exchange import write_environment
 from keyhole.errors import OptionError
 from keyhole.reviews.folders import own_folder
 from keyhole.reviews.result import ReviewResult
@@ -20,7 +22,7 @@ __all__ = ["demo"]
 
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
-EXTERNAL, TRUTH = "external.csv", "truth.csv"
+EXTERNAL, TRUTH, ENVIRONMENT = "external.csv", "truth.csv", "environment.json"
 
 # Linked within sex; ag8r is only a coarser age.
 NOT_LINKED = ("sex", "ag8r")
@@ -46,9 +48,19 @@ weight = "weight"
 [data.labels]
 {labels}
 
+# What must be seen to before anything is measured: identifiers, Safe Harbor, dependences.
+[screen]
+year = 2024
+
 [exposure]
 cutoff = 3      # records in cells smaller than this are at risk
 limit = 0.10    # the highest share of them that is acceptable
+
+# Who could know what, from a made-up catalogue of forms and public sources; see the chapter
+# Scenarios. To use one of these keys everywhere: keys = "scenario:veterans association"
+[environment]
+store = "{environment}"
+scenarios = ["nosy neighbour", "commercial database", "veterans association"]
 
 [uniques]
 max_size = 4    # singled out by at most so many variables
@@ -78,6 +90,34 @@ strata = ["sex"]
 metrics = ["unicity", "taxicab"]    # the first leads
 limit = 0.10    # of those suspected, the highest share truly found that is acceptable
 
+# The classical way: coarser columns first, then single values taken away where that is not enough.
+# The ledger tells after each step the risk that is left and what the analyst has lost. A step is
+# undone by leaving it out. The protected file is in {results}/protection/release.
+[protection]
+formula = "income ~ age + sex"
+targets = ["sex", "age", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
+
+[[protection.step]]
+method = "drop"
+columns = ["area"]    # it would give the state away
+
+[[protection.step]]
+method = "top-code"
+column = "age"
+value = 84
+
+[[protection.step]]
+method = "recode"
+column = "ms"
+map = {{ W = "formerly married", D = "formerly married", S = "formerly married" }}
+keep_rest = true
+
+[[protection.step]]
+method = "suppress"
+keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
+limit = 0.10
+never = ["sex", "ag8r", "psrcd"]    # age and psx, which stay, would tell them
+
 # If single years of age must go out all the same: what makes records stand out is replaced by
 # values of others like them. The versions to be released are in {results}/synthesis/release.
 [synthesis]
@@ -87,6 +127,7 @@ strata = ["sex"]    # a woman's values come from women
 implicates = 3
 decoys = 0.5        # for two records at risk a common one changes too
 formula = "income ~ age + sex"    # what an analyst may want to know
+drop = ["household", "ag8r"]    # who lives together, and what would tell the age before
 seed = 271828       # a secret: choose your own, and tell nobody
 
 [synthesis.rules]
@@ -133,13 +174,14 @@ def _write_world(folder: Path, people: int, force: bool) -> None:
     # The visitor may have edited the review file: that is what it is there for.
     if force or not (folder / REVIEW).exists():
         Store(folder).write(REVIEW, _review_text(world.sample.names))
+    write_environment(example_environment(), folder / ENVIRONMENT, force=True)
     for name, data in ((DATA, world.sample), (EXTERNAL, world.external), (TRUTH, world.truth)):
         data.save(folder / name, force=True)
 
 
 def _check(folder: Path, force: bool) -> None:
     """Take a new folder, an empty one, or that of an earlier demonstration."""
-    ours = {DATA, EXTERNAL, TRUTH, REVIEW, RESULTS}
+    ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REVIEW, RESULTS}
     if not force and {path.name for path in folder.iterdir()} - ours:
         raise OptionError(
             f"{str(folder)!r} has other files in it. Give another folder, or ask for it to be "
@@ -156,6 +198,7 @@ def _review_text(names: tuple[str, ...]) -> str:
         data=DATA,
         external=EXTERNAL,
         truth=TRUTH,
+        environment=ENVIRONMENT,
         link=", ".join(f'"{name}"' for name in LINK if name not in NOT_LINKED),
         labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
         candidates=",\n    ".join(rows) + ",",

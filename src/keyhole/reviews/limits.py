@@ -9,6 +9,7 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
+from keyhole.reviews.stages.releases import PROTECTED, RELEASES
 
 __all__ = ["Limit", "better_in_words", "find_limits"]
 
@@ -49,9 +50,12 @@ def find_limits(review: Review, results: Mapping[str, Mapping[str, Any]]) -> tup
         limits.append(_of_keys(review, results, review.exposure.limit))
     if review.selection is not None:
         limits.append(_of_selection(review, results, review.selection.limit))
+    if review.protection is not None and review.protection.limit is not None:
+        limits.append(_of_protection(results["protection"], review.protection.limit))
     if review.study is not None and review.study.limit is not None:
         for metric in review.study.metrics:
             limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
+        limits += _of_implicate(results.get(RELEASES), review.study.limit)
     return tuple(limits)
 
 
@@ -63,6 +67,25 @@ def _of_keys(review: Review, results: Mapping[str, Mapping[str, Any]], limit: fl
         remedy = "No change of one variable was found." if best is None else _remedy(best)
     what = f"RP({review.exposure.cutoff}) on the keys, the file as it is"
     return Limit(what, limit, found, found <= limit, remedy)
+
+
+def _of_protection(result: Mapping[str, Any], limit: float) -> Limit:
+    """Compare the protected file; where every key is dropped nothing is left to be matched."""
+    found, kept = result["ledger"], result["after"]
+    reading = {
+        "wildcard": ", a missing value matching every other",
+        "drop": ", records with a missing key left out",
+    }
+    what = f"RP({found['cutoff']}) after protection{reading.get(found['missing'], '')}"
+    if kept is None:
+        return Limit(what, limit, 0.0, True, "No key is left.")
+    met, remedy = kept["rp"] <= limit, None
+    if not met and found["next_steps"]:
+        best = found["next_steps"][0]
+        end = f"RP becomes {best['rp']:.4f}, and {percentage(best['price'])} more is lost"
+        near = "" if best["meets"] else " That is not enough, but comes nearest."
+        remedy = f"Cheapest next step: {best['words']}. {end}.{near}"
+    return Limit(what, limit, kept["rp"], met, remedy)
 
 
 def _remedy(best: Mapping[str, Any]) -> str:
@@ -106,12 +129,24 @@ def better_in_words(review: Review, results: Mapping[str, Mapping[str, Any]]) ->
     )
 
 
-def _of_study(metric: str, result: Mapping[str, Any], limit: float) -> Limit:
+def _of_implicate(result: Mapping[str, Any] | None, limit: float) -> list[Limit]:
+    """Compare the conditional rates of the same attack on what the synthesis made."""
+    rows = () if result is None else result["comparison"]
+    return [
+        _of_study(row["metric"], row, limit, ", on implicate 1 of the synthesis")
+        for row in rows
+        if row["release"] == PROTECTED
+    ]
+
+
+def _of_study(metric: str, result: Mapping[str, Any], limit: float, where: str = "") -> Limit:
     """Compare the conditional rate; where nobody is suspected there is none, and none to fear."""
-    what = f"Conditional rate of the study by {metric} (confirmed, of the suspected)"
+    what = f"Conditional rate of the study by {metric} (confirmed, of the suspected){where}"
     found = result["conditional_rate"]
     if found is None:
         return Limit(what, limit, 0.0, True, "Nobody is suspected.")
+    if "overlap" in result and not result["overlap"]["records"]:
+        return Limit(what, limit, None, False, "Not judged: the IUF names nobody to be confirmed.")
     high = result["intervals"]["conditional_rate"][1]
     doubt = None
     if found <= limit < high:

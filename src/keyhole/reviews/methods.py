@@ -63,6 +63,24 @@ _SNOKE = (
     "Snoke, J., Raab, G. M., Nowok, B., Dibben, C. & Slavkovic, A. (2018). General and specific "
     "utility measures for synthetic data. Journal of the Royal Statistical Society A 181, 663-688."
 )
+_KOOIMAN = (
+    "Kooiman, P., Willenborg, L. & Gouweleeuw, J. (1998). PRAM: a method for disclosure "
+    "limitation of microdata. Statistics Netherlands. Yancey, W. E., Winkler, W. E. & Creecy, "
+    "R. H. (2002). Disclosure risk assessment in perturbative microdata protection. Inference "
+    "Control in Statistical Databases."
+)
+_SAFE_HARBOR = (
+    "Health Insurance Portability and Accountability Act, Privacy Rule, 45 CFR 164.514(b)(2)(i)."
+)
+_HUNDEPOOL = "Hundepool, A. et al. (2012). Statistical Disclosure Control. Wiley."
+_ELLIOT = (
+    "Elliot, M., Mackey, E. & Purdam, K. (2011). Formalizing the Selection of Key Variables in "
+    "Disclosure Risk Scenarios. World Statistics Congress of the ISI, Dublin."
+)
+_DALE = (
+    "Elliot, M. & Dale, A. (1999). Scenarios of attack: a data intruder’s perspective on "
+    "statistical disclosure risk. Netherlands Official Statistics 14, 6-10."
+)
 _CLOPPER = (
     "Clopper, C. J. & Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated "
     "in the case of the binomial. Biometrika 26, 404-413."
@@ -79,6 +97,13 @@ class Method:
 
 
 _METHODS: Mapping[str, Method] = {
+    "screen": Method(
+        "Screening",
+        "Columns are looked through for direct identifiers by name, label and contents, and for "
+        "what Safe Harbor lists; for numbers that tie releases together; and for variables that "
+        "determine one another. What was not recognised may be there all the same.",
+        (_SAFE_HARBOR,),
+    ),
     "exposure": Method(
         "Risk proportion and cell ratio",
         "A cell is a distinct pattern of the key and f the number of its records. RP(c) is the "
@@ -100,6 +125,15 @@ _METHODS: Mapping[str, Method] = {
         "The risk that any member of a household is re-identified is 1 − Π(1 − r) over the "
         "members’ individual risks r, taken as independent.",
         (_TEMPL,),
+    ),
+    "scenarios": Method(
+        "Scenarios",
+        "A scenario says who would attack the file, why and with what, in eleven points. Its key "
+        "is what the databases and public sources it names have in common with the file, at the "
+        "finest detail at which both can be coded alike; the file is recoded to that detail "
+        "before it is measured. p(identification) is p(identification | attempt) · p(attempt); "
+        "p(attempt) is 1 where nobody argues that it is less.",
+        (_ELLIOT, _DALE),
     ),
     "uniques": Method(
         "Minimal uniques",
@@ -143,6 +177,16 @@ _METHODS: Mapping[str, Method] = {
         "the pairs.",
         (_SINGER, _CLOPPER),
     ),
+    "protection": Method(
+        "Protection and its price",
+        "The steps of the plan are carried out one after the other. Information lost is the "
+        "entropy of a variable that its protected version no longer tells, as a share, averaged "
+        "over the variables; IL1s the mean distance of numbers in standard deviations over √2. "
+        "The original is told in the protected file’s categories before distributions are "
+        "compared (Stuart-Maxwell, pMSE), so that these show what was done beyond coarser "
+        "categories.",
+        (_HUNDEPOOL, _KOOIMAN, _STUART, _SNOKE),
+    ),
     "synthesis": Method(
         "Partial synthesis",
         "Values of the records at risk are replaced by those of donors that a semi-parametric "
@@ -162,14 +206,17 @@ def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
     """Return the methods behind the results of a review, in the order of the work."""
     population = results["exposure"].get("population") or {}
     used = {
+        "screen": "screen" in results,
         "exposure": True,
         "population": bool(population),
         "household": "household_global_risk" in population,
+        "scenarios": "scenarios" in results,
         "uniques": "uniques" in results,
         "fix": "fix" in results,
         "selection": any(name.startswith("selection") for name in results),
         "frontier": "frontier" in results,
         "study": any(name.startswith("study") for name in results),
+        "protection": "protection" in results,
         "synthesis": "synthesis" in results,
     }
     return [method for name, method in _METHODS.items() if used[name]]

@@ -10,7 +10,15 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.reviews import chapters, selection_chapters, study_chapters, synthesis_chapters
+from keyhole.reviews import (
+    chapters,
+    protection_chapters,
+    release_chapters,
+    scenario_chapters,
+    selection_chapters,
+    study_chapters,
+    synthesis_chapters,
+)
 from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
@@ -72,6 +80,10 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, records),
         "metrics": study_chapters.metrics_sheet(review, results),
+        "releases": release_chapters.releases_chapter(review, results),
+        "scenarios": scenario_chapters.scenario_chapter(review, records),
+        "screen": protection_chapters.screen_chapter(records),
+        "protection": protection_chapters.protection_chapter(review, records),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),
         "assumptions": assumptions(review, results),
         "methods": methods_used(results),
@@ -85,7 +97,8 @@ def _context(found: ReviewResult) -> dict[str, Any]:
 def _hashes(found: ReviewResult) -> dict[str, str]:
     files = {file["file"]: file["sha256"] for file in found.files.values()}
     name = found.review.path.name
-    name += " (without its seed)" if found.review.synthesis is not None else ""
+    drawn = (found.review.synthesis, found.review.protection)
+    name += " (without its seed)" if any(one is not None for one in drawn) else ""
     return {name: found.review.sha256, **files}
 
 
@@ -130,6 +143,9 @@ def _drawing(name: str, svg: str) -> Any:
         "exposure": "Records by the size of their cell, and RP by cutoff",
         "proposal": "Records by the size of their cell if the variables proposed go out",
         "uniques": "Each variable’s share of the scores",
+        "scenarios": "RP and p(identification) by scenario",
+        "protection": "The risk-utility map: RP and information lost after each step of the plan",
+        "screen": "Columns found under the items of Safe Harbor, and dependences",
         "paths": "The paths of the selections in the plane of CR and RP",
     }
     if name.startswith("study-"):

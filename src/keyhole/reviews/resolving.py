@@ -11,7 +11,9 @@ from keyhole.reviews.settings import (
     DataSettings,
     ExposureSettings,
     FrontierSettings,
+    ProtectionSettings,
     Review,
+    ScreenSettings,
     SelectionSettings,
     StudySettings,
     SynthesisSettings,
@@ -20,7 +22,7 @@ from keyhole.reviews.settings import (
 from keyhole.reviews.source import Source
 from keyhole.synthesis.options import Options
 
-__all__ = ["resolve", "resolve_study", "resolve_synthesis"]
+__all__ = ["resolve", "resolve_protection", "resolve_study", "resolve_synthesis"]
 
 Values = dict[str, Any]
 
@@ -44,6 +46,7 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
         uniques=UniquesSettings(**sections["uniques"]) if "uniques" in sections else None,
         selection=selection,
         frontier=_frontier(sections, selection),
+        screen=ScreenSettings(**sections["screen"]) if "screen" in sections else None,
     )
 
 
@@ -96,6 +99,20 @@ def resolve_study(given: Values) -> StudySettings:
     return StudySettings(**found)
 
 
+def resolve_protection(given: Values, review: Review) -> ProtectionSettings:
+    """Build the settings of a protection; its plan is read when it is checked.
+
+    The key and the limit are the review's.
+    """
+    found: Values = {"keys": review.keys, "limit": review.exposure.limit, **given}
+    found["keys"] = tuple(found["keys"])
+    if "targets" in found:
+        found["targets"] = tuple(found["targets"])
+    file = found.pop("plan", None)
+    found.pop("step", None)
+    return ProtectionSettings(**found, plan_file=file)
+
+
 def resolve_synthesis(given: Values, review: Review) -> SynthesisSettings:
     """Build the settings of a synthesis; what is missing though needed is empty.
 
@@ -103,7 +120,7 @@ def resolve_synthesis(given: Values, review: Review) -> SynthesisSettings:
     """
     found: Values = {"keys": review.keys, "targets": (), "seed": 0, **given}
     drawing = {name: found.pop(name) for name in Options.__dataclass_fields__ if name in found}
-    for name in ("keys", "targets", "strata"):
+    for name in ("keys", "targets", "strata", "drop", "allow"):
         found[name] = tuple(found.get(name, ()))
     found["crosses"] = tuple(map(tuple, found.get("crosses", ())))
     found["predictors"] = {t: tuple(names) for t, names in found.get("predictors", {}).items()}

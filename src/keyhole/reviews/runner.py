@@ -17,7 +17,7 @@ from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage
-from keyhole.reviews.store import REPORT, RESULTS, Store, digest, open_store, to_json
+from keyhole.reviews.store import REPORT, RESULTS, Draw, Store, digest, open_store, to_json
 from keyhole.reviews.versions import versions
 
 __all__ = ["review"]
@@ -79,7 +79,7 @@ def review(
     tell("checking the review file")
     settings, files = read_review(path)
     with open_store(out, settings.path, force=force) as store:
-        run = _Run(settings, files, store, tell, versions())
+        run = _Run(settings, files, store, tell, versions(), given=tuple(files))
         run.require_room()
         for stage in STAGES:
             run.stage(stage)
@@ -97,6 +97,7 @@ class _Run:
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
+    given: tuple[str, ...] = ()
 
     def require_room(self) -> None:
         """Refuse before the work what a stage could not write after it."""
@@ -125,10 +126,12 @@ class _Run:
         else:
             self.reused.append(stage.name)
         self.records[stage.name] = record
+        if stage.outputs is not None:
+            self.files = {**self.files, **stage.outputs.parts(folder, self.review, self.files)}
 
     def _key(self, stage: Stage, asked: Asked) -> str:
         """Name the question: what is asked, of which files, by which version."""
-        files = {part: self.files[part] for part in stage.reads}
+        files = {part: self.files[part] for part in self._parts(stage)}
         return digest(
             {
                 "stage": stage.name,
@@ -137,6 +140,10 @@ class _Run:
                 "keyhole": self.versions["keyhole"],
             }
         )
+
+    def _parts(self, stage: Stage) -> list[str]:
+        """Return the parts of the review that a stage reads; candidates have names of their own."""
+        return [part for part in self.files if part.partition(":")[0] in stage.reads]
 
     def _computed(
         self, stage: Stage, key: str, asked: Asked, inputs: Mapping[str, Any]
@@ -157,7 +164,7 @@ class _Run:
             folder = self.store.outputs(stage.name)
             stage.outputs.save(result, folder)
             record["files"] = stage.outputs.hashes(folder)
-        return self.store.keep(record, partial(_draw, stage.draw, result) if stage.draw else None)
+        return self.store.keep(record, _pictures(stage, result))
 
     def finish(self) -> ReviewResult:
         """Write the report, and the results last: they are there when all is done."""
@@ -172,12 +179,12 @@ class _Run:
             limits=find_limits(self.review, results),
             reused=tuple(self.reused),
             versions=self.versions,
-            files={part: self._named(part) for part in self.files},
+            files={part: self._named(part) for part in self.given},
         )
         charts = {
             name: self.store.chart(name).read_text(encoding="utf-8")
-            for name, record in self.records.items()
-            if record["chart"] is not None
+            for record in self.records.values()
+            for name in record["charts"]
         }
         self.store.write(REPORT, write_report(found, charts))
         self.store.write(RESULTS, to_json(found.content()))
@@ -201,7 +208,17 @@ def _table(table: Any) -> dict[str, Any]:
     }
 
 
-def _draw(draw: Callable[[Any], Any], result: Result, path: Path) -> None:
+def _pictures(stage: Stage, result: Result) -> dict[str, Draw]:
+    """Return how each picture of a result is drawn into a file, by the file's name."""
+    drawn = {} if stage.draw is None else stage.draw(result)
+    several = drawn if isinstance(drawn, Mapping) else {"": drawn}
+    return {
+        f"{stage.name}-{name}" if name else stage.name: partial(_save, chart)
+        for name, chart in several.items()
+    }
+
+
+def _save(chart: Any, path: Path) -> None:
     from keyhole.charts import save_chart
 
-    save_chart(draw(result), path, force=True)
+    save_chart(chart, path, force=True)

@@ -24,12 +24,14 @@ from keyhole.reviews.value_checks import (
     each_group,
     each_in_lists,
     each_in_table,
+    each_key,
     is_codes,
     is_count,
     is_factor,
     is_flag,
     is_fraction,
     is_group,
+    is_keys,
     is_mark,
     is_name,
     is_names,
@@ -38,6 +40,7 @@ from keyhole.reviews.value_checks import (
     is_scores,
     is_seed,
     is_share,
+    is_steps,
     is_text,
     is_weight,
     is_whole,
@@ -46,6 +49,7 @@ from keyhole.reviews.value_checks import (
     one_of,
     table_of,
 )
+from keyhole.screening.dependence import NEARLY
 from keyhole.selection.criteria import CRITERIA
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Model, Options
@@ -96,7 +100,12 @@ _METRIC = one_of(METRICS)
 
 TOP: Mapping[str, Setting] = {
     "title": Setting(is_text, "what the review is called, at the head of the report"),
-    "keys": Setting(_NAMES, "the columns an intruder could know", each, "key"),
+    "keys": Setting(
+        is_keys,
+        'the columns an intruder could know, or `"scenario:NAME"` for the key of a scenario',
+        each_key,
+        "key",
+    ),
 }
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
@@ -117,6 +126,21 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     "keys": {
         "columns": Setting(_NAMES, "the columns an intruder could know", each, "key",
                            required=True),
+    },
+    "environment": {
+        "store": Setting(is_text, "the data environment: a store (`env.db`, or a PostgreSQL URL) "
+                         "or an exported `.json` file, seen from the review file", required=True),
+        "target": Setting(is_text, "the target that describes the file; the only one if left out"),
+        "scenarios": Setting(list_of(is_text, "names of scenarios"), "scenarios of the environment "
+                             "to look at; all of them if left out and the review tells none"),
+    },
+    "screen": {
+        "sure": Setting(is_share, "the least confidence with which a finding is told; 0.5"),
+        "nearly": Setting(is_share, "Cramér's V, or share of entropy told, from which two "
+                          f"variables nearly duplicate each other; {NEARLY:g}"),
+        "sets": Setting(is_flag, "look for pairs that together determine a third variable; true"),
+        "year": Setting(is_whole, "the year to which ages are counted from years of birth; this "
+                        "year"),
     },
     "exposure": {
         "cutoff": Setting(is_whole, "records in cells smaller than this are at risk; 3"),
@@ -203,12 +227,30 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
                                 "baseline; 200"),
         "seed": Setting(is_count, "where the baseline's chance comes from; 1"),
         "limit": Setting(is_share, "the highest conditional rate that is acceptable"),
+        "candidates": Setting(table_of(is_text, "a file"), "by name, files of other releases that "
+                              "could go out instead; they are attacked too"),
         "missing_codes": Setting(is_codes, "values that mean missing in the study's own files: a "
                                  "list, or by column"),
         "encoding": Setting(is_text, "of the study's own text files, if it is not UTF-8"),
         "delimiter": Setting(is_mark, "of the study's own text files, if it is not to be found "
                              "out"),
         "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
+    },
+    "protection": {
+        "plan": Setting(is_text, "a TOML file with the plan, seen from the review file; or give "
+                        "its steps here"),
+        "step": Setting(is_steps, "the steps of the plan, as `[[protection.step]]` tables"),
+        "keys": Setting(_NAMES, "the columns an intruder could know; the review's keys", each,
+                        "key"),
+        "targets": Setting(_NAMES, "the variables whose loss counts; the keys and what the plan "
+                           "changes", each, "target"),
+        "limit": Setting(is_share, "the highest RP after protection; the one of `[exposure]`"),
+        "missing": Setting(one_of(get_args(Missing)), "what a missing key means: `own`, `wildcard` "
+                           "or `drop`; as the plan's suppression counts it, else `own`"),
+        "formula": Setting(is_text, "a regression whose coefficients are compared, such as "
+                           "`income ~ age + sex`"),
+        "seed": Setting(is_seed, "a secret whole number, for plans that draw; the same gives the "
+                        "same file", secret=True),
     },
     "synthesis": {
         "targets": Setting(_NAMES, "the columns whose values are replaced in exposed records", each,
@@ -219,6 +261,10 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
                         "key"),
         "strata": Setting(_NAMES, "columns whose combinations are subgroups: donors are of the "
                           "record's own", each, "stratum"),
+        "drop": Setting(_NAMES, "columns that are left out of the release, besides identifiers",
+                        each, "column to drop"),
+        "allow": Setting(_NAMES, "columns that go out although nearly every record has a value of "
+                         "its own in them", each, "column to allow"),
         "rules": Setting(is_rules, "by name, what no replaced record may break; or a TOML file "
                          "of it"),
         "implicates": Setting(is_whole, "how many implicates; 5"),
@@ -259,6 +305,8 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
                           f"by target, its model: {_words(get_args(Model))}", by_name, "target"),
         "change": Setting(_drawing("change"), "from this risk level (1 to 3) on no equal value is "
                           "given; 4, at none"),
+        "relations": Setting(is_share, "how much the Cramér's V of a target and a released column "
+                             "may change; 0.05"),
         "crosses": Setting(list_of(_NAMES, "lists of column names"),
                            "sets of variables whose cross-tabulations are compared", each_in_lists,
                            "cross-tabulated variable"),

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from keyhole.screening.dependence import NEARLY
+
 __all__ = [
     "DataSettings",
     "ExposureSettings",
     "FrontierSettings",
+    "ProtectionSettings",
     "Review",
+    "ScenarioSettings",
+    "ScreenSettings",
     "SelectionSettings",
     "StudySettings",
     "SynthesisSettings",
@@ -96,7 +101,7 @@ class FrontierSettings:
 class StudySettings:
     """The attack on the file: with which files, on what, and how; the first metric leads.
 
-    Without `puf` the file under review is attacked.
+    Without `puf` the file under review is attacked; `candidates` are other releases by name.
     """
 
     eif: str
@@ -119,6 +124,7 @@ class StudySettings:
     permutations: int = 200
     seed: int = 1
     limit: float | None = None
+    candidates: Mapping[str, str] = field(default_factory=dict)
     missing_codes: Any = ()
     encoding: str | None = None
     delimiter: str | None = None
@@ -141,6 +147,8 @@ class SynthesisSettings:
     targets: tuple[str, ...]
     seed: int = field(repr=False)
     strata: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
     rules: Mapping[str, str] | None = None
     rules_file: str | None = None
     implicates: int = 5
@@ -153,10 +161,48 @@ class SynthesisSettings:
     least_probability: float | None = None
     predictors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keep_order: bool = False
+    relations: float = 0.05
     crosses: tuple[tuple[str, ...], ...] = ()
     formula: str | None = None
     self_match: int = 2_000
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """How sure findings must be, and the year ages are counted to (this one if None)."""
+
+    sure: float = 0.5
+    nearly: float = NEARLY
+    sets: bool = True
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionSettings:
+    """A plan of protections, as its TOML text, and what its ledger is about.
+
+    `seed` is a secret: it is in no file but the protected file's own, and is never shown.
+    """
+
+    keys: tuple[str, ...]
+    plan: str = ""
+    plan_file: str | None = None
+    targets: tuple[str, ...] | None = None
+    limit: float | None = None
+    missing: str | None = None
+    formula: str | None = None
+    seed: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSettings:
+    """The data environment, the scenarios looked at, and the one the keys are those of."""
+
+    store: str
+    target: str | None
+    names: tuple[str, ...]
+    chosen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +224,16 @@ class Review:
     frontier: FrontierSettings | None = None
     study: StudySettings | None = None
     synthesis: SynthesisSettings | None = None
+    scenarios: ScenarioSettings | None = None
+    screen: ScreenSettings | None = None
+    protection: ProtectionSettings | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = dataclasses.asdict(self)
-        if found["synthesis"] is not None:
-            del found["synthesis"]["seed"]
+        for section in ("synthesis", "protection"):
+            if found[section] is not None:
+                del found[section]["seed"]
+        if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
+            found["scenarios"]["store"] = "the environment"  # an address may hold a password
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}

@@ -15,9 +15,9 @@ from keyhole.errors import FileError
 from keyhole.reviews.lines import Path as ValuePath
 from keyhole.reviews.lines import line_numbers
 
-__all__ = ["SECRET", "Problem", "Source", "read_source"]
+__all__ = ["SECRETS", "Problem", "Source", "read_source"]
 
-SECRET: ValuePath = ("synthesis", "seed")
+SECRETS: tuple[ValuePath, ...] = (("synthesis", "seed"), ("protection", "seed"))
 # Far more than any setting has.
 DEEPEST = 20
 
@@ -88,11 +88,11 @@ def read_source(path: str | os.PathLike[str]) -> Source:
 
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
-    """Leave out the line of a secret: the hash of a file but for a number tells the number."""
-    line = lines.get(SECRET)
-    if line is None:
+    """Leave out the lines of secrets: the hash of a file but for a number tells the number."""
+    secret = {lines[path] for path in SECRETS if path in lines}
+    if not secret:
         return content
-    kept = [one for number, one in enumerate(text.split("\n"), 1) if number != line]
+    kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
 
 

@@ -24,7 +24,7 @@ from keyhole.errors import OptionError
 from keyhole.reviews.files import hash_file
 from keyhole.reviews.folders import own_folder
 
-__all__ = ["MARK", "REPORT", "RESULTS", "Store", "digest", "open_store", "plain"]
+__all__ = ["MARK", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store", "plain"]
 
 MARK = "keyhole-review.json"
 REPORT, RESULTS = "report.html", "results.json"
@@ -32,7 +32,7 @@ REPORT, RESULTS = "report.html", "results.json"
 _UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
 
 # As a folder is named while it is written, and as the one it replaces.
-_UNFINISHED_FOLDER = re.compile(r"\.[0-9a-f]{8}-(synthesis|old)")
+_UNFINISHED_FOLDER = re.compile(r"\.[0-9a-f]{8}-(synthesis|protection|old)")
 
 _PARTS = ("release", "internal")
 
@@ -92,9 +92,9 @@ class Store:
             temporary.write_text(content, encoding="utf-8", newline="\n")
         return path
 
-    def chart(self, stage: str) -> Path:
-        """Return where a stage's picture is."""
-        return self.folder / "charts" / f"{stage}.svg"
+    def chart(self, name: str) -> Path:
+        """Return where a picture is."""
+        return self.folder / "charts" / f"{name}.svg"
 
     def outputs(self, stage: str) -> Path:
         """Return the folder of what a stage writes besides its record."""
@@ -107,20 +107,24 @@ class Store:
             return None
         if record.get("sha256") != digest([record.get("result"), record.get("tables")]):
             return None
-        chart = self.chart(stage)
-        drawn = hash_file(chart) if chart.is_file() else None
-        return record if drawn == record.get("chart") else None
+        charts = record.get("charts")
+        if not isinstance(charts, dict):
+            return None
+        drawn = {name: self.chart(name) for name in charts}
+        found = {name: hash_file(path) for name, path in drawn.items() if path.is_file()}
+        return record if found == charts else None
 
-    def keep(self, record: dict[str, Any], draw: Draw | None) -> dict[str, Any]:
-        """Keep a stage's record and its picture, the picture first."""
+    def keep(self, record: dict[str, Any], pictures: Mapping[str, Draw]) -> dict[str, Any]:
+        """Keep a stage's record and its pictures, the pictures first."""
         stage = record["stage"]
-        drawn = None
-        if draw is not None:
-            self.chart(stage).parent.mkdir(exist_ok=True)
-            draw(self.chart(stage))
-            drawn = hash_file(self.chart(stage))
+        self._drop_charts(stage, but=pictures)
+        drawn = {}
+        for name, draw in pictures.items():
+            self.chart(name).parent.mkdir(exist_ok=True)
+            draw(self.chart(name))
+            drawn[name] = hash_file(self.chart(name))
         record = plain(record)
-        record |= {"chart": drawn, "sha256": digest([record["result"], record["tables"]])}
+        record |= {"charts": drawn, "sha256": digest([record["result"], record["tables"]])}
         self.write(f"stages/{stage}.json", to_json(record))
         return record
 
@@ -130,8 +134,16 @@ class Store:
             record = _read_json(self.folder / "stages" / f"{stage}.json")
             if isinstance(record, dict) and isinstance(record.get("files"), dict):
                 _remove(self.outputs(stage))
-            for path in (self.folder / "stages" / f"{stage}.json", self.chart(stage)):
-                path.unlink(missing_ok=True)
+            self._drop_charts(stage)
+            (self.folder / "stages" / f"{stage}.json").unlink(missing_ok=True)
+
+    def _drop_charts(self, stage: str, but: Iterable[str] = ()) -> None:
+        """Remove the pictures of a stage's record, but for those that are drawn again."""
+        record = _read_json(self.folder / "stages" / f"{stage}.json")
+        charts = record.get("charts") if isinstance(record, dict) else None
+        for name in {stage, *(charts if isinstance(charts, dict) else ())} - set(but):
+            if name == stage or re.fullmatch(rf"{stage}-[a-z]+", name):
+                self.chart(name).unlink(missing_ok=True)
 
     def drop_report(self) -> None:
         """Remove report and results: they no longer tell what the review says."""

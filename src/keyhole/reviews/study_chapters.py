@@ -5,10 +5,12 @@ Ids are in no stored result, and strata are shown like other groups: small ones 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.reidentification.verdict import unlinked
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
 from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure
@@ -64,12 +66,13 @@ def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
     wide = [_rates(result), _strata(result, smallest, review.study.named_groups, exposure)]
     narrow = [_perturbation(result, smallest)]
     if result["suspected"]:
-        narrow += [_agreement(result, smallest), _places(result, smallest)]
+        said = next(t["notes"][0] for t in record["tables"] if "agreeing" in t["columns"])
+        narrow += [_agreement(result, smallest, said), _places(result, smallest)]
         narrow += [_variables(result, smallest)]
     return Attack(
         stage=record["stage"],
         metric=result["metric"],
-        suspected=record["tables"][0]["notes"][0],
+        suspected=" ".join(record["tables"][0]["notes"][:2]),
         said=result["verdict"][:-CAVEATS],
         caveats=result["verdict"][-CAVEATS:],
         warnings=result["warnings"],
@@ -142,20 +145,17 @@ def _strata(
 
 def _unlinked(result: Figures, smallest: int) -> list[str]:
     """Say how many records of each file lie in a stratum that the other does not have."""
-    parts = result["by_stratum"]
-    alone = sum(part["puf_records"] for part in parts if not part["eif_records"])
-    others = result["eif_records"] - sum(part["eif_records"] for part in parts)
-    return [
-        f"{protect_count(count, smallest)} {one} records are in strata without {other} records "
-        f"and cannot be linked."
-        for one, count, other in (("PUF", alone, "EIF"), ("EIF", others, "PUF"))
-        if count
-    ]
+    gaps, named = result["unlinked"], ", ".join(result["strata"])
+    # Of the PUF a count may be that of a stratum which the table withholds.
+    texts = unlinked(gaps["puf"], "PUF", "EIF", named, count=lambda _: "some")
+    texts += unlinked(gaps["eif"], "EIF", "PUF", named, lambda n: protect_count(n, smallest))
+    return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
-def _agreement(result: Figures, smallest: int) -> Sheet:
+def _agreement(result: Figures, smallest: int, said: str) -> Sheet:
     title = "By number of variables on which a pair agrees"
-    return _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
+    sheet = _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
+    return dataclasses.replace(sheet, notes=[*sheet.notes, said])
 
 
 def _places(result: Figures, smallest: int) -> Sheet:

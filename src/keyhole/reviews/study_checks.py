@@ -10,6 +10,7 @@ from typing import Any
 from keyhole.data import Microdata, load
 from keyhole.data.naming import absent
 from keyhole.errors import InputError
+from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.files import strangers, variable_problems
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.truth import find_truth
@@ -55,8 +56,29 @@ def check_study(
     problems += columns
     if len(files) == len(PARTS) and not columns:
         data = {part: file.data for part, file in files.items()}
-        problems += [source.problem(("study",), text) for text in _content(given, data)]
+        wrong = [source.problem(("study",), text) for text in _content(given, data)]
+        problems += wrong
+        candidates, more = _candidates(source, given, {} if wrong else data)
+        files |= candidates
+        problems += more
     return given, files, problems
+
+
+def _candidates(
+    source: Source, given: StudySettings, data: Mapping[str, Microdata]
+) -> tuple[dict[str, ReviewFile], list[Problem]]:
+    """Load the candidate releases, and check each in the place of the PUF."""
+    files: dict[str, ReviewFile] = {}
+    problems: list[Problem] = []
+    for name, path in given.candidates.items():
+        at = ("study", "candidates", name)
+        found, wrong = _read(source, given, path, at)
+        if found is not None:
+            files[f"candidate:{name}"] = found
+            texts = _content(given, {**data, "puf": found.data}, candidate=True) if data else []
+            wrong += [source.problem(at, f"[study] candidate {name!r}: {text}") for text in texts]
+        problems += wrong
+    return files, problems
 
 
 def _with_scores(source: Source, given: StudySettings) -> tuple[StudySettings, list[Problem]]:
@@ -119,11 +141,17 @@ def _file(
         return reviewed, []
     if not name:  # it is missing, which has been told
         return None, []
+    return _read(source, given, name, ("study", part))
+
+
+def _read(
+    source: Source, given: StudySettings, name: str, at: tuple[str, ...]
+) -> tuple[ReviewFile | None, list[Problem]]:
     try:
         data, digest = read_steadily(source.path.parent / name, partial(_load, given))
         data.require_records()
     except InputError as error:
-        return None, [source.problem(("study", part), text) for text in error.problems]
+        return None, [source.problem(at, text) for text in error.problems]
     read = {**given.read(), "missing_codes": given.missing_codes}
     return ReviewFile(name, data, digest, read), []
 
@@ -173,9 +201,17 @@ def _absent(name: str, purpose: str, data: Microdata) -> list[str]:
     return absent([name], data.names, purpose=purpose, where=repr(data.name))
 
 
-def _content(given: StudySettings, data: Mapping[str, Microdata]) -> list[str]:
-    """Say what is wrong with ids and linking values."""
+def _content(
+    given: StudySettings, data: Mapping[str, Microdata], *, candidate: bool = False
+) -> list[str]:
+    """Say what is wrong with ids and linking values; a candidate may lack some of these."""
     problems: list[str] = []
+    link = given.link
+    if candidate:
+        link = tuple(n for n in link if n not in blank_variables(data["puf"], link))
+        problems += absent(given.strata, data["puf"].names, purpose="stratum", where="it")
+        if problems:
+            return problems
     if given.puf_id and given.eif_id:
         try:
             find_truth(**data, puf_id=given.puf_id, eif_id=given.eif_id)
@@ -185,7 +221,7 @@ def _content(given: StudySettings, data: Mapping[str, Microdata]) -> list[str]:
         numeric = given.numeric if metric != "adhoc" else ()
         graded = given.numeric if metric != "adhoc" else _near(given)
         problems += variable_problems(
-            data["puf"], data["eif"], given.link, numeric=numeric, graded=graded,
+            data["puf"], data["eif"], link, numeric=numeric, graded=graded,
             strata=given.strata,
         )  # fmt: skip
     return list(dict.fromkeys(problems))

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.charts import percentage
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.release_chapters import protected_rates
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_share, smallest_shown
 from keyhole.reviews.synthesis_counts import Heat, heat_map, true_exposures
@@ -62,6 +64,7 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
     heats = _heats(result, smallest)
     exposed = true_exposures(result, smallest)
     goals = [_goal(goal, result, heats[0], exposed, smallest) for goal in result["goals"]]
+    goals += _attack_goals(review, {name: record["result"] for name, record in records.items()})
     narrow, wide = utility_sheets(result)
     return SynthesisChapter(
         done=_done(result),
@@ -80,14 +83,35 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
     )
 
 
+def _attack_goals(review: Review, results: Mapping[str, Figures]) -> list[GoalShown]:
+    """Judge the first implicate by the attack of the study, if that has a limit."""
+    limit = None if review.study is None else review.study.limit
+    if limit is None:
+        return []
+    found = []
+    for metric, before, after in protected_rates(review, results):
+        met = (after or 0.0) <= limit
+        state, verdict = VERDICTS[met]
+        measured = f"{_suspected(after)} (before the synthesis {_suspected(before)})"
+        name = f"Conditional rate of the study by {metric}, on implicate 1"
+        advice = "" if met else "See the study’s own chapter for what it links on."
+        wanted = f"{percentage(limit)} or less"
+        found.append(GoalShown(name, measured, wanted, state, verdict, advice))
+    return found
+
+
+def _suspected(rate: float | None) -> str:
+    return "nobody is suspected" if rate is None else share(rate)
+
+
 def _done(result: Figures) -> str:
     many = result["implicates"]
     decoys = f" and of {result['decoys']:,} decoys" if result["decoys"] else ""
     times = "once" if many == 1 else f"{many} times over"
     return (
-        f"Values of {', '.join(result['targets'])} of {result['at_risk']:,} records at "
-        f"risk{decoys}, of {result['records']:,}, were replaced by those of records like them, "
-        f"{times}."
+        f"Values of {', '.join(result['targets'])} of {result['at_risk']:,} records at risk on "
+        f"the key {', '.join(result['keys'])}{decoys}, of {result['records']:,}, were replaced by "
+        f"those of records like them, {times}. What is protected is protected on this key."
     )
 
 
@@ -135,6 +159,8 @@ def _measured(
     if name.startswith("self-match"):
         worst = max(result["self_match"]["metrics"], key=lambda one: one["matched"])
         return protect_share(worst["matched"], worst["records"], smallest)
+    if not name.startswith("P("):
+        return share(value)
     seen = result["visibly_changed"]["records"]
     return protect_share(round(value * seen), seen, smallest)
 
@@ -145,12 +171,12 @@ def _is_exact(text: str) -> bool:
 
 def _exposure_sheet(exposed: Sequence[Figures]) -> Sheet:
     columns = ["file", "unique before", "still, own key", "true exposure", "unique after",
-               "nobody", "laid bare"]  # fmt: skip
+               "with another key", "newly alone"]  # fmt: skip
     names = ("of", "unique_before", "still", "exposure", "unique_after", "nobody", "laid_bare")
     rows = [[str(one[name]) for name in names] for one in exposed]
     notes = [
-        "Nobody: share of those unique after whose key is not theirs. Laid bare: share whose own "
-        "key was shared before."
+        "Of those unique after: with another key than their own, so that who finds one has found "
+        "nobody; and newly alone with their own key, which others shared before."
     ]
     return Sheet.laid_out(
         "True exposure: unique on the key, before and after", columns, rows, notes

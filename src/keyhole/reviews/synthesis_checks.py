@@ -20,6 +20,7 @@ from keyhole.synthesis.checks import MOST_IMPLICATES
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.evaluation import evaluation_problems
 from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.withholding import unsafe
 
 __all__ = ["check_synthesis"]
 
@@ -57,7 +58,7 @@ def check_synthesis(
     """
     given, found = _with_rules(source, given)
     found += [*_together(given), *_columns(given, data), *_rules(given, data)]
-    found += [*_evaluated(given, data), *_work(given, data)]
+    found += [*_evaluated(given, data), *_work(given, data), *_released(given, data)]
     return given, [source.problem(("synthesis", *at), f"[synthesis] {text}") for at, text in found]
 
 
@@ -89,6 +90,10 @@ def _together(given: SynthesisSettings) -> Found:
         yield ("least_probability",), "least_probability needs a weight or a fraction. Give one."
     for name in (name for name in given.targets if name in given.strata):
         yield ("strata",), f"{name!r} is a target and a stratum. Leave it out of one of them."
+    for place, name in enumerate(given.drop):
+        for setting in ("keys", "targets", "strata"):
+            if name in getattr(given, setting):
+                yield ("drop", place), f"{name!r} is in drop and {setting}. Take it out of one."
     if given.targets:
         for setting, names in (("predictors", given.predictors), ("models", _models(given))):
             for name in (name for name in names if name not in given.targets):
@@ -138,6 +143,16 @@ def _evaluated(given: SynthesisSettings, data: Microdata) -> Found:
         yield ("crosses",), text
     for text in evaluation_problems(data, some, formula=given.formula):
         yield ("formula",), text
+
+
+def _released(given: SynthesisSettings, data: Microdata) -> Found:
+    """Say which columns would tell who somebody is; those that are absent are told elsewhere."""
+    names = (*given.drop, *given.allow, *given.keys, *given.targets)
+    if not data.records or not set(names) <= set(data.names):
+        return
+    home = data.with_roles(dict.fromkeys(given.drop, "drop"))
+    for text in unsafe(home, keys=given.keys, targets=given.targets, allow=given.allow):
+        yield ("drop",), text
 
 
 def _work(given: SynthesisSettings, data: Microdata) -> Found:

@@ -132,11 +132,18 @@ def _exposed(one: Figures, designated: int | None, smallest: int) -> dict[str, A
         "still": told[0].text,
         "exposure": exposure,
         "unique_after": f"{after:,}",
-        "nobody": _part(counts[1], after, told[1], smallest),
-        "laid_bare": _part(counts[2], after, told[2], smallest),
+        "nobody": _share_of(counts[1], after, told[1], smallest),
+        "laid_bare": _share_of(counts[2], after, told[2], smallest),
         "counted": counted,
         "rate": rate,
     }
+
+
+def _share_of(count: int, total: int, told: Shown, smallest: int) -> str:
+    """Write a share of a known total; where the rest is small it would tell the rest."""
+    if told.exact and 0 < total - count < smallest:
+        return in_band(count / total, total, smallest).text
+    return _part(count, total, told, smallest)
 
 
 def _part(count: int, total: int, told: Shown, smallest: int) -> str:

@@ -22,7 +22,27 @@ def utility_sheets(result: Figures) -> tuple[list[Sheet], list[Sheet]]:
     narrow += [_shares(moments)] if moments["shares"] else []
     narrow.append(_relations(result))
     wide = [_measures(moments)] if moments["measures"] else []
+    wide += [_coefficients(result["coefficients"])] if result["coefficients"] else []
     return narrow, wide
+
+
+def _coefficients(fit: Figures) -> Sheet:
+    """Return the regression on the original beside the one combined over the implicates."""
+    rows = [
+        [one["name"], amount(one["original"]), _interval(one, "original_low", "original_high"),
+         amount(one["estimate"]), _interval(one, "low", "high"), share(one["overlap"], 2)]
+        for one in fit["coefficients"]
+    ]  # fmt: skip
+    columns = ["term", "original", "95% interval", "combined", "95% interval", "overlap"]
+    notes = ["Overlap: the mean share of the two intervals that lies in both."]
+    notes += [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in fit["notes"]]
+    return Sheet.laid_out(f"Regression: {fit['formula']}", columns, rows, notes)
+
+
+def _interval(one: Figures, low: str, high: str) -> str:
+    if one[low] is None or one[high] is None:
+        return ""
+    return f"{amount(one[low])} to {amount(one[high])}"
 
 
 def _homogeneity(found: Figures) -> Sheet:
@@ -54,11 +74,14 @@ def _shares(moments: Figures) -> Sheet:
 
 
 def _measures(moments: Figures) -> Sheet:
-    names = ("mean", "synthetic_mean", "relative_difference", "variance", "synthetic_variance",
-             "variance_ratio")  # fmt: skip
+    # Figures in the variable's own units, and those that have none.
+    names = ("mean", "synthetic_mean"), ("variance", "synthetic_variance")
     rows = [
-        [one["variable"], *(amount(one.get(name)) for name in names)] for one in moments["measures"]
-    ]
+        [one["variable"], *(amount(one.get(n)) for n in names[0]),
+         share(one.get("relative_difference")), *(amount(one.get(n)) for n in names[1]),
+         share(one.get("variance_ratio"))]
+        for one in moments["measures"]
+    ]  # fmt: skip
     columns = ["variable", "mean", "synthetic", "relative difference", "variance", "synthetic",
                "ratio"]  # fmt: skip
     return Sheet.laid_out("Means and variances", columns, rows)
@@ -68,7 +91,7 @@ def _relations(result: Figures) -> Sheet:
     """Return how far relations between variables moved, in a figure each."""
     rows = [_widest(result["correlations"]["pairs"], kind) for kind in KINDS]
     found = result["propensity"]
-    rows.append(["propensity score, ratio to the expected", "", amount(found["ratio"])])
+    rows.append(["propensity score, ratio to the expected", "", share(found["ratio"])])
     fit = result["coefficients"]
     if fit is not None:
         overlaps = [one["overlap"] for one in fit["coefficients"] if one["overlap"] is not None]
@@ -87,4 +110,4 @@ def _widest(pairs: Sequence[Figures], kind: str) -> list[str]:
         return []
     most = max(mine, key=lambda one: abs(one["difference"]))
     between = f"{most['first']}, {most['second']}"
-    return [f"largest move of a {KINDS[kind]}", between, amount(most["difference"])]
+    return [f"largest move of a {KINDS[kind]}", between, f"{most['difference']:+.4f}"]

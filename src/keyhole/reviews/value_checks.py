@@ -19,12 +19,14 @@ __all__ = [
     "each_group",
     "each_in_lists",
     "each_in_table",
+    "each_key",
     "is_codes",
     "is_count",
     "is_factor",
     "is_flag",
     "is_fraction",
     "is_group",
+    "is_keys",
     "is_mark",
     "is_name",
     "is_names",
@@ -33,6 +35,7 @@ __all__ = [
     "is_scores",
     "is_seed",
     "is_share",
+    "is_steps",
     "is_text",
     "is_weight",
     "is_whole",
@@ -175,6 +178,14 @@ def is_names(value: Any) -> Fault:
     return list_of(is_name, "column names")(value)
 
 
+def is_keys(value: Any) -> Fault:
+    """Accept a list of column names, or the scenario whose key is meant."""
+    if isinstance(value, str) and value.startswith("scenario:") and value[9:].strip():
+        return None
+    fault = list_of(is_name, "column names")(value)
+    return fault and f'{fault}, or "scenario:NAME"'
+
+
 def is_rules(value: Any) -> Fault:
     """Accept a file of rules, or a table of them."""
     table = isinstance(value, Mapping) and not any(is_text(rule) for rule in value.values())
@@ -185,6 +196,12 @@ def is_seed(value: Any) -> Fault:
     """Accept 0, 1, 2 and so on, however large."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return None if whole and value >= 0 else "a whole number of at least 0"
+
+
+def is_steps(value: Any) -> Fault:
+    """Accept a list of tables."""
+    fit = isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
+    return None if fit else "one table or more, each headed [[protection.step]]"
 
 
 def is_scores(value: Any) -> Fault:
@@ -202,6 +219,11 @@ def each(value: Any) -> Iterator[tuple[Path, str]]:
     """Yield the columns of a list, with their places."""
     for place, name in enumerate(value):
         yield (place,), name
+
+
+def each_key(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the columns of a list; a scenario's key is known later."""
+    return iter(()) if isinstance(value, str) else each(value)
 
 
 def by_name(value: Any) -> Iterator[tuple[Path, str]]:

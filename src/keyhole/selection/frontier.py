@@ -13,9 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keyhole.data.keyed import KeyedData, keyed_choice
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine, Tally
-from keyhole.exposure.checks import check_cutoff, is_number, share_problems, value_problems
+from keyhole.exposure.checks import (
+    check_cutoff,
+    is_number,
+    scenario_note,
+    share_problems,
+    value_problems,
+)
 from keyhole.results import Result, Table, share
 from keyhole.selection.evaluators import EngineEvaluator
 from keyhole.selection.maximal import Hunt, OutOfTimeError, Progress, hurry
@@ -158,7 +165,8 @@ def frontier(
     data: Any,
     *,
     keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]],
+    candidates: Iterable[str | Sequence[str]] | None = None,
+    scenario: KeyedData | None = None,
     limit: float,
     cutoff: int = 3,
     seconds: float | None = None,
@@ -171,7 +179,7 @@ def frontier(
     ----------
     data
         A file, a frame or `Microdata`.
-    keep, candidates, limit, cutoff, values
+    keep, candidates, scenario, limit, cutoff, values
         As in `select`.
     seconds
         Stop after about this time with what was found; the result says that it is not complete.
@@ -187,7 +195,7 @@ def frontier(
     >>> found.complete, [s.variables for s in found.sets]
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
-    data = load(data)
+    data, candidates = keyed_choice(load(data), keep, candidates, scenario)
     problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds, values=values)
     space = checked_space(data, keep, candidates, problems=problems)
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
@@ -201,6 +209,7 @@ def frontier(
         (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
         key=lambda s: (-s.cr, s.variables),
     )
+    told = () if scenario is None else (scenario_note(scenario.name),)
     return Frontier(
         keep=space.keep,
         candidates=space.groups,
@@ -211,7 +220,7 @@ def frontier(
         evaluated=hunt.evaluated,
         sets=tuple(sets),
         greedy={k: _measured(engine, space, s, cutoff, worth) for k, s in greedy.items()},
-        notes=tuple(_notes(hunt, sets, greedy, seconds)),
+        notes=(*told, *_notes(hunt, sets, greedy, seconds)),
     )
 
 

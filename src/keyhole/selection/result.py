@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from keyhole.exposure.checks import small_group_note
+from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Selection(Result):
     by: str | None = None
     groups: tuple[SelectionGroup, ...] = ()
     name_small_groups: bool = False
+    scenario: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -131,6 +132,8 @@ class Selection(Result):
             "warnings": list(self.warnings),
             "notes": self._notes(),
         }
+        if self.scenario is not None:
+            out["scenario"] = self.scenario
         if self.by is not None:
             out["by"] = self.by
             out["groups"] = [{"group": g.label, **g.selection.to_dict()} for g in self.groups]
@@ -194,6 +197,7 @@ class Selection(Result):
             _why(self.stopped, self.method, self.limit),
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
+            *([] if self.scenario is None else [scenario_note(self.scenario)]),
             *(f"{note[0].upper()}{note[1:]}." for note in self._notes() if "alpha" in note),
             ASSUMPTION,
         ]

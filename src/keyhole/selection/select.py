@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from keyhole.data.keyed import KeyedData, keyed_choice
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
@@ -36,7 +37,8 @@ def select(
     *,
     method: str = "forward",
     keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]],
+    candidates: Iterable[str | Sequence[str]] | None = None,
+    scenario: KeyedData | None = None,
     limit: float,
     drop_limit: float | None = None,
     cutoff: int = 3,
@@ -60,6 +62,9 @@ def select(
         Variables already decided.
     candidates
         Variables to choose from; `"age|age10"` are alternatives of one, finest first.
+    scenario
+        The key of a scenario, to whose detail the file is recoded; its columns are the
+        candidates if none are given.
     limit
         The largest RP accepted.
     drop_limit
@@ -92,7 +97,7 @@ def select(
     >>> chosen.selected, chosen.stopped.variable
     (('sex', 'homstate'), 'pow')
     """
-    data = load(data)
+    data, candidates = keyed_choice(load(data), keep, candidates, scenario)
     problems = option_problems(
         method=method, limit=limit, drop_limit=drop_limit, cutoff=cutoff, criterion=criterion,
         cr_weight=cr_weight, values=values,
@@ -123,6 +128,7 @@ def select(
         by=by,
         groups=groups,
         name_small_groups=name_small_groups,
+        scenario=None if scenario is None else scenario.name,
     )
 
 

@@ -5,6 +5,10 @@ chapter in the report.
 """
 
 from keyhole.reviews.stages.exposure import EXPOSURE_STAGES
+from keyhole.reviews.stages.protection import PROTECTION_STAGE
+from keyhole.reviews.stages.releases import RELEASES_STAGE
+from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
+from keyhole.reviews.stages.screening import SCREEN_STAGE
 from keyhole.reviews.stages.selection import (
     SELECTION_STAGES,
     better_set,
@@ -26,8 +30,12 @@ __all__ = [
 ]
 
 STAGES: tuple[Stage, ...] = (
+    SCREEN_STAGE,
     *EXPOSURE_STAGES,
+    SCENARIO_STAGE,
     *SELECTION_STAGES,
     *STUDY_STAGES,
+    PROTECTION_STAGE,
     SYNTHESIS_STAGE,
+    RELEASES_STAGE,
 )

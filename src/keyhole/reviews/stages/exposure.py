@@ -10,7 +10,15 @@ from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import smallest_shown
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
+from keyhole.reviews.stages.stage import (
+    Asked,
+    Earlier,
+    Progress,
+    Stage,
+    counted,
+    measured,
+    own_picture,
+)
 
 if TYPE_CHECKING:
     import altair
@@ -25,6 +33,8 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     names = [*review.keys]
     if chosen is not None:
         names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
+    if review.protection is not None:
+        names += review.protection.keys
     if review.synthesis is not None:
         names += [*review.synthesis.keys, *review.synthesis.targets, *review.synthesis.strata]
     named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
@@ -48,7 +58,7 @@ def run_exposure(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result
     """Measure how exposed the file is on any key."""
     from keyhole.exposure.cells import risk
 
-    return risk(files["data"].data, **asked)
+    return risk(measured(files), **asked)
 
 
 def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
@@ -62,7 +72,7 @@ def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
 def _run_fix(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     from keyhole.exposure.fix import cheapest_fix
 
-    return cheapest_fix(files["data"].data, **asked)
+    return cheapest_fix(measured(files), **asked)
 
 
 def _ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
@@ -91,7 +101,7 @@ def _below_one(fraction: float | None) -> float | None:
 def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.exposure.uniques import uniques
 
-    return uniques(files["data"].data, **asked, progress=counted(progress))
+    return uniques(measured(files), **asked, progress=counted(progress))
 
 
 def _without_rare_category(found: Any) -> Asked:

@@ -10,7 +10,15 @@ from keyhole.reviews.files import Files
 from keyhole.reviews.schema import METHODS
 from keyhole.reviews.settings import Review, SelectionSettings
 from keyhole.reviews.stages.exposure import ask_exposure, draw_exposure, run_exposure
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
+from keyhole.reviews.stages.stage import (
+    Asked,
+    Earlier,
+    Progress,
+    Stage,
+    counted,
+    measured,
+    own_picture,
+)
 from keyhole.reviews.store import digest
 
 __all__ = ["SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
@@ -51,7 +59,7 @@ def _ask_selection(method: str) -> Callable[[Review, Earlier], Asked | None]:
 def _run_selection(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.selection.select import select
 
-    return select(files["data"].data, **asked, progress=progress)
+    return select(measured(files), **asked, progress=progress)
 
 
 def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
@@ -73,7 +81,7 @@ def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
 def _run_comparison(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.selection.compare import compare
 
-    return compare(files["data"].data, **asked, progress=progress)
+    return compare(measured(files), **asked, progress=progress)
 
 
 def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
@@ -89,7 +97,7 @@ def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
 def _run_frontier(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.selection.frontier import frontier
 
-    return frontier(files["data"].data, **asked, progress=counted(progress))
+    return frontier(measured(files), **asked, progress=counted(progress))
 
 
 def _with_groups(found: Any) -> Asked:
@@ -155,7 +163,7 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
 def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
     from keyhole.reviews.paths import gather_paths
 
-    return gather_paths(files["data"].data, earlier)
+    return gather_paths(measured(files), earlier)
 
 
 SELECTION_STAGES: tuple[Stage, ...] = (

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from keyhole.data import Microdata
 from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
@@ -20,16 +21,31 @@ from keyhole.reviews.settings import Review
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Asked", "Earlier", "Outputs", "Progress", "Stage", "counted", "own_picture"]
+__all__ = [
+    "Asked",
+    "Earlier",
+    "Outputs",
+    "Pictures",
+    "Progress",
+    "Stage",
+    "counted",
+    "measured",
+    "own_picture",
+]
 
 Asked = dict[str, Any]
 Earlier = Mapping[str, Mapping[str, Any]]
 """Results of earlier stages, as their dictionaries."""
 Progress = Callable[[str], None]
+Pictures: TypeAlias = "altair.TopLevelMixin | Mapping[str, altair.TopLevelMixin]"
 
 
 def _figures(result: Result) -> Asked:
     return result.to_dict()
+
+
+def _no_parts(folder: Path, review: Review, files: Files) -> Files:  # noqa: ARG001
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +65,8 @@ class Outputs:
     secrets
         What is asked and kept nowhere but in the folder: in no record and no key, for whoever
         has the hash of a number can try numbers until it fits.
+    parts
+        The files of the folder that later stages read, by their part in the review.
     """
 
     problems: Callable[[Path], list[str]]
@@ -56,6 +74,7 @@ class Outputs:
     hashes: Callable[[Path], dict[str, str]]
     answers: Callable[[Path, Asked], bool]
     secrets: tuple[str, ...] = ()
+    parts: Callable[[Path, Review, Files], Files] = _no_parts
 
     def told(self, asked: Asked) -> Asked:
         """Return what is asked without the secrets."""
@@ -81,9 +100,9 @@ class Stage:
     inputs
         The earlier stages whose results it may see.
     reads
-        The files it reads, by their part in the review.
+        The files it reads, by their part in the review; `candidate` stands for all of them.
     draw
-        From the result to its picture, if it has one.
+        From the result to its picture, or to several by name, if it has any.
     figures
         From the result to what is kept of it.
     outputs
@@ -95,10 +114,15 @@ class Stage:
     ask: Callable[[Review, Earlier], Asked | None]
     run: Callable[[Files, Asked, Earlier, Progress], Result]
     inputs: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ("data",)
-    draw: Callable[[Any], altair.TopLevelMixin] | None = None
+    reads: tuple[str, ...] = ("data", "keyed")
+    draw: Callable[[Any], Pictures] | None = None
     figures: Callable[[Any], Asked] = _figures
     outputs: Outputs | None = None
+
+
+def measured(files: Files) -> Microdata:
+    """Return the file to be measured: at the detail of a scenario's key, if the keys are one's."""
+    return files["keyed" if "keyed" in files else "data"].data
 
 
 def counted(progress: Progress) -> Callable[[int, int], None]:

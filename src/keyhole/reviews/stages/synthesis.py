@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keyhole.results import Result
-from keyhole.reviews.files import Files, hash_file
+from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, counted
+from keyhole.reviews.stages.stage import (
+    Asked,
+    Earlier,
+    Outputs,
+    Pictures,
+    Progress,
+    Stage,
+    counted,
+)
 
-__all__ = ["SYNTHESIS", "SYNTHESIS_STAGE"]
+__all__ = ["IMPLICATE", "SYNTHESIS", "SYNTHESIS_STAGE"]
 
 SYNTHESIS = "synthesis"
+# The part of the review that its first implicate is.
+IMPLICATE = "implicate"
 # Holds the seed, in the part of the folder that is the producer's alone.
 PARAMETERS = "internal/parameters.json"
+_LISTS = ("keys", "targets", "strata", "drop", "allow")
 _AS_THEY_ARE = (
     *("implicates", "targeted", "graded", "decoys", "seed", "cutoff", "weight", "fraction"),
-    *("least_probability", "keep_order", "formula", "self_match"),
+    *("least_probability", "keep_order", "relations", "formula", "self_match"),
 )
 
 
@@ -27,7 +40,7 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     if given is None:
         return None
     return {
-        **{name: list(getattr(given, name)) for name in ("keys", "targets", "strata")},
+        **{name: list(getattr(given, name)) for name in _LISTS},
         **{name: getattr(given, name) for name in _AS_THEY_ARE},
         "rules": None if given.rules is None else dict(given.rules),
         "predictors": {target: list(names) for target, names in given.predictors.items()},
@@ -39,8 +52,8 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.synthesis.synthesise import synthesise
 
-    tell = counted(progress)
     data = files["data"].data
+    tell = counted(progress)
     return synthesise(data, **asked, progress=lambda share: tell(int(100 * share), 100))
 
 
@@ -61,6 +74,30 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
 
 
+def _parts(folder: Path, review: Review, _: Files) -> Files:
+    """Return the first implicate, if the attack on the file is made on it too."""
+    if review.study is None or review.study.puf is not None:
+        return {}
+    from keyhole.data import load
+    from keyhole.utility.implicates import find_implicates
+
+    path = find_implicates(folder / "release")[0]
+    data, digest = read_steadily(path, partial(load, **_declared(review, path.parent)))
+    name = path.relative_to(folder.parent).as_posix()
+    return {IMPLICATE: ReviewFile(name, data, digest)}
+
+
+def _declared(review: Review, release: Path) -> dict[str, Any]:
+    """Return how the file under review is read, without what is said of columns left out."""
+    book = json.loads((release / "codebook.json").read_text(encoding="utf-8"))
+    there = {variable["name"] for variable in book["variables"]} | {"*"}
+    declared = {**review.data.declared(), "name": "implicate-1"}
+    for name in ("missing_codes", "roles", "kinds", "labels"):
+        if isinstance(declared[name], Mapping):
+            declared[name] = {n: v for n, v in declared[name].items() if n in there}
+    return declared
+
+
 def _answers(folder: Path, asked: Asked) -> bool:
     """Tell whether a release was drawn with the seed asked for."""
     try:
@@ -70,10 +107,20 @@ def _answers(folder: Path, asked: Asked) -> bool:
     return isinstance(made, dict) and made.get("seed") == asked["seed"]
 
 
+def _draw(made: Any) -> Pictures:
+    """Draw the distributions and, with a formula, the coefficients; changes are a table."""
+    from keyhole.reviews.synthesis_bars import without_small
+    from keyhole.synthesis.charts import evaluation_charts
+
+    charts = evaluation_charts(without_small(made.evaluation, made.designation.records))
+    return {name: chart for name, chart in charts.items() if name != "changes"}
+
+
 SYNTHESIS_STAGE = Stage(
     SYNTHESIS,
     "Synthesis",
     _ask,
     _run,
-    outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",)),
+    draw=_draw,
+    outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",), parts=_parts),
 )

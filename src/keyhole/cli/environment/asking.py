@@ -1,0 +1,246 @@
+"""``keyhole environment map``, ``join``, ``key``, ``enhance`` and ``trend``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keyhole.cli import options as opt
+from keyhole.cli.environment.common import (
+    Classes,
+    Purpose,
+    Sector,
+    StorePlace,
+    Threshold,
+    Who,
+    classes,
+    read,
+    user,
+)
+from keyhole.cli.output import Outputs, tell_written
+from keyhole.cli.progress import working
+from keyhole.errors import OptionError
+
+if TYPE_CHECKING:
+    from keyhole.results import Result
+
+__all__ = ["enhance", "join", "key", "map_", "trend"]
+
+Target = Annotated[
+    str, typer.Option(metavar="T", show_default=False, help="The file that may be released.")
+]
+Form = Annotated[str | None, typer.Option(metavar="F", help="One form.")]
+Resources = Annotated[
+    int | None,
+    opt.whole_number(
+        "resources", "R", "The intruder's resources: public sources of a lower index are at hand."
+    ),
+]
+NeededResources = Annotated[
+    int,
+    opt.whole_number(
+        "resources",
+        "R",
+        "The intruder's resources: public sources of a lower index are at hand.",
+        show_default=False,
+    ),
+]
+Joint = Annotated[
+    bool, typer.Option("--joint", help="Tell which key variables the same forms hold together.")
+]
+Coding = Annotated[str, typer.Argument(metavar="CODING", show_default=False, help="A coding.")]
+Mint = Annotated[
+    bool, typer.Option("--mint", help="Keep the join in the store, as a harmonised coding.")
+]
+Scenario = Annotated[
+    str, typer.Argument(metavar="SCENARIO", show_default=False, help="A scenario of the store.")
+]
+File = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="FILE", help="The target's file, to be recoded to the key."),
+]
+Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Where the recoded file goes.")]
+Why = Annotated[
+    bool,
+    typer.Option(
+        "--why", help="Say of each key variable which forms, which way up, which categories merged."
+    ),
+]
+Construct = Annotated[str | None, typer.Option(metavar="LETTERS", help="Only this construct.")]
+
+
+def map_(
+    store: StorePlace,
+    target: Target,
+    form: Form = None,
+    sector: Sector = None,
+    purpose: Purpose = None,
+    class_: Classes = None,
+    threshold: Threshold = 0.0,
+    resources: Resources = None,
+    joint: Joint = False,
+    why: Why = False,
+    json: opt.Json = False,
+) -> None:
+    """Find the key variables of a target that a form, a class of forms or public sources hold.
+
+    With resources besides a form or class, both are combined: the intruder holds the one and
+    looks up the other.
+    """
+    chosen = {"sector": sector, "purpose": purpose, "classifications": classes(class_) or None}
+    if form is not None and (joint or any(chosen.values())):
+        raise OptionError("--form is one form; leave out --sector, --purpose, --class and --joint.")
+    with working("Mapping"):
+        found = _map(read(store), target, form, chosen, threshold, resources, joint)
+    Outputs(json).give(found, tables=_why(found) if why else "")
+
+
+def _why(found: Result) -> str:
+    from keyhole.environment.answers import KeyMapping
+
+    mapping = getattr(found, "mapping", found)
+    return mapping.why().to_text() if isinstance(mapping, KeyMapping) else ""
+
+
+def _map(
+    environment: Any,
+    target: str,
+    form: str | None,
+    chosen: dict[str, Any],
+    threshold: float,
+    resources: int | None,
+    joint: bool,
+) -> Result:
+    from keyhole.environment.graph import CodingGraph
+    from keyhole.environment.joint import joint_keys
+    from keyhole.environment.mapping import map_class, map_pair
+    from keyhole.environment.public import map_public
+    from keyhole.environment.stages import combine
+
+    graph = CodingGraph.of(environment)
+    if joint:
+        return joint_keys(graph, target, threshold=threshold, **chosen)
+    only_public = resources is not None and form is None and not any(chosen.values())
+    if resources is not None and only_public:
+        return map_public(graph, target, resources=resources)
+    if form is not None:
+        held = map_pair(graph, target, form)
+    else:
+        held = map_class(graph, target, threshold=threshold, **chosen)
+    if resources is None:
+        return held
+    public = map_public(graph, target, resources=resources)
+    return combine(graph, target, [held, public.mapping])
+
+
+def join(
+    store: StorePlace,
+    left: Coding,
+    right: Coding,
+    mint: Mint = False,
+    who: Who = None,
+    json: opt.Json = False,
+) -> None:
+    """Find the finest coding to which two codings both lead."""
+    with working("Joining"):
+        from keyhole.environment.graph import CodingGraph
+
+        graph = CodingGraph.of(read(store))
+        found = graph.join(left, right)
+        if mint:
+            _keep(store, left, right, user(who))
+    Outputs(json).give(found)
+
+
+def _keep(store: str, left: str, right: str, who: str) -> None:
+    from dataclasses import replace
+
+    from keyhole.environment.graph import CodingGraph
+    from keyhole.environment.minting import mint
+    from keyhole.environment.store import open_store
+
+    opened = open_store(store)
+    snapshot = opened.read()
+    graph = CodingGraph.of(snapshot.environment)
+    minted = mint(graph, graph.join(left, right))
+    environment = replace(
+        snapshot.environment,
+        codings=(*snapshot.environment.codings, minted.coding),
+        maps=(*snapshot.environment.maps, *minted.maps),
+    )
+    opened.write(snapshot, environment, who=who, note=f"join of {left} and {right}")
+
+
+def key(
+    store: StorePlace,
+    scenario: Scenario,
+    target: Target,
+    file: File = None,
+    out: Out = None,
+    why: Why = False,
+    json: opt.Json = False,
+    force: opt.Force = False,
+) -> None:
+    """Find the key of a scenario, and recode the target's file to it."""
+    if (file is None) != (out is None):
+        raise OptionError(
+            "--file and --out go together: the file that is read, and the recoded one."
+        )
+    with working("Finding the key"):
+        from keyhole.environment.recoding import scenario_key, scenario_mapping
+
+        environment = read(store)
+        found = scenario_mapping(environment, scenario, target)
+        if file is not None and out is not None:
+            from keyhole.data import load
+
+            recoded = scenario_key(environment, scenario, load(file), target)
+            recoded.microdata.save(out, force=force)
+            tell_written("recoded file", out)
+    Outputs(json).give(found, tables=_why(found) if why else "")
+
+
+def enhance(
+    store: StorePlace,
+    target: Target,
+    resources: NeededResources,
+    form: Form = None,
+    sector: Sector = None,
+    purpose: Purpose = None,
+    class_: Classes = None,
+    threshold: Threshold = 0.0,
+    json: opt.Json = False,
+) -> None:
+    """Tell what public sources would add to what a form or class of forms holds."""
+    with working("Mapping"):
+        from keyhole.environment.enhancement import enhance as find
+
+        found = find(
+            read(store), target, resources=resources, form=form, sector=sector, purpose=purpose,
+            classifications=classes(class_) or None, threshold=threshold,
+        )  # fmt: skip
+    Outputs(json).give(found)
+
+
+def trend(
+    store: StorePlace,
+    sector: Sector = None,
+    purpose: Purpose = None,
+    class_: Classes = None,
+    construct: Construct = None,
+    plot: opt.Plot = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
+) -> None:
+    """Tell by year which share of the forms asks each construct."""
+    outputs = Outputs(json, plot, None, force)
+    with working("Counting"):
+        from keyhole.environment.trends import trend as find
+
+        found = find(
+            read(store), sector=sector, purpose=purpose,
+            classifications=classes(class_) or None, construct=construct,
+        )  # fmt: skip
+    outputs.give(found)

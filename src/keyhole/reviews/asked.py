@@ -1,0 +1,130 @@
+"""What a review asked of a study, a protection, a synthesis: terms and their values in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keyhole.charts import percentage
+from keyhole.protection.plan import Plan
+from keyhole.reviews.settings import ProtectionSettings, StudySettings, SynthesisSettings
+
+__all__ = ["asked_of_protection", "asked_of_study", "asked_of_synthesis", "score_in_words"]
+
+Terms = list[tuple[str, str]]
+DONORS = {
+    "folds": "all records that are not blanked at the time",
+    "common": "records that are not at risk only",
+}
+
+
+def asked_of_study(study: StudySettings) -> Terms:
+    """Return what was asked of a study."""
+    numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else "; all as categories"
+    if study.metrics == ("adhoc",):
+        numbers = ""
+    rows = [
+        ("An intruder's file", study.eif),
+        ("Who is who", study.iuf),
+        ("Linked on", ", ".join(study.link) + numbers),
+        ("Suspected by", "; ".join(_metric(study, metric) for metric in study.metrics)),
+    ]
+    if "adhoc" in study.metrics and study.scores:
+        scores = [f"{name}: {score_in_words(score)}" for name, score in study.scores.items()]
+        rows.append(("Scores of adhoc", "; ".join(scores)))
+    if study.strata:
+        rows.append(("Linked within", ", ".join(study.strata)))
+    if study.candidates:
+        named = [f"{name} ({file})" for name, file in study.candidates.items()]
+        rows.append(("Other releases attacked", ", ".join(named)))
+    if study.limit is not None:
+        rows.append(("Highest conditional rate", percentage(study.limit)))
+    return rows
+
+
+def _metric(study: StudySettings, metric: str) -> str:
+    if metric == "unicity":
+        sets = "all sets of variables" if study.orders == "all" else "all variables together"
+        return f"unicity ({sets})"
+    ranks = f"at most {study.rank_cap} pairs a record"
+    if metric == "adhoc":
+        return f"adhoc (above half of the highest score, {ranks})"
+    rule = f"{study.threshold} threshold, " if metric == "euclidean" else ""
+    return f"{metric} ({rule}missing costs {study.alpha:g}, {ranks})"
+
+
+def score_in_words(score: Mapping[str, Any]) -> str:
+    """Say how a variable is scored; the values of a table are not named.
+
+    Examples
+    --------
+    >>> score_in_words({"exact": 5}), score_in_words({"absolute": [[1, 5], [4, 2]]})
+    ('5 if equal', '5 up to a difference of 1, 2 up to 4')
+    >>> score_in_words({"table": [["m", "s", 3]], "same": 5})
+    '5 if equal, a table of 1 pairs of values'
+    """
+    if "exact" in score:
+        return f"{score['exact']:g} if equal"
+    if "table" in score:
+        return (
+            f"{score.get('same', 5):g} if equal, a table of {len(score['table'])} pairs of values"
+        )
+    kind = next(kind for kind in _BANDS if kind in score)
+    (limit, first), *rest = score[kind]
+    bands = [f"{first:g} up to {_BANDS[kind]} of {limit:g}"]
+    bands += [f"{value:g} up to {limit:g}" for limit, value in rest]
+    beyond = [f"{score['beyond']:g} beyond"] if score.get("beyond") else []
+    return ", ".join([*bands, *beyond])
+
+
+_BANDS = {
+    "absolute": "a difference",
+    "relative": "a relative difference",
+    "days": "a difference in days",
+}
+
+
+def asked_of_protection(given: ProtectionSettings, keys: Sequence[str]) -> Terms:
+    """Return what was asked of a protection; its seed is told nowhere."""
+    steps = [
+        f"{step.method} {', '.join(step.columns)}".strip() for step in Plan.parse(given.plan).steps
+    ]
+    rows = [("Protected by", "; ".join(steps))]
+    if given.keys != tuple(keys):
+        rows.append(("Protected against", f"who knows {', '.join(given.keys)}"))
+    if given.limit is not None:
+        rows.append(("Highest RP after protection", percentage(given.limit)))
+    return rows
+
+
+def asked_of_synthesis(given: SynthesisSettings, keys: Sequence[str]) -> Terms:
+    """Return what was asked of a synthesis; its seed is told nowhere."""
+    rows = [
+        ("Values replaced", f"{', '.join(given.targets)}, of {_at_risk(given, keys)}"),
+        ("Implicates", f"{given.implicates:,}"),
+        ("Donors", _donors(given)),
+    ]
+    if given.targeted:
+        rows.append(("In each record", "only what breaks its minimal uniques"))
+    if given.rules:
+        rules = [f"{name}: {text}" for name, text in given.rules.items()]
+        rows.append(("Rules kept", "; ".join(rules)))
+    if given.decoys:
+        rows.append(("Decoys", f"{given.decoys:g} for each record at risk"))
+    if given.drop:
+        rows.append(("Left out of the release", ", ".join(given.drop)))
+    return rows
+
+
+def _at_risk(given: SynthesisSettings, keys: Sequence[str]) -> str:
+    who = "unique records" if given.cutoff == 2 else f"cells smaller than {given.cutoff}"
+    if given.keys != tuple(keys):
+        who += f" on {', '.join(given.keys)}"
+    if given.least_probability is not None:
+        who += f" that are unique in the population with P ≥ {given.least_probability:g}"
+    return who
+
+
+def _donors(given: SynthesisSettings) -> str:
+    who = DONORS[given.options.get("donors", "folds")]
+    return f"{who}, within {', '.join(given.strata)}" if given.strata else who

@@ -1,0 +1,110 @@
+"""The attack on other releases, beside the attack on the file: does protection hold against it.
+
+Rates of whole files only are shown, and no count of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.charts import percentage
+from keyhole.results import share
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.releases import PROTECTED, RELEASES, attacks_implicate
+
+__all__ = ["ReleasesChapter", "protected_rates", "releases_chapter"]
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasesChapter:
+    """The rates of each release, what the synthesis did against the attack, and warnings."""
+
+    sheet: Sheet
+    said: Sequence[str]
+    warnings: Sequence[str]
+
+
+def releases_chapter(review: Review, results: Mapping[str, Figures]) -> ReleasesChapter | None:
+    """Return what the attack achieves on the releases, if there are others than the file."""
+    if review.study is None or RELEASES not in results:
+        return None
+    own = [(review.study.puf or review.data.file, results[study_stage(metric)])
+           for metric in review.study.metrics]  # fmt: skip
+    others = [(row["release"], row) for row in results[RELEASES]["comparison"]]
+    limit = review.study.limit
+    columns = ["release", "metric", "suspected", "confirmed", "conditional", "95% interval"]
+    columns += ["within the limit"] * (limit is not None)
+    rows = [_row(name, found, limit) for name, found in [*own, *others]]
+    return ReleasesChapter(
+        Sheet.laid_out("The same attack on each release", columns, rows),
+        _said(review, results),
+        list(dict.fromkeys(f"{name}: {text}." for name, row in others for text in row["warnings"])),
+    )
+
+
+def _row(name: str, found: Figures, limit: float | None) -> list[str]:
+    rates = [share(found[rate]) for rate in ("putative_rate", "confirmed_rate", "conditional_rate")]
+    bounds = found["intervals"]["conditional_rate"]
+    interval = "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
+    cells = [name, found["metric"], *rates, interval]
+    if limit is not None:
+        cells.append("yes" if (found["conditional_rate"] or 0.0) <= limit else "no")
+    return cells
+
+
+def protected_rates(
+    review: Review, results: Mapping[str, Figures]
+) -> list[tuple[str, float | None, float | None]]:
+    """Return by metric the conditional rate on the file, and on the first implicate."""
+    if review.study is None or RELEASES not in results or not attacks_implicate(review):
+        return []
+    after = {
+        row["metric"]: row["conditional_rate"]
+        for row in results[RELEASES]["comparison"]
+        if row["release"] == PROTECTED
+    }
+    return [
+        (metric, results[study_stage(metric)]["conditional_rate"], after[metric])
+        for metric in review.study.metrics
+    ]
+
+
+def _said(review: Review, results: Mapping[str, Figures]) -> list[str]:
+    """Say what the synthesis did against this attack, and why no more."""
+    found = protected_rates(review, results)
+    if not found or review.study is None or review.synthesis is None:
+        return []
+    moves = "; ".join(
+        f"by {metric} {_rate(a)} before and {_rate(b)} after" for metric, a, b in found
+    )
+    link = [*review.study.link, *review.study.strata]
+    changed = [name for name in link if name in review.synthesis.targets]
+    kept = [name for name in link if name not in review.synthesis.targets]
+    said = [f"Of the records an intruder suspects, truly found: {moves} the synthesis."]
+    said.append(
+        f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
+        f"other values of {', '.join(review.synthesis.targets)}. This attack links on "
+        f"{', '.join(link)}; of these {_listed(changed, 'none')} may change, in the records at "
+        f"risk, and {_listed(kept, 'none')} go out as they are."
+    )
+    limit = review.study.limit
+    if limit is not None and any((after or 0.0) > limit for _, _, after in found):
+        said.append(
+            "Goals that are met on the key of the synthesis do not stop this attack. What helps: "
+            "the linking variables among the keys and targets, coarser ones, or fewer of them."
+        )
+    return said
+
+
+def _rate(value: float | None) -> str:
+    return "nobody suspected" if value is None else percentage(value)
+
+
+def _listed(names: Sequence[str], nothing: str) -> str:
+    return ", ".join(names) or nothing

@@ -1,0 +1,41 @@
+"""The stage that screens the file before anything is measured."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from keyhole.results import Result
+from keyhole.reviews.files import Files
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
+
+__all__ = ["SCREEN_STAGE"]
+
+
+def _ask(review: Review, _: Earlier) -> Asked | None:
+    given = review.screen
+    if given is None:
+        return None
+    keys = () if review.scenarios is not None and review.scenarios.chosen else review.keys
+    # Named, so that in another year the question is another one.
+    year = datetime.date.today().year if given.year is None else given.year
+    figures = {"sure": given.sure, "nearly": given.nearly, "sets": given.sets, "year": year}
+    return {"keys": list(keys), **figures}
+
+
+def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.screening.screen import screen
+
+    return screen(files["data"].data, **asked)
+
+
+def _figures(found: Any) -> Asked:
+    """Keep the findings; how many records are alone in a column is in no report."""
+    figures: Asked = found.to_dict()
+    return figures
+
+
+SCREEN_STAGE = Stage(
+    "screen", "Screening", _ask, _run, reads=("data",), draw=own_picture, figures=_figures
+)

@@ -1,0 +1,239 @@
+"""The stages [screen] and [protection] of a review: checks, chapters, files, resume."""
+
+import json
+
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.data.examples import veterans_sample
+from keyhole.errors import InputError
+from keyhole.reviews.protection_chapters import _without_small, protection_chapter
+from keyhole.reviews.runner import review
+
+SEED = 918273645
+KEYS = ["sex", "ag8r", "race1", "ms"]
+REVIEW = f"""\
+keys = ["sex", "ag8r", "race1", "ms"]
+
+[data]
+file = "veterans.csv"
+
+[data.roles]
+puf_id = "identifier"
+household = "household"
+
+[screen]
+year = 2024
+
+[exposure]
+limit = 0.02
+
+[protection]
+formula = "income ~ age"
+seed = {SEED}
+
+[[protection.step]]
+method = "top-code"
+column = "age"
+value = 84
+
+[[protection.step]]
+method = "pram"
+column = "race1"
+p = 0.95
+
+[[protection.step]]
+method = "suppress"
+keys = ["sex", "ag8r", "race1", "ms"]
+limit = 0.02
+"""
+STEPS = [
+    {"method": "top-code", "column": "age", "value": 84},
+    {"method": "pram", "column": "race1", "p": 0.95},
+    {"method": "suppress", "keys": KEYS, "limit": 0.02},
+]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sample") / "veterans.csv"
+    veterans_sample(600).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def folder(tmp_path, sample):
+    (tmp_path / "veterans.csv").write_bytes(sample)
+    (tmp_path / "review.toml").write_text(REVIEW)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def plain_charts(monkeypatch):
+    def draw(_, path):
+        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
+
+    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
+
+
+def run(folder):
+    return review(folder / "review.toml", out=folder / "out")
+
+
+def edit(folder, old, new):
+    text = (folder / "review.toml").read_text()
+    assert old in text
+    (folder / "review.toml").write_text(text.replace(old, new, 1))
+
+
+def problems(folder, old, new):
+    edit(folder, old, new)
+    with pytest.raises(InputError) as caught:
+        run(folder)
+    assert not (folder / "out").exists(), "nothing is written for a bad review file"
+    return "\n".join(caught.value.problems)
+
+
+def test_the_stage_does_what_the_function_does(folder):
+    found = run(folder).results()["protection"]
+    roles = {"puf_id": "identifier", "household": "household"}
+    data = keyhole.load(folder / "veterans.csv", roles=roles)
+    alone = keyhole.ledger(data, STEPS, keys=KEYS, limit=0.02, formula="income ~ age", seed=SEED)
+    assert found["ledger"] == json.loads(json.dumps(alone.to_dict()))
+    assert found["after"]["rp"] <= 0.02 < found["before"]["rp"]
+    written = pl.read_csv(folder / "out/protection/release/protected.csv")
+    assert written.columns == [n for n in data.names if n not in roles]
+    assert written["age"].max() == 84
+    assert (folder / "out/protection/internal").stat().st_mode & 0o077 == 0
+
+
+def test_the_limit_is_held_against_the_protected_file_too(folder):
+    found = run(folder)
+    before, after = found.limits
+    assert not before.met
+    assert after.met
+    assert after.what == "RP(3) after protection, a missing value matching every other"
+    edit(folder, "\n[[protection.step]]\nmethod = \"suppress\"\n"
+         'keys = ["sex", "ag8r", "race1", "ms"]\nlimit = 0.02\n', "")  # fmt: skip
+    after = run(folder).limits[1]
+    assert not after.met
+    assert after.remedy.startswith("Cheapest next step: ")
+
+
+def test_the_chapters_tell_the_ledger_and_the_findings(folder):
+    page = run(folder).report.read_text()
+    for text in ('id="protection"', "The ledger: risk and price after each step", "2 pram race1",
+                 "Information lost by the whole plan", "Before and after", 'id="screen"',
+                 "Safe Harbor, 45 CFR 164.514(b)(2)(i)", "Protection and its price",
+                 "RP(3) protected", "top-code age; pram race1; suppress sex"):  # fmt: skip
+        assert text in page, text
+
+
+def test_small_counts_of_a_step_are_hidden(folder):
+    found = run(folder)
+    records = json.loads(json.dumps(dict(found.records)))
+    result = records["protection"]["result"]
+    result["ledger"]["lines"][1]["changed"] = 2
+    result["steps"][0]["notes"] = ["2 values of 1 records were taken away"]
+    chapter = protection_chapter(found.review, records)
+    assert chapter.ledger.rows[1][1] == "<3"
+    assert chapter.notes[0] == (
+        "Step 1: fewer than 3 values of fewer than 3 records were taken away."
+    )
+    assert _without_small("1,002 values of 12 records", 3) == "1,002 values of 12 records"
+
+
+def test_the_seed_is_nowhere_but_where_it_belongs(folder):
+    found = run(folder)
+    text = str(SEED)
+    holding = {
+        path.relative_to(found.folder).as_posix()
+        for path in found.folder.rglob("*")
+        if path.is_file() and text in path.read_text(encoding="utf-8", errors="replace")
+    }
+    assert holding == {"protection/internal/parameters.json"}
+    assert text not in repr(found.review)
+    assert text not in json.dumps(found.to_dict())
+    first = found.review.sha256
+    edit(folder, f"seed = {SEED}", "seed = 11")
+    again = run(folder)
+    assert again.review.sha256 == first, "the hash of a file but for a number tells the number"
+    assert "protection" not in again.reused
+
+
+def test_a_protection_is_reused_until_it_or_its_files_change(folder):
+    run(folder)
+    assert {"screen", "protection"} <= set(run(folder).reused)
+    (folder / "out/protection/release/protected.csv").write_text("sex\n1\n")
+    assert "protection" not in run(folder).reused
+    assert "protection" in run(folder).reused
+    edit(folder, "value = 84", "value = 80")
+    again = run(folder)
+    assert "protection" not in again.reused
+    assert "screen" in again.reused
+    text = (folder / "review.toml").read_text()
+    (folder / "review.toml").write_text(text[: text.index("[protection]")])
+    run(folder)
+    assert not (folder / "out/protection").exists()
+
+
+def test_the_plan_may_be_a_file(folder):
+    text = (folder / "review.toml").read_text()
+    head, steps = text.split("\n[[protection.step]]", 1)
+    (folder / "plan.toml").write_text("[[step]]" + steps.replace("[[protection.step]]", "[[step]]"))
+    inline = run(folder).results()["protection"]
+    (folder / "review.toml").write_text(
+        head.replace("[protection]", '[protection]\nplan = "plan.toml"')
+    )
+    found = run(folder)
+    assert found.results()["protection"] == inline
+    assert "protection" in found.reused, "the same plan is the same question"
+
+
+def test_everything_wrong_with_a_protection_is_told_at_once(folder):
+    edit(folder, "value = 84", "valeu = 84")
+    edit(folder, "~ age", '~ aeg"\nlimit = 3\ntargets = ["sx"]\nmissing = "own')
+    edit(folder, 'column = "race1"', 'column = "race9"')
+    told = problems(folder, f"seed = {SEED}", "seed = -1")
+    for text in ("line 21: [protection] seed must be a whole number of at least 0. Got another",
+                 "[protection] step 1 (top-code): 'valeu' is not an option",
+                 "'aeg'", "[protection] limit must be", "target 'sx'"):  # fmt: skip
+        assert text in told, told
+    assert "-1" not in told
+
+
+def test_a_plan_that_does_not_fit_the_file_is_told_on_its_line(folder):
+    told = problems(folder, 'column = "race1"', 'column = "race9"')
+    line = (folder / "review.toml").read_text().splitlines().index('method = "pram"')
+    assert f"line {line}: [protection] step 2 (pram): column 'race9' is not a column" in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (f"seed = {SEED}", "", "needs a seed: the plan draws"),
+        ("[protection]\n", '[protection]\nplan = "plan.toml"\n', "both give it"),
+        ("[protection]\n", '[protection]\nkeys = ["sexx"]\n', "key 'sexx' is not a column"),
+        ("year = 2024", "year = 0", "[screen] year must be"),
+        ("year = 2024", "shure = 1", "[screen] shure is not a setting"),
+    ],
+)
+def test_what_a_review_refuses(folder, old, new, text):
+    assert text in problems(folder, old, new)
+
+
+def test_a_plan_file_that_is_not_there_is_told(folder):
+    text = (folder / "review.toml").read_text()
+    (folder / "review.toml").write_text(text[: text.index("[[protection")])
+    assert "must have one plan: none is given" in problems(folder, "[screen]", "[screen]")
+    assert "cannot be read" in problems(folder, "[protection]", '[protection]\nplan = "no.toml"')
+
+
+def test_other_things_in_the_folder_are_left_alone(folder):
+    run(folder)
+    (folder / "out/protection/mine.txt").write_text("mine")
+    edit(folder, "value = 84", "value = 80")
+    with pytest.raises(InputError, match="holds other things"):
+        run(folder)
+    assert (folder / "out/protection/mine.txt").read_text() == "mine"
