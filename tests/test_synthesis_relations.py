@@ -355,3 +355,22 @@ def test_the_command_line_takes_what_the_advice_names(people, tmp_path, capsys):
     assert kept["predictors"]["age"] == ["sex", "race1"]
     assert (kept["cycles"], kept["folds"], kept["neighbours"]) == (1, 4, 3)
     assert kept["targets"] == ["age", "race1"]
+
+
+def test_a_release_in_which_nothing_changed_is_refused(tmp_path):
+    people = pl.DataFrame({"a": ["x"], "k": [1]})
+    with pytest.raises(InputError, match="no record at risk could be given another value"):
+        keyhole.synthesise(people, keys=["a", "k"], targets=["a"], seed=1, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_cannot_break_out_of_the_note():
+    from keyhole.synthesis.analysts_note import _quoted
+
+    assert _quoted("a`\nb") == "`a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}b`"
+
+
+def test_more_decoys_than_any_file_has_are_refused():
+    people = pl.DataFrame({"a": ["x", "y", "y", "y"], "k": [1, 2, 2, 2]})
+    with pytest.raises(InputError, match="decoys must be a number from 0"):
+        keyhole.synthesise(people, keys=["a", "k"], targets=["a"], decoys=1e308, seed=1)

@@ -64,6 +64,7 @@ class Acceptance:
         ties: Sequence[Tie] = (),
         replace: Flags | None = None,
     ) -> None:
+        rules = rules if rules is not None and rules.columns else None  # a file without rules
         self._data, self._targets, self._rules = data, tuple(targets), rules
         self._must_change, self._ties, self._replace = must_change, tuple(ties), replace
         self._columns: dict[str, pl.Series] = {}

@@ -73,7 +73,7 @@ NONE = "Each pair of a replaced and another column was compared; no relation dif
 
 def analysts_note(targets: Sequence[str], implicates: int, relations: Relations) -> str:
     """Return the note of a release."""
-    names = [f"`{name}`" for name in targets]
+    names = [_quoted(name) for name in targets]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return NOTE.format(
         folder=ALONE if implicates == 1 else FOLDER.format(m=implicates),
@@ -95,6 +95,13 @@ def _kept(relations: Relations) -> str:
 
 def _named(pairs: Sequence[Relation]) -> str:
     return "; ".join(
-        f"`{one.target}` with `{one.column}`, {one.synthetic:.2f} instead of {one.original:.2f}"
+        f"{_quoted(one.target)} with {_quoted(one.column)}, {one.synthetic:.2f} instead of "
+        f"{one.original:.2f}"
         for one in pairs
     )
+
+
+def _quoted(name: str) -> str:
+    """Write a column's name as code that it cannot break out of."""
+    safe = (c if c.isprintable() and c != "`" else "\N{REPLACEMENT CHARACTER}" for c in name)
+    return f"`{''.join(safe)}`"

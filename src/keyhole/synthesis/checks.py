@@ -13,11 +13,12 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import KeyholeError, OptionError
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.targets import TargetChoice
 
-__all__ = ["MOST_IMPLICATES", "check_asked", "read_options", "require_work"]
+__all__ = ["MOST_IMPLICATES", "check_asked", "read_options", "require_changes", "require_work"]
 
 MOST_IMPLICATES = 100
 
@@ -116,6 +117,16 @@ def _sound(rules: Any) -> tuple[Rules, list[str]]:
     if isinstance(rules, str | os.PathLike):
         return Rules.read_sound(rules)
     return Rules.sound(rules)
+
+
+def require_changes(implicates: Implicates) -> None:
+    """Refuse implicates in which every record is its own donor: they are the file as it is."""
+    own = implicates.rows[:, None]
+    if all((donors == own).all() for donors in implicates.donors):
+        raise OptionError(
+            "no record at risk could be given another value, so that the release would be the file "
+            "as it is: give fewer strata, rules that more records keep, or more records."
+        )
 
 
 def require_work(designation: Designation, choice: TargetChoice, options: Options) -> None:

@@ -7,7 +7,6 @@ that being changed does not tell that a record was unique.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Cause", "Designation", "designate"]
+
+MOST_DECOYS = 1_000_000_000
+"""For each record at risk; no file has more common records."""
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -370,8 +372,10 @@ def _check(
         problems += share_problems("least probability", least_probability)
         if weight is None and fraction is None:
             problems.append("least probability needs a weight or a sampling fraction: give one.")
-    if not (is_number(decoys) and 0 <= decoys < math.inf):
-        problems.append(f"decoys must be a number of at least 0. Got {decoys!r} instead.")
+    if not (is_number(decoys) and 0 <= decoys <= MOST_DECOYS):
+        problems.append(
+            f"decoys must be a number from 0 to {MOST_DECOYS:,}. Got {decoys!r} instead."
+        )
     if not (_pair(cuts) and 0 < cuts[0] <= cuts[1]):
         problems.append("cuts must be the largest burdens of high and medium, the lower first.")
     if not _whole(seed, 0):

@@ -124,7 +124,9 @@ def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> di
 
 def _fill_internal(made: Synthesis, folder: Path) -> None:
     parameters = {"keyhole": version("keyhole"), **made.parameters}
-    (folder / "parameters.json").write_text(_json(parameters))
+    secret = folder / "parameters.json"
+    secret.touch(mode=0o600)  # it holds the seed, and may be copied out of this folder
+    secret.write_text(_json(parameters))
     (folder / "evaluation.json").write_text(_json(made.to_dict()))
     (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
     made.designation.to_frame().write_parquet(folder / "records.parquet")

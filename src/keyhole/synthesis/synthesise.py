@@ -11,7 +11,7 @@ from typing import Any
 from keyhole.data.reading import load
 from keyhole.exposure.checks import listed, share_problems
 from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.synthesis.checks import check_asked, read_options
+from keyhole.synthesis.checks import check_asked, read_options, require_changes
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
 from keyhole.synthesis.goals import Limits
@@ -162,6 +162,7 @@ def synthesise(
         lambda wanted: designating(decoys=wanted),
     )
     drawn = draw_with_decoys(question, part_of(progress, 0.0, 0.7))
+    require_changes(drawn.implicates)
     asked = _parameters(question, drawn, cutoff, weight, fraction, least_probability)
     evaluation = evaluate(
         drawn.implicates,
