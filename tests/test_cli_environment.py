@@ -1,6 +1,7 @@
 """The command line of the data environment, from an empty folder on."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -196,3 +197,41 @@ def test_a_decision_file_that_is_wrong(ask, tmp_path):
     assert "TOML" in ask("import", str(path), "--decisions", str(edited), code=2)
     words = ["--decisions", str(edited), "--propose", str(tmp_path / "x.toml")]
     assert "Give one" in ask("import", str(path), *words, code=2)
+
+
+def test_the_trend_is_drawn(ask, tmp_path):
+    ask("trend", "--plot", str(tmp_path / "trend.svg"))
+    assert "2024" in (tmp_path / "trend.svg").read_text()
+
+
+def test_ranks_that_do_not_exist_are_refused(ask, tmp_path):
+    path = tmp_path / "club-schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    told = ask("import", str(path), "--as", "source", "--ranks", "9,9,9", code=2)
+    assert "mode must be a rank from 1 to 4" in told
+    assert len(ask("list", "sources", "--json")["rows"]) == 8
+
+
+def test_values_of_few_records_do_not_reach_the_store(ask, store, tmp_path):
+    path = tmp_path / "survey.csv"
+    rows = [("east", "f"), ("west", "m")] * 50 + [("Zylphoria", "f")]
+    path.write_text("region,sex\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    out = ask("import", str(path), "--as", "target")
+    assert "1 values without a label" in out
+    assert b"Zylphoria" not in Path(store).read_bytes()
+    names = tmp_path / "names.csv"
+    names.write_text("who\n" + "".join(f"Person {n} of many\n" for n in range(100)))
+    ask("import", str(names), "--as", "target")
+    assert b"Person 7 of many" not in Path(store).read_bytes()
+
+
+def test_the_unedited_proposals_are_followed(ask, tmp_path):
+    path, edited = tmp_path / "gym-schema.json", tmp_path / "gym.toml"
+    schema = {"properties": {"maritalStatus": {"enum": ["Single", "Married"]}}}
+    path.write_text(json.dumps(schema))
+    ask("import", str(path), "--propose", str(edited))
+    ask("import", str(path), "--decisions", str(edited))
+    found = ask("map", "--target", "veterans", "--form", "gym", "--json")
+    marital = next(v for v in found["key"] if v["column"] == "ms")
+    # Two answers, those that are neither, and what the file does not know.
+    assert len(set(marital["groups"])) <= 4

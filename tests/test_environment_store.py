@@ -230,7 +230,7 @@ def environments(draw):
             for name in draw(st.lists(names, max_size=3, unique=True))
         ),
         tuple(
-            Source(name, coverage=draw(texts), cost=draw(st.integers(-9, 9)), fields=draw(asks))
+            Source(name, coverage=draw(texts), cost=draw(st.integers(1, 3)), fields=draw(asks))
             for name in draw(st.lists(names, max_size=2, unique=True))
         ),
         tuple(

@@ -14,9 +14,10 @@ import altair as alt
 from keyhole.charts import INK, house_style, inline, percentage, plain
 from keyhole.environment.graph import CodingGraph
 from keyhole.environment.model import Environment, Form
+from keyhole.environment.trends import Trend
 from keyhole.errors import InputError
 
-__all__ = ["prevalence", "prevalence_chart"]
+__all__ = ["prevalence", "prevalence_chart", "trend_chart"]
 
 # Light to dark in one hue; the accent is kept for risk.
 SHADES = ("#eef3f8", "#2f5d8a")
@@ -71,6 +72,27 @@ def prevalence_chart(environment: Environment | CodingGraph) -> alt.TopLevelMixi
     return house_style(chart, title=title, subtitle=below, width=70)
 
 
+def trend_chart(trend: Trend) -> alt.TopLevelMixin:
+    """Draw by year the share of the forms that ask each construct.
+
+    Examples
+    --------
+    >>> from keyhole.environment.example import example_environment
+    >>> from keyhole.environment.trends import trend
+    >>> trend_chart(trend(example_environment())).to_dict()["title"]["text"]
+    ['What the forms of each year ask']
+    """
+    asked = [row for row in trend.rows if not row.coding]
+    if not asked:
+        raise InputError("no form has a day on which it was collected: there is nothing to draw.")
+    found = {(row.construct, str(row.year)): (row.forms, row.of) for row in asked}
+    totals = _totals(found)
+    order = sorted(totals, key=lambda letters: (-totals[letters][0], letters))
+    chart = _map(_rows(found, order, dict.fromkeys(order, "")))
+    below = f"The share of a year's forms that ask the construct, {plain(trend.against)}."
+    return house_style(chart, title="What the forms of each year ask", subtitle=below, width=70)
+
+
 def _totals(found: Mapping[tuple[str, str], tuple[int, int]]) -> dict[str, tuple[int, int]]:
     out: dict[str, tuple[int, int]] = {}
     for (letters, _), (asking, of) in found.items():
@@ -85,7 +107,7 @@ def _rows(
     return [
         {
             "place": order.index(letters),
-            "construct": f"{plain(names[letters], 30)} ({plain(letters, 6)})",
+            "construct": f"{plain(names[letters], 30)} ({plain(letters, 6)})".lstrip(),
             "sector": plain(sector, 20),
             "share": asking / of,
             "text": f"{asking} of {of}" if asking else "",

@@ -12,7 +12,13 @@ from keyhole.environment.intervals import interval_problems
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
 from keyhole.environment.naming import is_name, parse_name
 
-__all__ = ["coding_problems", "names_of", "reference_problems", "structure_problems"]
+__all__ = [
+    "coding_problems",
+    "names_of",
+    "rank_problems",
+    "reference_problems",
+    "structure_problems",
+]
 
 RANKS: Mapping[Literal["mode", "scope", "cost"], int] = {"mode": 4, "scope": 3, "cost": 3}
 
@@ -83,7 +89,9 @@ def reference_problems(environment: Environment, names: Mapping[str, str]) -> li
         again = twice(field.name for field in target.fields)
         if again:
             problems.append(f"target {target.name!r}: the columns {quoted(again, 5)} come twice.")
-    return problems + [text for source in environment.sources for text in _rank_problems(source)]
+    for source in environment.sources:
+        problems += [f"source {source.name!r}: {problem}" for problem in rank_problems(source)]
+    return problems
 
 
 def _users(environment: Environment) -> Iterator[tuple[str, str, list[str]]]:
@@ -92,10 +100,10 @@ def _users(environment: Environment) -> Iterator[tuple[str, str, list[str]]]:
             yield kind, part.name, [f.coding for f in part.fields if f.coding is not None]
 
 
-def _rank_problems(source: Source) -> list[str]:
+def rank_problems(source: Source) -> list[str]:
+    """Say which ranks of a source are not those of the paper's tables."""
     return [
-        f"source {source.name!r}: {rank} must be a rank from 1 to {most}."
-        f" Got {getattr(source, rank)!r} instead."
+        f"{rank} must be a rank from 1 to {most}. Got {getattr(source, rank)!r} instead."
         for rank, most in RANKS.items()
         if getattr(source, rank) not in range(1, most + 1)
     ]

@@ -17,9 +17,11 @@ from keyhole.environment.categories import Node
 from keyhole.environment.intervals import FIRST_DAY, Floats, Ints, edges_of
 from keyhole.errors import ColumnError
 
-__all__ = ["UNKNOWN", "code_text", "column_positions", "level_positions", "position_counts"]
+__all__ = ["RARE", "UNKNOWN", "code_text", "column_positions", "level_positions", "position_counts"]
 
 UNKNOWN = -1
+RARE = "(rare)"
+"""The code of a category for all values that a captured file does not list."""
 
 
 def column_positions(data: Microdata, name: str, node: Node) -> Ints:
@@ -70,7 +72,8 @@ def _listed(levels: pl.Series, node: Node) -> Ints:
     if not known:
         return np.full(len(levels), UNKNOWN, dtype=np.int64)
     texts = (code_text(value) for value in levels.to_list())
-    return np.array([known.get(text, UNKNOWN) for text in texts], dtype=np.int64)
+    elsewhere = known.get(RARE, UNKNOWN)
+    return np.array([known.get(text, elsewhere) for text in texts], dtype=np.int64)
 
 
 def _banded(levels: pl.Series, variable: Variable, node: Node) -> Ints | None:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from keyhole.environment.checks import rank_problems
 from keyhole.environment.kinds import KINDS, EntityKind
-from keyhole.environment.model import Environment
+from keyhole.environment.model import Environment, Source
 from keyhole.environment.plain import encode
 from keyhole.environment.wording import require_none, shown
 
@@ -44,6 +45,7 @@ def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
     """Give the plain form of a thing; its problems begin with its name."""
     found: list[str] = []
     plain = encode(entity, found)
+    found += rank_problems(entity) if isinstance(entity, Source) and not found else []
     problems += [f"{kind.name} {shown(kind.key(entity))}: {problem}" for problem in found]
     return plain
 

@@ -15,6 +15,7 @@ from keyhole.errors import InputError
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
+    import altair
     import polars as pl
 
 __all__ = ["Prevalence", "Trend", "trend"]
@@ -85,6 +86,12 @@ class Trend(Result):
             notes.append(f"{plural(self.undated, 'form')} without a date: not counted.")
         columns = ["construct", "coding", *map(str, self.years)]
         return [Table(f"Prevalence by year, {self.against}", columns, rows, notes)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the share of each year's forms that ask each construct."""
+        from keyhole.environment.charts import trend_chart
+
+        return trend_chart(self)
 
 
 def trend(

@@ -28,12 +28,16 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
+from keyhole.environment.positions import RARE
 from keyhole.screening.identifiers import recognise
 
 __all__ = ["MOST", "capture_microdata"]
 
 # Intervals of one column at most; where there would be more, their step is widened.
 MOST = 1_000_000
+# Values without a label that fewer records have are not shown, unless they are short codes.
+FEWEST = 3
+_SHORT_CODE = 3
 _FINEST = 6
 _ROUND = (1, 5)
 
@@ -93,7 +97,8 @@ def _field(
         intervals = _intervals(column, variable, notes)
         categories: tuple[Category, ...] = missing
     elif variable.kind == "category":
-        intervals, categories = None, (*_levels(column, variable), *missing)
+        listed = _levels(column, variable, notes)
+        intervals, categories = None, (*listed, *missing) if listed else ()
     else:
         intervals, categories = None, ()
     return capture(
@@ -116,18 +121,37 @@ def _identifier(variable: Variable, column: pl.Series) -> str | None:
     return found.kind
 
 
-def _levels(column: pl.Series, variable: Variable) -> list[Category]:
-    """Return labelled values in their order, then those that occur without a label."""
+def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> list[Category]:
+    """Return labelled values in their order, then those that occur without a label.
+
+    A value of few records that is no short code may tell who they are: it is not listed. If none
+    is listed, the column is as good as free text.
+    """
     labels = variable.value_labels
     missing = {_code(code) for code in variable.missing_codes}
     found = {_code(value): str(text) for value, text in labels.items()}
-    for value in column.drop_nulls().unique().sort().to_list():
-        found.setdefault(_code(value), "")
-    return [
+    counts = column.drop_nulls().value_counts().sort(column.name).rows()
+    rare = 0
+    for value, count in counts:
+        code = _code(value)
+        if code in found or code in missing:
+            continue
+        if count >= FEWEST or len(code) <= _SHORT_CODE:
+            found[code] = ""
+        else:
+            rare += 1
+    listed = [
         Category(code, label or code, category_kind(label) if label else "value")
         for code, label in found.items()
         if code not in missing
     ]
+    if not rare or not listed:
+        return listed
+    notes[
+        f"{variable.name!r} has {rare:,} values without a label, each of fewer than {FEWEST} "
+        f"records: they are not listed, and count as one. Give their labels to tell them apart."
+    ] = None
+    return [*listed, Category(RARE, "Rare values", "other")]
 
 
 def _missing(
@@ -198,10 +222,9 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
 
 def _outward(low: float, high: float, step: float) -> tuple[float, float]:
     """Round both ends outward to a power of ten, beyond them also where they are round."""
-    span = _power(high - low, step)
-    below, above = min(span, _power(low, step)), min(span, _power(high, step))
-    start = (math.ceil(low / below) - 1) * below if low else 0.0
-    return start, (math.floor(high / above) + 1) * above
+    span = max(_power(high - low, step), 10 * step)
+    start = (math.ceil(low / span) - 1) * span
+    return 0.0 if low >= 0 > start else start, (math.floor(high / span) + 1) * span
 
 
 def _power(value: float, least: float) -> float:
