@@ -48,9 +48,8 @@ def _compared(cases: Sequence[Case], table: Table) -> str:
         "## Linking, every rival\n\n"
         "The suspected pairs of two files, 8 variables; everybody finds the same pairs, ranks and "
         "scores. Where `queries` says so a rival had no time for all PUF records: its seconds "
-        "are those of a block of them, scaled. Rivals are given encoded columns; ours starts "
-        "from frames, only for unicity, which takes no longer than encoding does, both start "
-        "encoded, and ours from frames stands beside.\n\n" + table(columns, rows)
+        "are those of a block of them, scaled. All start from encoded columns; what `link` takes "
+        "from frames stands beside.\n\n" + table(columns, rows)
     )
 
 

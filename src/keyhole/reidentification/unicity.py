@@ -33,6 +33,7 @@ Orders = Literal["all", "highest"]
 
 MOST_VARIABLES = 64
 _NO_CODE = -1
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,13 +170,16 @@ def _counts(variable: Category) -> Ints:
 
 def _smallest(keys: Words, masks: Masks) -> Mates:
     """Keep the smallest set of each pair: fewest variables, then the lowest mask."""
-    order = np.lexsort([masks, np.bitwise_count(masks), keys])
-    keys, masks = keys[order], masks[order]
+    sizes = np.bitwise_count(masks).astype(np.uint64)
+    narrow = not masks.max(initial=np.uint64(0)) >> _HALF
+    order = np.argsort(keys) if narrow else np.lexsort([masks, sizes, keys])
+    keys, masks, sizes = keys[order], masks[order], sizes[order]
     first = np.ones(len(keys), dtype=np.bool_)
     first[1:] = keys[1:] != keys[:-1]
+    if narrow and len(keys):  # size and mask in one word, of which the least is wanted
+        ranks = np.minimum.reduceat((sizes << _HALF) | masks, np.flatnonzero(first))
+        smallest = ranks & _LOWER
+    else:
+        smallest = masks[first]
     keys = keys[first]
-    return Mates(
-        (keys >> np.uint64(32)).astype(np.int64),
-        (keys & np.uint64(0xFFFFFFFF)).astype(np.int64),
-        masks[first],
-    )
+    return Mates((keys >> _HALF).astype(np.int64), (keys & _LOWER).astype(np.int64), smallest)
