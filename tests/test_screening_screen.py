@@ -452,3 +452,9 @@ def test_the_frame_has_one_row_a_column(found, planted):
     assert frame["column"].to_list() == planted.columns
     assert frame["identifier"].null_count() == 0
     assert frame["distinct"].to_list() == [planted[name].n_unique() for name in planted.columns]
+
+
+@pytest.mark.parametrize("name", ["age", "zip", "yob", "date"])
+def test_infinite_numbers_are_screened(name):
+    values = [0.0, 1.0, float("inf"), float("-inf"), float("nan")]
+    assert screen(pl.DataFrame({name: values}), year=2024).to_frame().height == 1

@@ -133,7 +133,8 @@ def zip_digits(column: pl.Series) -> tuple[int, int]:
     """
     filled = column.drop_nulls()
     if filled.dtype.is_numeric():
-        largest = int(filled.cast(pl.Float64).max() or 0)  # type: ignore[arg-type]
+        largest = filled.cast(pl.Float64).fill_nan(None).max() or 0  # may be infinite
+        assert isinstance(largest, int | float)
         width = 3 if largest < 1000 else 5 if largest < 100_000 else 9
         text = filled.cast(pl.Int64, strict=False).cast(pl.String).str.zfill(width)
     else:
