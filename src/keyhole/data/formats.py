@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from keyhole.data.naming import nearest
-from keyhole.errors import FileError
+from keyhole.errors import FileError, InputError
 
-__all__ = ["EXTENSIONS", "find_format", "require_file", "suffix_of"]
+__all__ = ["EXTENSIONS", "find_format", "require_file", "suffix_of", "written_suffix"]
 
 EXTENSIONS = {
     ".csv": "text",
@@ -161,3 +161,18 @@ def _no_such_file(path: Path) -> str:
     near = nearest(path.name, [name for name in names if name != path.name])
     offer = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Check the path."
     return f"{str(path)!r} does not exist. {offer}"
+
+
+def written_suffix(suffix: str) -> str:
+    """Return an extension if files can be written with it, else that of Parquet.
+
+    Examples
+    --------
+    >>> written_suffix(".csv"), written_suffix(".sas7bdat"), written_suffix("")
+    ('.csv', '.parquet', '.parquet')
+    """
+    try:
+        fit = find_format(Path(f"x{suffix}"), writing=True) != "SAS"
+    except InputError:
+        fit = False
+    return suffix if fit else ".parquet"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["require_room", "write_whole"]
+__all__ = ["put_folder", "require_room", "write_whole"]
 
 _ROOM = 1 << 16
 
@@ -136,3 +137,18 @@ def _settle_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+def put_folder(temporary: Path, folder: Path) -> None:
+    """Move a finished folder into place; an older one goes only when the new one is there."""
+    if not os.path.lexists(folder):
+        temporary.rename(folder)
+        return
+    old = folder.parent / f".{secrets.token_hex(4)}-old"
+    folder.rename(old)
+    try:
+        temporary.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

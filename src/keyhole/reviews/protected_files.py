@@ -9,9 +9,9 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-from keyhole.data.formats import find_format
-from keyhole.data.microdata import Microdata
-from keyhole.errors import InputError, RunError
+from keyhole.data.formats import written_suffix
+from keyhole.data.whole import put_folder
+from keyhole.errors import RunError
 from keyhole.protection.applying import Protection
 from keyhole.synthesis.release import require_free as _require_free
 from keyhole.synthesis.withholding import withheld
@@ -45,14 +45,14 @@ def write_protected(made: Protection, seed: int | None, folder: Path) -> None:
         for part in PARTS:
             (temporary / part).mkdir(parents=True, mode=0o700)
         kept = [name for name in made.data.names if name not in withheld(made.data)]
-        path = temporary / "release" / f"protected{_suffix(made.data)}"
+        path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.data.select(kept).save(path)
         made.plan.save(temporary / "internal" / "plan.toml")
         parameters = {"keyhole": version("keyhole"), "seed": seed}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
         (temporary / "release").chmod(0o755)
         temporary.chmod(0o755)
-        _put(temporary, folder)
+        put_folder(temporary, folder)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "the system refuses"
         raise RunError(
@@ -61,28 +61,3 @@ def write_protected(made: Protection, seed: int | None, folder: Path) -> None:
         ) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _suffix(data: Microdata) -> str:
-    """Return the extension of the file that was read, or Parquet's where it cannot be written."""
-    suffix = data.origin.suffix
-    try:
-        fit = find_format(Path(f"x{suffix}"), writing=True) != "SAS"
-    except InputError:
-        fit = False
-    return suffix if fit else ".parquet"
-
-
-def _put(temporary: Path, folder: Path) -> None:
-    """Move the folder into place; an older one goes only when the new one is there."""
-    if not os.path.lexists(folder):
-        temporary.rename(folder)
-        return
-    old = folder.parent / f".{secrets.token_hex(4)}-old"
-    folder.rename(old)
-    try:
-        temporary.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)

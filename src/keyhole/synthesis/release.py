@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.formats import find_format
+from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
-from keyhole.errors import InputError, OptionError, RunError
+from keyhole.data.whole import put_folder
+from keyhole.errors import OptionError, RunError
 from keyhole.synthesis.analysts_note import analysts_note
 from keyhole.synthesis.withholding import WITHHELD
 
@@ -38,7 +39,7 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         _fill_internal(made, temporary / "internal")
         (temporary / "release").chmod(0o755)
         temporary.chmod(0o755)
-        _put(temporary, out)
+        put_folder(temporary, out)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "the system refuses"
         raise RunError(
@@ -69,41 +70,16 @@ def require_free(out: Path, force: bool) -> list[str]:
     return []
 
 
-def _put(temporary: Path, out: Path) -> None:
-    """Move the folder into place; an older one goes only when the new one is there."""
-    if not os.path.lexists(out):
-        temporary.rename(out)
-        return
-    old = out.parent / f".{secrets.token_hex(4)}-old"
-    out.rename(old)
-    try:
-        temporary.rename(out)
-    except OSError:
-        old.rename(out)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
 def _fill_release(made: Synthesis, folder: Path) -> None:
     data = made.implicates.data
     names = [n for n in data.names if data.variable(n).role not in WITHHELD]
-    suffix = _suffix(data)
+    suffix = written_suffix(data.origin.suffix)
     for i in range(len(made.implicates)):
         whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")
         whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
     (folder / "codebook.json").write_text(_json(_codebook(data, names, made.choice.targets)))
     note = analysts_note(made.choice.targets, len(made.implicates), made.evaluation.relations)
     (folder / "analysts-note.md").write_text(note, encoding="utf-8")
-
-
-def _suffix(data: Microdata) -> str:
-    """Return the extension of the file that was read, or Parquet's where it cannot be written."""
-    suffix = data.origin.suffix
-    try:
-        find_format(Path(f"x{suffix}"), writing=True)
-    except InputError:
-        return ".parquet"
-    return suffix
 
 
 def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> dict[str, Any]:
