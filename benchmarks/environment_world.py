@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clock import best_of
-from keyhole.environment.answers import KeyMapping
-from keyhole.environment.graph import CodingGraph
-from keyhole.environment.mapping import map_class
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.naming import next_name
+from keyhole.environment.mapping.answers import KeyMapping
+from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -25,7 +26,6 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.naming import next_name
 
 __all__ = ["make_environment", "measure_class_mapping"]
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.adding import add_form, add_forms, add_source, add_target, place
-from keyhole.environment.decisions import Decision, Tie
-from keyhole.environment.graph import CodingGraph
+from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
+from keyhole.environment.adding.decisions import Decision, Tie
+from keyhole.environment.adding.matching_categories import answers_of
+from keyhole.environment.adding.proposals import propose
+from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.kinds import ordered
-from keyhole.environment.mapping import map_class
-from keyhole.environment.matching_categories import answers_of
+from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -22,7 +23,6 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.proposals import propose
 from keyhole.environment.soundness import require_sound
 from keyhole.errors import InputError
 

@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.charts import prevalence, prevalence_chart
-from keyhole.environment.drawing import draw_graph
-from keyhole.environment.example import example_environment
-from keyhole.environment.graph import CodingGraph
-from keyhole.environment.layers import lay_out, reduce_edges
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.example.environment import example_environment
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -22,6 +19,9 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
+from keyhole.environment.pictures.charts import prevalence, prevalence_chart
+from keyhole.environment.pictures.drawing import draw_graph
+from keyhole.environment.pictures.layers import lay_out, reduce_edges
 from keyhole.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,15 +1,15 @@
 """The example environment: whole, sound, and matched to the example world."""
 
 from keyhole.data.examples import KEYS, veterans, veterans_sample
-from keyhole.environment.categories import size_of
-from keyhole.environment.example import AS_OF, TARGET, example_environment
+from keyhole.environment.codings.categories import size_of
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.naming import parse_name
+from keyhole.environment.example.environment import AS_OF, TARGET, example_environment
 from keyhole.environment.exchange import from_json, to_json
-from keyhole.environment.graph import CodingGraph
 from keyhole.environment.kinds import ordered
-from keyhole.environment.mapping import map_pair
-from keyhole.environment.naming import parse_name
-from keyhole.environment.positions import column_positions
-from keyhole.environment.public import resource_band, resource_index
+from keyhole.environment.mapping.mapping import map_pair
+from keyhole.environment.mapping.public import resource_band, resource_index
+from keyhole.environment.scenarios.positions import column_positions
 
 ENVIRONMENT = example_environment()
 GRAPH = CodingGraph(ENVIRONMENT)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from keyhole.environment.graph import CodingGraph
+from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import (
     Category,
     CategoryMap,

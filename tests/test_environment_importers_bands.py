@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.environment.codings.intervals import count_of, interval_problems
 from keyhole.environment.importers.bands import parse_bands
 from keyhole.environment.importers.categories import category_kind, coded, make_categories
 from keyhole.environment.importers.spans import numbers, usual_numbers
-from keyhole.environment.intervals import count_of, interval_problems
 
 INF = math.inf
 

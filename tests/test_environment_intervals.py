@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.ages import birth_edges
-from keyhole.environment.interval_labels import interval_codes
-from keyhole.environment.intervals import edges_of, homes, intersections, interval_problems
+from keyhole.environment.codings.ages import birth_edges
+from keyhole.environment.codings.interval_labels import interval_codes
+from keyhole.environment.codings.intervals import edges_of, homes, intersections, interval_problems
 from keyhole.environment.model import Intervals
 
 INFINITY = float("inf")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment import joint
-from keyhole.environment.closed_sets import closed_sets
-from keyhole.environment.joint import joint_keys
-from keyhole.environment.mapping import map_class
+from keyhole.environment.mapping import joint
+from keyhole.environment.mapping.closed_sets import closed_sets
+from keyhole.environment.mapping.joint import joint_keys
+from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (
     Category,
     CategoryMap,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.graph import CodingGraph
-from keyhole.environment.mapping import map_class, map_pair
-from keyhole.environment.minting import mint_key
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.minting import mint_key
+from keyhole.environment.mapping.mapping import map_class, map_pair
+from keyhole.environment.mapping.prevalence import finest
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -25,7 +26,6 @@ from keyhole.environment.model import (
     Organisation,
     Target,
 )
-from keyhole.environment.prevalence import finest
 from keyhole.errors import InputError, OptionError
 
 CONSTRUCTS = (Construct("ES", "employment status"), Construct("AG", "age"), Construct("SX", "sex"))
@@ -413,7 +413,7 @@ def test_the_search_finds_all_minimal_partitions(held, data):
 
 
 def test_a_search_that_gives_up_says_so(monkeypatch):
-    from keyhole.environment import prevalence
+    from keyhole.environment.mapping import prevalence
 
     monkeypatch.setattr(prevalence, "BUDGET", 0)
     random = np.random.default_rng(1)
@@ -425,7 +425,7 @@ def test_a_search_that_gives_up_says_so(monkeypatch):
 
 
 def _pair_merged(size, one, other):
-    from keyhole.environment.partitions import canonical
+    from keyhole.environment.codings.partitions import canonical
 
     labels = np.arange(size)
     labels[other] = labels[one]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment import partitions
-from keyhole.environment.partitions import (
+from keyhole.environment.codings import partitions
+from keyhole.environment.codings.partitions import (
     canonical,
     components,
     entropy,

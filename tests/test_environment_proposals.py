@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.categories import codes_of
-from keyhole.environment.decisions import Decision, read_decisions
-from keyhole.environment.matching_categories import answers_of, match_answers
-from keyhole.environment.matching_labels import alike
+from keyhole.environment.adding.decisions import Decision, read_decisions
+from keyhole.environment.adding.matching_categories import answers_of, match_answers
+from keyhole.environment.adding.matching_labels import alike
+from keyhole.environment.adding.proposals import propose
+from keyhole.environment.adding.questions import (
+    construct_name,
+    question_of_name,
+    questions_of,
+    settle_roles,
+)
+from keyhole.environment.codings.categories import codes_of
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -19,13 +26,6 @@ from keyhole.environment.model import (
     Environment,
     Form,
     Intervals,
-)
-from keyhole.environment.proposals import propose
-from keyhole.environment.questions import (
-    construct_name,
-    question_of_name,
-    questions_of,
-    settle_roles,
 )
 from keyhole.errors import InputError
 

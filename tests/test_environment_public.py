@@ -6,8 +6,11 @@ import math
 
 import pytest
 
-from keyhole.environment.enhancement import enhance
-from keyhole.environment.mapping import map_class, map_pair
+from keyhole.environment.mapping.enhancement import enhance
+from keyhole.environment.mapping.mapping import map_class, map_pair
+from keyhole.environment.mapping.public import map_public, resource_band, resource_index
+from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.trends import trend
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -19,9 +22,6 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.public import map_public, resource_band, resource_index
-from keyhole.environment.stages import combine
-from keyhole.environment.trends import trend
 from keyhole.errors import InputError, OptionError
 
 

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.data.examples import veterans, veterans_sample
-from keyhole.environment.example import example_environment
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.example.environment import example_environment
 from keyhole.environment.exchange import from_json, to_json
-from keyhole.environment.graph import CodingGraph
-from keyhole.environment.identification import p_identification
-from keyhole.environment.presets import PRESETS, preset
-from keyhole.environment.recoding import scenario_key
-from keyhole.environment.scenario_files import (
+from keyhole.environment.scenarios.files import (
     read_scenarios,
     scenario_from_dict,
     scenario_to_toml,
     scenarios_from_dict,
 )
-from keyhole.environment.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.identification import p_identification
+from keyhole.environment.scenarios.presets import PRESETS, preset
+from keyhole.environment.scenarios.recoding import scenario_key
+from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.exposure.scenarios import compare_scenarios
 

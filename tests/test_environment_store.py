@@ -28,7 +28,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
 from keyhole.environment.store import Snapshot, open_store
 from keyhole.environment.store.layouts import LAYOUTS
 from keyhole.environment.store.snapshots import differences

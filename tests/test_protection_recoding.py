@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keyhole.data import Variable, load
 from keyhole.data.microdata import Microdata
-from keyhole.environment.keys import KeyVariable
+from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Category, Coding
 from keyhole.errors import InputError, OptionError
 from keyhole.protection.areas import merge_areas

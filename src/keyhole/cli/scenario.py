@@ -13,7 +13,7 @@ from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata
-    from keyhole.environment.recoding import ScenarioKey
+    from keyhole.environment.scenarios.recoding import ScenarioKey
 
 __all__ = [
     "AskedScenario",
@@ -82,7 +82,7 @@ class AskedScenario:
     def key(self, data: Microdata) -> ScenarioKey:
         """Derive the scenario's key, and recode the file to it."""
         from keyhole.environment.opening import read_place
-        from keyhole.environment.recoding import scenario_key
+        from keyhole.environment.scenarios.recoding import scenario_key
 
         return scenario_key(read_place(self.store), self.name, data, self.target)
 

@@ -15,7 +15,7 @@ Keys = TypeVar("Keys")
 
 
 class KeyedData(Protocol):
-    """A key made from a scenario, as `keyhole.environment.recoding.ScenarioKey` is one."""
+    """A key made from a scenario, as `ScenarioKey` of `keyhole.environment` is one."""
 
     @property
     def name(self) -> str:

@@ -10,77 +10,77 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keyhole.environment.adding import add_form, add_forms, add_source, add_target, place
-    from keyhole.environment.charts import prevalence_chart
-    from keyhole.environment.crossing import compatibility
-    from keyhole.environment.decision_files import proposals_to_toml, read_decision_file
-    from keyhole.environment.drawing import draw_graph
-    from keyhole.environment.enhancement import enhance
-    from keyhole.environment.example import example_environment
+    from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
+    from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
+    from keyhole.environment.adding.proposals import propose
+    from keyhole.environment.codings.crossing import compatibility
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.codings.minting import mint
+    from keyhole.environment.example.environment import example_environment
     from keyhole.environment.exchange import read_environment, write_environment, write_forms
-    from keyhole.environment.graph import CodingGraph
-    from keyhole.environment.identification import p_identification
     from keyhole.environment.importers import (
         attach_labels,
         capture_microdata,
         read_forms,
         read_labels,
     )
-    from keyhole.environment.joint import joint_keys
     from keyhole.environment.listing import list_environment, show
-    from keyhole.environment.mapping import map_class, map_pair
-    from keyhole.environment.minting import mint
+    from keyhole.environment.mapping.enhancement import enhance
+    from keyhole.environment.mapping.joint import joint_keys
+    from keyhole.environment.mapping.mapping import map_class, map_pair
+    from keyhole.environment.mapping.public import map_public, resource_index
+    from keyhole.environment.mapping.stages import combine
+    from keyhole.environment.mapping.trends import trend
     from keyhole.environment.model import Environment
-    from keyhole.environment.presets import preset
-    from keyhole.environment.proposals import propose
-    from keyhole.environment.public import map_public, resource_index
-    from keyhole.environment.recoding import scenario_key
-    from keyhole.environment.scenario_files import read_scenarios, scenario_to_toml
-    from keyhole.environment.scenarios import Scenario
-    from keyhole.environment.stages import combine
+    from keyhole.environment.pictures.charts import prevalence_chart
+    from keyhole.environment.pictures.drawing import draw_graph
+    from keyhole.environment.scenarios.files import read_scenarios, scenario_to_toml
+    from keyhole.environment.scenarios.identification import p_identification
+    from keyhole.environment.scenarios.presets import preset
+    from keyhole.environment.scenarios.recoding import scenario_key
+    from keyhole.environment.scenarios.scenarios import Scenario
     from keyhole.environment.store import open_store
-    from keyhole.environment.trends import trend
 
 _HOMES = {
-    "add_form": "adding",
-    "add_forms": "adding",
-    "add_source": "adding",
-    "add_target": "adding",
-    "place": "adding",
-    "prevalence_chart": "charts",
-    "compatibility": "crossing",
-    "proposals_to_toml": "decision_files",
-    "read_decision_file": "decision_files",
-    "draw_graph": "drawing",
-    "enhance": "enhancement",
-    "example_environment": "example",
+    "add_form": "adding.adding",
+    "add_forms": "adding.adding",
+    "add_source": "adding.adding",
+    "add_target": "adding.adding",
+    "place": "adding.adding",
+    "prevalence_chart": "pictures.charts",
+    "compatibility": "codings.crossing",
+    "proposals_to_toml": "adding.decision_files",
+    "read_decision_file": "adding.decision_files",
+    "draw_graph": "pictures.drawing",
+    "enhance": "mapping.enhancement",
+    "example_environment": "example.environment",
     "read_environment": "exchange",
     "write_environment": "exchange",
     "write_forms": "exchange",
-    "CodingGraph": "graph",
-    "p_identification": "identification",
+    "CodingGraph": "codings.graph",
+    "p_identification": "scenarios.identification",
     "attach_labels": "importers",
     "capture_microdata": "importers",
     "read_forms": "importers",
     "read_labels": "importers",
-    "joint_keys": "joint",
+    "joint_keys": "mapping.joint",
     "list_environment": "listing",
     "show": "listing",
-    "map_class": "mapping",
-    "map_pair": "mapping",
-    "mint": "minting",
+    "map_class": "mapping.mapping",
+    "map_pair": "mapping.mapping",
+    "mint": "codings.minting",
     "Environment": "model",
-    "preset": "presets",
-    "propose": "proposals",
-    "map_public": "public",
-    "resource_index": "public",
-    "scenario_key": "recoding",
-    "read_scenarios": "scenario_files",
-    "scenario_to_toml": "scenario_files",
-    "Scenario": "scenarios",
-    "combine": "stages",
+    "preset": "scenarios.presets",
+    "propose": "adding.proposals",
+    "map_public": "mapping.public",
+    "resource_index": "mapping.public",
+    "scenario_key": "scenarios.recoding",
+    "read_scenarios": "scenarios.files",
+    "scenario_to_toml": "scenarios.files",
+    "Scenario": "scenarios.scenarios",
+    "combine": "mapping.stages",
     "open_store": "store",
-    "trend": "trends",
+    "trend": "mapping.trends",
 }
 
 __all__ = [

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, get_args
 
 from keyhole.data.naming import quoted
-from keyhole.environment.categories import codes_of, size_of
-from keyhole.environment.intervals import interval_problems
+from keyhole.environment.codings.categories import codes_of, size_of
+from keyhole.environment.codings.intervals import interval_problems
+from keyhole.environment.codings.naming import is_name, parse_name
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
-from keyhole.environment.naming import is_name, parse_name
 
 __all__ = [
     "coding_problems",

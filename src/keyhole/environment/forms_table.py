@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from keyhole.data.whole import write_whole
-from keyhole.environment.intervals import edges_of, interval_problems
+from keyhole.environment.codings.intervals import edges_of, interval_problems
 from keyhole.environment.model import Coding, Environment, Field, Form, Intervals
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.spreadsheet import COLUMNS, neutral

@@ -20,7 +20,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario
 
 __all__ = ["KINDS", "KIND_OF", "EntityKind", "Key", "entities", "ordered"]
 

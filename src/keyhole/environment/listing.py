@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.data.naming import nearest, quoted
-from keyhole.environment.categories import codes_of, kinds_of, labels_of, size_of
+from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
+from keyhole.environment.codings.naming import parse_name
 from keyhole.environment.kinds import entities
+from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
-from keyhole.environment.naming import parse_name
 from keyhole.environment.plain import encode
-from keyhole.environment.public import resource_band, resource_index
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from keyhole.environment.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario
 
 __all__ = [
     "COLLECTION_METHODS",

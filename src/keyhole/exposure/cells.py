@@ -217,7 +217,7 @@ def risk(
         What an intruder is assumed to know.
     scenario
         Instead of keys: the key of a scenario, to whose detail the file is recoded; see
-        `keyhole.environment.recoding.scenario_key`.
+        `keyhole.environment.scenarios.recoding.scenario_key`.
     cutoff
         Records in cells smaller than this are at risk.
     missing

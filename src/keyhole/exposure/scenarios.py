@@ -15,8 +15,8 @@ import numpy as np
 
 from keyhole.data.naming import quoted, repeated
 from keyhole.data.reading import load
-from keyhole.environment.identification import Identification, p_identification, shown
-from keyhole.environment.recoding import ScenarioKey
+from keyhole.environment.scenarios.identification import Identification, p_identification, shown
+from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.results import Result, Table, share
@@ -182,18 +182,18 @@ def compare_scenarios(
     data
         A file, a frame or `Microdata`.
     scenarios
-        The keys of the scenarios, as `keyhole.environment.recoding.scenario_key` gives them.
+        The keys of the scenarios, as `keyhole.environment.scenario_key` gives them.
     cutoff, weight, fraction
         As in `keyhole.risk`.
     figure
         Which figure of the exposure is p(identification | attempt); see
-        `keyhole.environment.identification.p_identification`.
+        `keyhole.environment.scenarios.identification.p_identification`.
 
     Examples
     --------
     >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example import example_environment
-    >>> from keyhole.environment.recoding import scenario_key
+    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.scenarios.recoding import scenario_key
     >>> data, environment = veterans_sample(1000), example_environment()
     >>> names = ["commercial database", "register"]
     >>> keys = [scenario_key(environment, name, data) for name in names]

@@ -7,10 +7,10 @@ from typing import Any
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
-from keyhole.environment.categories import Node
-from keyhole.environment.keys import KeyVariable
+from keyhole.environment.codings.categories import Node
+from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
-from keyhole.environment.positions import UNKNOWN, level_positions
+from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
 from keyhole.protection.forms import find, forms_of
 from keyhole.protection.options import Method, Options, is_count, is_name

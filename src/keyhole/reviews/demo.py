@@ -10,7 +10,7 @@ from pathlib import Path
 
 from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.environment.example import example_environment
+from keyhole.environment.example.environment import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.errors import OptionError
 from keyhole.reviews.folders import own_folder

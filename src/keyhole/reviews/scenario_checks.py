@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data.naming import nearest, quoted
+from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import to_json
-from keyhole.environment.graph import CodingGraph
 from keyhole.environment.model import Environment
 from keyhole.environment.opening import read_place
-from keyhole.environment.recoding import ScenarioKey, scenario_key
-from keyhole.environment.scenario_files import scenario_from_dict, scenario_to_toml
-from keyhole.environment.scenarios import Scenario
+from keyhole.environment.scenarios.files import scenario_from_dict, scenario_to_toml
+from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
+from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import InputError
 from keyhole.reviews.files import ReviewFile
 from keyhole.reviews.settings import ScenarioSettings

@@ -98,7 +98,7 @@ def map_(
 
 
 def _why(found: Result) -> str:
-    from keyhole.environment.answers import KeyMapping
+    from keyhole.environment.mapping.answers import KeyMapping
 
     mapping = getattr(found, "mapping", found)
     return mapping.why().to_text() if isinstance(mapping, KeyMapping) else ""
@@ -113,11 +113,11 @@ def _map(
     resources: int | None,
     joint: bool,
 ) -> Result:
-    from keyhole.environment.graph import CodingGraph
-    from keyhole.environment.joint import joint_keys
-    from keyhole.environment.mapping import map_class, map_pair
-    from keyhole.environment.public import map_public
-    from keyhole.environment.stages import combine
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.mapping.joint import joint_keys
+    from keyhole.environment.mapping.mapping import map_class, map_pair
+    from keyhole.environment.mapping.public import map_public
+    from keyhole.environment.mapping.stages import combine
 
     graph = CodingGraph.of(environment)
     if joint:
@@ -145,7 +145,7 @@ def join(
 ) -> None:
     """Find the finest coding to which two codings both lead."""
     with working("Joining"):
-        from keyhole.environment.graph import CodingGraph
+        from keyhole.environment.codings.graph import CodingGraph
 
         graph = CodingGraph.of(read(store))
         found = graph.join(left, right)
@@ -157,8 +157,8 @@ def join(
 def _keep(store: str, left: str, right: str, who: str) -> None:
     from dataclasses import replace
 
-    from keyhole.environment.graph import CodingGraph
-    from keyhole.environment.minting import mint
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.codings.minting import mint
     from keyhole.environment.store import open_store
 
     opened = open_store(store)
@@ -189,7 +189,7 @@ def key(
             "--file and --out go together: the file that is read, and the recoded one."
         )
     with working("Finding the key"):
-        from keyhole.environment.recoding import scenario_key, scenario_mapping
+        from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
 
         environment = read(store)
         found = scenario_mapping(environment, scenario, target)
@@ -215,7 +215,7 @@ def enhance(
 ) -> None:
     """Tell what public sources would add to what a form or class of forms holds."""
     with working("Mapping"):
-        from keyhole.environment.enhancement import enhance as find
+        from keyhole.environment.mapping.enhancement import enhance as find
 
         found = find(
             read(store), target, resources=resources, form=form, sector=sector, purpose=purpose,
@@ -237,7 +237,7 @@ def trend(
     """Tell by year which share of the forms asks each construct."""
     outputs = Outputs(json, plot, None, force)
     with working("Counting"):
-        from keyhole.environment.trends import trend as find
+        from keyhole.environment.mapping.trends import trend as find
 
         found = find(
             read(store), sector=sector, purpose=purpose,

@@ -115,7 +115,7 @@ def import_(
     """
     _require_together(propose, decisions)
     with working("Importing"):
-        from keyhole.environment.decision_files import read_decision_file
+        from keyhole.environment.adding.decision_files import read_decision_file
         from keyhole.environment.store import open_store
 
         given = {
@@ -154,8 +154,8 @@ def _propose(
 ) -> Result:
     """Write the proposals to a file, and return them."""
     from keyhole.data.whole import write_whole
-    from keyhole.environment.decision_files import proposals_to_toml
-    from keyhole.environment.proposals import propose
+    from keyhole.environment.adding.decision_files import proposals_to_toml
+    from keyhole.environment.adding.proposals import propose
 
     found = propose(environment, captured, exact_codes=as_ == "target")
     with write_whole(path, force=force) as temporary:
@@ -226,7 +226,7 @@ def _add(
     accept: float,
     ranks: dict[str, int],
 ) -> tuple[Result, Environment]:
-    from keyhole.environment.adding import add_form, add_forms, add_source, add_target
+    from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target
 
     if as_ == "form" and decided is None:
         batch = add_forms(environment, captured, threshold=accept)

@@ -70,7 +70,7 @@ def init(
 
         environment = Environment()
         if example:
-            from keyhole.environment.example import example_environment
+            from keyhole.environment.example.environment import example_environment
 
             environment = example_environment()
         elif begin is not None:
@@ -128,7 +128,7 @@ def show(
 
 def _draw(environment: Environment, kind: str, name: str, svg: Path, force: bool) -> None:
     from keyhole.data.whole import write_whole
-    from keyhole.environment.drawing import draw_graph
+    from keyhole.environment.pictures.drawing import draw_graph
 
     if kind != "construct" or svg.suffix.lower() != ".svg":
         raise OptionError(

@@ -28,7 +28,7 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.positions import RARE
+from keyhole.environment.scenarios.positions import RARE
 from keyhole.screening.identifiers import recognise
 
 __all__ = ["MOST", "capture_microdata"]

@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from keyhole.environment.codings.naming import CodingName
 from keyhole.environment.importers.categories import category_kind
 from keyhole.environment.importers.ddi import local_name
 from keyhole.environment.importers.fields import capture, distinct
 from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form
-from keyhole.environment.naming import CodingName
 from keyhole.environment.wording import require_none, shown
 from keyhole.errors import FileError
 

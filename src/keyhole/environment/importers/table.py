@@ -19,10 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.importers.categories import category_kind
 from keyhole.environment.importers.fields import capture, distinct
 from keyhole.environment.importers.opening import Row, read_rows, require_columns
-from keyhole.environment.intervals import interval_problems
 from keyhole.environment.model import (
     COLLECTION_METHODS,
     CapturedField,

@@ -27,7 +27,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.environment.store import tables
 
 __all__ = ["LAYOUTS", "Layout", "Part"]

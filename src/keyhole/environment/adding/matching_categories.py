@@ -1,0 +1,347 @@
+"""Which answers of two codings mean the same: how a new coding falls against a stored one.
+
+Spelling first (case, punctuation, camel case, abbreviations), by a dictionary; then other words
+for the same; then small differences of spelling and words within words, in short lists only.
+Only the first makes two codings the same; everything else is a tie that a person can look at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from keyhole.environment.adding.category_words import (
+    ABBREVIATIONS,
+    NEGATIVE,
+    NEGATIVE_FIRST,
+    SAME_ANSWERS,
+    STATES,
+)
+from keyhole.environment.codings.intervals import edges_of, interval_problems
+from keyhole.environment.model import Category, Intervals
+from keyhole.screening.identifiers import words
+
+__all__ = ["Answers", "Match", "answers_of", "match_answers"]
+
+Sort = Literal["text", "yes or no", "list", "date", "number"]
+Relation = Literal["finer", "coarser", "overlap", "none"]
+_SMALL = 60  # lists up to this length are compared word by word
+_SPELT = 90
+_LONGEST = 200
+_SPECIAL = ("not stated", "not applicable")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What can be answered, ready to be compared; made once for each list (`answers_of`).
+
+    ``keys`` are the spelling of each category that answers the question (its label, else
+    its code). Two fields have the same answers if their
+    ``signature`` is the same; ``bare`` answers are numbers without labels, of which nobody
+    can tell what they mean.
+    """
+
+    sort: Sort
+    categories: tuple[Category, ...]
+    keys: tuple[str, ...]
+    signature: Hashable
+    bare: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many listed categories answer the question."""
+        return len(self.categories)
+
+
+@lru_cache(maxsize=4096)
+def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = None) -> Answers:
+    """Prepare the answers of a field or coding.
+
+    Examples
+    --------
+    >>> short = answers_of((Category("M"), Category("F")))
+    >>> short.signature == answers_of((Category("2", "Female"), Category("1", "Male"))).signature
+    True
+    """
+    told = tuple(c for c in categories if c.kind not in _SPECIAL)
+    special = frozenset((c.kind, _spelling(c)) for c in categories if c.kind in _SPECIAL)
+    if intervals is not None:
+        signature = "intervals", _line(intervals), _codes(told), special
+        return Answers(intervals.scale, told, (), signature)
+    if not categories:
+        return Answers("text", (), (), ("text",))
+    plain = [_spelling(category) for category in told]
+    meant = _abbreviations(plain)
+    keys = tuple(meant.get(key, key) for key in plain)
+    bare = bool(told) and all(key.replace(" ", "").isdigit() or not key for key in keys)
+    pairs: list[Hashable] = list(zip(keys, (c.kind for c in told), strict=True))
+    if bare or len(set(keys)) < len(keys):  # spelling does not tell them apart: codes must agree
+        pairs = [(pair, c.code) for pair, c in zip(pairs, told, strict=True)]
+    count = len(categories) - len(told)
+    sort: Sort = "yes or no" if set(keys) == {"yes", "no"} else "list"
+    return Answers(sort, told, keys, ("list", frozenset(pairs), count, special), bare)
+
+
+def _line(intervals: Intervals) -> Hashable:
+    """Stand for a partition of a line by its edges, however they were written down."""
+    if interval_problems(intervals):
+        return intervals
+    return intervals.scale, hashlib.sha256(edges_of(intervals).tobytes()).hexdigest()
+
+
+def _codes(categories: tuple[Category, ...]) -> frozenset[tuple[str, str, str]]:
+    return frozenset((c.code, c.label, c.kind) for c in categories)
+
+
+def _spelling(category: Category) -> str:
+    return _normal(category.label) or _normal(category.code)
+
+
+def _normal(text: str) -> str:
+    """Write an answer in words of lower case; signs that carry meaning stay."""
+    cut = text[:_LONGEST]
+    found = " ".join(words(cut))
+    if len(text) > _LONGEST:
+        found += hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    # Without a letter or digit ("<", "+", "-") the signs are all there is.
+    return f"{found} +" if found and cut.rstrip().endswith("+") else found or cut.strip().lower()
+
+
+def _abbreviations(keys: Sequence[str]) -> dict[str, str]:
+    """Return what the abbreviations of a list mean, if it is a list of such."""
+    found = set(keys)
+    for table in ABBREVIATIONS:
+        if len(found) > 1 and found <= set(table):
+            return dict(table)
+    known = found & set(STATES)
+    return dict(STATES) if len(known) >= max(10, 0.3 * len(found)) else {}
+
+
+def _spellings(category: Category, key: str) -> tuple[str, ...]:
+    """Return all spellings: the usual one, the code, parts of "Alabama/AL", without brackets."""
+    label = category.label[:_LONGEST]
+    found = [_normal(re.sub(r"\([^)]*\)", " ", label))] if "(" in label else []
+    parts = [_normal(part) for part in re.split(r"/", label)] if "/" in label else []
+    if any(part in STATES for part in parts):
+        found += parts
+    if not _normal(category.code).replace(" ", "").isdigit():
+        found.append(_normal(category.code))
+    more = [SAME_ANSWERS[one] for one in (key, *found) if one in SAME_ANSWERS]
+    more += [STATES[one] for one in parts if one in STATES]
+    return tuple(dict.fromkeys(one for one in (key, *found, *more) if one))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How the answers of a new coding fall against those of a stored one.
+
+    ``pairs`` are codes, the new one first; ``share`` is how much of the shorter list has a
+    counterpart, ``sure`` how sure the least sure pair is.
+    """
+
+    same: bool
+    relation: Relation
+    pairs: tuple[tuple[str, str], ...]
+    share: float
+    sure: float
+    note: str = ""
+
+
+@lru_cache(maxsize=1 << 14)
+def match_answers(new: Answers, old: Answers) -> Match:
+    """Compare two lists of answers.
+
+    Examples
+    --------
+    >>> fine = answers_of((Category("1", "Married"), Category("2", "Widowed"), Category("3", "x")))
+    >>> rough = answers_of((Category("M", "married"), Category("O", "other", "other")))
+    >>> found = match_answers(fine, rough)
+    >>> found.relation, found.pairs
+    ('finer', (('1', 'M'), ('2', 'O'), ('3', 'O')))
+    """
+    same = new.signature == old.signature
+    if not new.keys or not old.keys:
+        return Match(same, "none", (), float(same), 1.0)
+    pairs, sure = _pairs(new, old)
+    if not pairs:
+        return Match(False, "none", (), 0.0, 0.0)
+    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
+    share = max(len(lefts) / new.size, len(rights) / old.size)
+    relation, full = _relation(pairs, new, old)
+    codes = tuple((new.categories[i].code, old.categories[j].code) for i, j in sorted(full))
+    return Match(same, relation, codes, share, sure, _note(pairs, new, old, sure))
+
+
+def _pairs(new: Answers, old: Answers) -> tuple[set[tuple[int, int]], float]:
+    """Pair categories by ever looser rules; what has been paired is not paired again."""
+    pairs = _by_spelling(new, old)
+    if pairs and len(pairs) == new.size == old.size:
+        return pairs, 1.0
+    sure = 1.0
+    for rule, worth in (
+        (_by_seconds, 0.95),
+        (_by_polarity, 0.85),
+        (_by_ratio, 0.9),
+        (_within, 0.8),
+    ):
+        left = _lone({a for a, _ in pairs}, new.size)
+        right = _lone({b for _, b in pairs}, old.size)
+        found = rule(new, old, left, right)
+        if found:
+            pairs, sure = pairs | found, min(sure, worth)
+    return pairs, sure
+
+
+def _lone(paired: set[int], size: int) -> list[int]:
+    return [i for i in range(size) if i not in paired]
+
+
+def _unique(spellings: Sequence[tuple[str, ...]]) -> dict[str, int]:
+    """Return the position of each spelling that only one category has."""
+    counts = Counter(one for group in spellings for one in set(group))
+    return {one: i for i, group in enumerate(spellings) for one in group if counts[one] == 1}
+
+
+def _by_spelling(new: Answers, old: Answers) -> set[tuple[int, int]]:
+    there = _unique([(key,) for key in old.keys])
+    here = _unique([(key,) for key in new.keys])
+    if new.bare != old.bare:
+        return set()
+    return {(i, there[key]) for key, i in here.items() if key in there and key}
+
+
+Rule = set[tuple[int, int]]
+
+
+def _by_seconds(new: Answers, old: Answers, left: list[int], right: list[int]) -> Rule:
+    """Pair by further spellings: a code against a code, another word for the same."""
+    if new.bare or old.bare:
+        return set()
+    ours = _unique([_spellings(new.categories[i], new.keys[i]) for i in left])
+    theirs = _unique([_spellings(old.categories[j], old.keys[j]) for j in right])
+    found: dict[int, int] = {}
+    for spelling, i in ours.items():
+        if spelling in theirs:
+            found.setdefault(left[i], right[theirs[spelling]])
+    return set(found.items())
+
+
+def _by_polarity(new: Answers, old: Answers, left: list[int], _: list[int]) -> Rule:
+    """Pair a list with yes and no: "Not Hispanic" is no, what is not negative is yes."""
+    if new.sort == old.sort or "yes or no" not in (new.sort, old.sort):
+        return set()
+    turned = new.sort == "yes or no"
+    binary, listed = (new, old) if turned else (old, new)
+    places = {key: i for i, key in enumerate(binary.keys)}
+    negative = [key.split(" ")[0] in NEGATIVE_FIRST for key in listed.keys]
+    if listed.bare or sum(negative) != 1 or listed.size < 2 or len(left) != new.size:
+        return set()
+    pairs = {(i, places["no" if no else "yes"]) for i, no in enumerate(negative)}
+    return {(b, a) for a, b in pairs} if turned else pairs
+
+
+def _by_ratio(new: Answers, old: Answers, left: list[int], right: list[int]) -> Rule:
+    """Pair spellings that differ by little, each the other's best."""
+    if not _short(new, old, left, right):
+        return set()
+    from rapidfuzz import fuzz, process
+
+    scores = process.cdist(
+        [new.keys[i] for i in left], [old.keys[j] for j in right], scorer=fuzz.ratio
+    )
+    best = scores.argmax(axis=1), scores.argmax(axis=0)
+    return {
+        (i, right[best[0][a]])
+        for a, i in enumerate(left)
+        if best[1][best[0][a]] == a
+        and scores[a, best[0][a]] >= _SPELT
+        and _telling(new.keys[i]) == _telling(old.keys[right[best[0][a]]])
+    }
+
+
+def _short(new: Answers, old: Answers, left: list[int], right: list[int]) -> bool:
+    listed = not (new.bare or old.bare) and "yes or no" not in (new.sort, old.sort)
+    return listed and 0 < len(left) <= _SMALL and 0 < len(right) <= _SMALL
+
+
+_Telling = tuple[frozenset[str], frozenset[str]]
+
+
+def _telling(key: str) -> _Telling:
+    """Return what must agree however alike two spellings are: numbers and contraries."""
+    parts = key.split(" ")
+    return frozenset(p for p in parts if p.isdigit()), frozenset(p for p in parts if p in NEGATIVE)
+
+
+def _within(new: Answers, old: Answers, left: list[int], right: list[int]) -> Rule:
+    """Pair "now married, spouse present" with "married": all words of the one in the other.
+
+    The wider answer may have been paired already: more than one narrower may fall into it.
+    """
+    if not _short(new, old, left or right, right or left):
+        return set()
+    found = {(i, j) for i, j in _contained(new, left, old)}
+    return found | {(i, j) for j, i in _contained(old, right, new)}
+
+
+def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
+    """Return for each lone answer the only wider one whose words it has, if there is one."""
+    if wide.size > _SMALL:
+        return set()
+    spelt = [(j, w, _telling(key)) for j, key in enumerate(wide.keys) if (w := set(key.split(" ")))]
+    found: Rule = set()
+    for i in lone:
+        parts, told = set(narrow.keys[i].split(" ")), _telling(narrow.keys[i])
+        homes = [(len(w), j) for j, w, other in spelt if w < parts and _agree(other, told, w)]
+        widest = [j for size, j in homes if size == max(homes)[0]] if homes else []
+        if len(widest) == 1 and wide.categories[widest[0]].kind == "value":
+            found.add((i, widest[0]))
+    return found
+
+
+def _agree(wide: _Telling, narrow: _Telling, parts: set[str]) -> bool:
+    """Tell whether the wider answer has a word that tells, and no other number or contrary."""
+    numbers = not wide[0] or wide[0] == narrow[0]
+    return numbers and wide[1] == narrow[1] and any(len(part) > 3 for part in parts)
+
+
+def _relation(
+    pairs: set[tuple[int, int]], new: Answers, old: Answers
+) -> tuple[Relation, set[tuple[int, int]]]:
+    """Tell which list refines the other, sending the rest to "other" where that is sound."""
+    for turned, fine, rough in ((False, new, old), (True, old, new)):
+        known = {(j, i) for i, j in pairs} if turned else pairs
+        full = _into_other(known, fine, rough)
+        if len(full) == len({i for i, _ in full}) == fine.size:
+            relation: Relation = "coarser" if turned else "finer"
+            return relation, {(j, i) for i, j in full} if turned else full
+    return "overlap", pairs
+
+
+def _into_other(pairs: set[tuple[int, int]], fine: Answers, rough: Answers) -> set[tuple[int, int]]:
+    """Let answers without a counterpart fall into "other", if they cannot be anything else.
+
+    While the rough list has answers without a counterpart, a lone answer may be one of them in
+    other words ("CAN" and "Canada").
+    """
+    other = [j for j, c in enumerate(rough.categories) if c.kind == "other"]
+    lone = _lone({a for a, _ in pairs}, fine.size)
+    rest = _lone({b for _, b in pairs} | set(other), rough.size)
+    if len(other) != 1 or rest:
+        return pairs
+    return pairs | {(i, other[0]) for i in lone}
+
+
+def _note(pairs: set[tuple[int, int]], new: Answers, old: Answers, sure: float) -> str:
+    alone = new.size - len({i for i, _ in pairs}), old.size - len({j for _, j in pairs})
+    parts = []
+    if any(alone):
+        parts.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
+    if sure < 1:
+        parts.append("some are paired by meaning or nearness, not by spelling: look at them")
+    return "; ".join(parts)

@@ -1,0 +1,349 @@
+"""What a field asks, and of whom, from its name, path and label.
+
+Words are split and made singular, phrases of the field rewritten (`vocabulary`), and who is
+asked about is told apart from what is asked. Nothing is learned or downloaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from keyhole.environment.adding.vocabulary import (
+    ADDRESS,
+    BOILERPLATE,
+    CONCEPT_OF,
+    CONCEPTS,
+    GENERIC,
+    IRREGULAR,
+    NEUTRAL,
+    OF_THE_PERSON,
+    PHRASES,
+    PLACES,
+    QUALIFIERS,
+    ROLES,
+    STOP,
+    SUBJECTS,
+    TURNING,
+)
+from keyhole.screening.identifiers import words
+
+__all__ = [
+    "Question",
+    "construct_name",
+    "is_specific",
+    "question_of_name",
+    "questions_of",
+    "settle_roles",
+]
+
+_CONCEPT = 1.5
+_GENERIC = 0.4
+_TURNED = 0.8
+_OUTWARD = 0.5  # each step further out counts half
+_LONGEST = 300
+_MOST_WORDS = 10
+_Words = tuple[str, ...]
+_ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked (weighted words) and of whom; ``subject`` is empty for the person.
+
+    ``role`` is the word for the person ("veteran", "claimant"), ``concept`` the letters of a
+    well-known construct if all that is asked is that. ``steps`` are the words in order.
+    """
+
+    subject: str
+    role: str
+    weights: tuple[tuple[str, float], ...]
+    concept: str
+    steps: tuple[_Words, ...]
+
+    @property
+    def key(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """What tells whether two fields ask in the same words."""
+        return self.subject, self.weights
+
+
+def questions_of(path: str, label: str = "") -> tuple[Question, ...]:
+    """Read what a field asks: from its path, and from its label where that says something else.
+
+    Examples
+    --------
+    >>> [(q.subject, q.concept) for q in questions_of("spouse/dateOfBirth")]
+    [('spouse', 'AG')]
+    >>> questions_of("q12", "Date of birth of your spouse")[0].subject
+    'spouse'
+    """
+    return _questions(path[:_LONGEST], label[:_LONGEST])
+
+
+@lru_cache(maxsize=1 << 15)
+def _questions(path: str, label: str) -> tuple[Question, ...]:
+    by_path = _read(_path_steps(path), natural=False)
+    said = re.sub(BOILERPLATE, " ", label, flags=re.IGNORECASE)
+    if set(words(said)) == set(words(path)):  # made from the path by an importer
+        return (by_path,)
+    by_label = _read(tuple(filter(None, map(words, said.split(": ")))), natural=True)
+    if not by_label.weights:
+        return (by_path,)
+    # A label knows better of whom is asked; a path may still say that it is somebody else.
+    subject = by_label.subject or by_path.subject
+    both = replace(by_label, subject=subject), replace(by_path, subject=subject)
+    return both if by_path.weights and both[0].key != both[1].key else both[:1]
+
+
+def _path_steps(path: str) -> tuple[_Words, ...]:
+    return tuple(found for step in re.split(r"[/.:]", path) if (found := words(step)))
+
+
+def _read(steps: Sequence[_Words], *, natural: bool) -> Question:
+    """Tell subject and words apart, step by step."""
+    subject = role = ""
+    kept: list[_Words] = []
+    for i, step in enumerate(steps):
+        last = i == len(steps) - 1
+        one, person, rest = _split_subject(step, leaf=last, natural=natural)
+        if one or not subject or (person and not last):
+            subject, role = one, person or role
+        elif person:
+            rest = tuple(map(_singular, step))  # the spouse's "vetRelationship" stays the spouse's
+        kept.append(_rewritten(_ENDS.get(rest, rest)) if last else _container(rest))
+    leaf = kept[-1] if kept else ()
+    if any(word[1:] in OF_THE_PERSON.get(subject, ()) for word in leaf):
+        subject = ""
+    question = _weighed(subject, role, leaf, [step for step in kept[:-1] if step])
+    spelt = {_singular(word): word.removesuffix("'s") for step in steps for word in step}
+    return replace(question, steps=tuple(_as_spelt(step, spelt) for step in question.steps))
+
+
+def _as_spelt(step: _Words, spelt: dict[str, str]) -> _Words:
+    """Put the words back as they were written, to name a construct by."""
+    return tuple(spelt.get(word, word) for word in step)
+
+
+def _container(step: _Words) -> _Words:
+    """Keep the words of a container that tell; "form 8940" only says where it stands."""
+    pairs = zip(("", *step), step, strict=False)
+    told = [w for before, w in pairs if not (w.isdigit() and before in ("form", "report"))]
+    return tuple(w for w in _rewritten(tuple(told)) if w not in NEUTRAL)
+
+
+def _singular(word: str) -> str:
+    word = word.removesuffix("'s").replace("'", "")
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+@lru_cache(maxsize=1)
+def _subject_table() -> dict[_Words, tuple[str, str]]:
+    """Return what each phrase names: somebody else, or the person in some role."""
+    table = {tuple(phrase.split()): (name, "") for phrase, name in SUBJECTS.items()}
+    return table | {(role,): ("", role) for role in ROLES}
+
+
+def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str, _Words]:
+    """Return who a step speaks of, and its other words.
+
+    In a container any word may tell ("primaryCaregiver"), the last one best; in the field's
+    own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
+    """
+    singular = tuple(map(_singular, step))
+    found = _last_subject(step, singular, leaf=leaf, natural=natural)
+    if found is None:
+        return "", "", singular
+    start, size = found
+    subject, role = _subject_table()[singular[start : start + size]]
+    before = singular[:start]
+    if subject:  # primary and secondary caregivers, past and present employers are one subject
+        before = tuple(word for word in before if word not in QUALIFIERS)
+    after = singular[start + size :]
+    rest = before + tuple(w for w in after if leaf or not subject or w not in QUALIFIERS)
+    if leaf and not any(word not in STOP for word in rest):
+        return "", "", singular  # "isVeteran" asks just that
+    return subject, role, rest
+
+
+def _last_subject(
+    step: _Words, singular: _Words, *, leaf: bool, natural: bool
+) -> tuple[int, int] | None:
+    table, at, found = _subject_table(), 0, None
+    while at < len(singular):
+        sizes = (n for n in range(min(5, len(singular) - at), 0, -1))
+        size = next((n for n in sizes if singular[at : at + n] in table), 0)
+        named = size and any(table[singular[at : at + size]])
+        if named and (not leaf or _tells(step, at, size, natural)):
+            found = at, size
+        at += size or 1
+    return found
+
+
+def _tells(step: _Words, start: int, size: int, natural: bool) -> bool:
+    if all(word in STOP or word in QUALIFIERS for word in step[:start]):
+        return True
+    before = [w for w in step[:start] if w not in ("your", "the", "my", "a")]
+    return natural and (step[start + size - 1].endswith("'s") or before[-1] in ("of", "for"))
+
+
+@lru_cache(maxsize=1)
+def _phrase_table() -> dict[_Words, _Words]:
+    table = {tuple(said.split()): tuple(meant.split()) for said, meant in PHRASES.items()}
+    for concept in CONCEPTS:
+        for phrase in concept.phrases:
+            table[tuple(map(_singular, phrase.split()))] = (f"#{concept.letters}",)
+    return table
+
+
+@lru_cache(maxsize=1)
+def _bridge_table() -> dict[_Words, _Words]:
+    """Return the phrases that may begin in one step and end in the next."""
+    ends = {"start", "end", "range"}
+    return {said: meant for said, meant in _phrase_table().items() if ends & set(said)}
+
+
+def _rewritten(step: _Words) -> _Words:
+    """Rewrite the phrases of the field, twice since one may make room for another."""
+    return _once(tuple(w for w in _once(step) if w not in STOP))
+
+
+def _once(step: _Words, phrases: dict[_Words, _Words] | None = None) -> _Words:
+    table, out, at = phrases or _phrase_table(), list[str](), 0
+    while at < len(step):
+        sizes = range(min(7, len(step) - at), 0, -1)
+        size = next((n for n in sizes if step[at : at + n] in table), 0)
+        out += table[step[at : at + size]] if size else (step[at],)
+        at += size or 1
+    return tuple(out)
+
+
+def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> Question:
+    leaf, containers = _joined(leaf, containers)
+    alone = bool(subject)
+    if any(word[1:] in PLACES for word in leaf):
+        lived = bool(ADDRESS & {w for step in (leaf, *containers) for w in step})
+        leaf = tuple(w for w in leaf if w not in ADDRESS)
+        stripped = [tuple(w for w in c if w not in ADDRESS) for c in containers]
+        containers = [step for step in stripped if step]
+        alone = bool(subject) and (lived or not containers)
+    leaf = leaf[:_MOST_WORDS]
+    known = any(word.startswith("#") for word in leaf)
+    if known:  # the last branch of service is a branch of service
+        leaf = tuple(word for word in leaf if word not in QUALIFIERS)
+    weights = {word: _TURNED if known and word in TURNING else _weight(word) for word in leaf}
+    factor = _container_factor(leaf, alone)
+    for step in reversed(containers):
+        for word in sorted(step):
+            weight = _TURNED if known and word in TURNING else _weight(word)
+            weights.setdefault(word, round(weight * factor, 3))
+        factor *= _OUTWARD if any(map(is_specific, step)) else 1.0
+    concept = leaf[0][1:] if len(leaf) == 1 and leaf[0].startswith("#") else ""
+    told = tuple(sorted((w, x) for w, x in weights.items() if x > 0))
+    steps = (leaf,) if concept and _stands_alone(leaf[0], alone) else (*containers, leaf)
+    return Question(subject, role, told, concept, steps)
+
+
+def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words]]:
+    """Let a phrase reach from the last container into the leaf ("dateRange/from")."""
+    containers = list(dict.fromkeys(containers))
+    if leaf in _ENDS.values():
+        while containers and set(containers[-1]) <= {"date", "range", "period"}:
+            containers.pop()
+    if not containers:
+        return leaf, containers
+    whole = (*containers[-1], *leaf)
+    rewritten = _once(whole, _bridge_table())
+    if rewritten != whole:
+        # Repeated words come from a container that says again what the field says.
+        return tuple(dict.fromkeys(rewritten)), containers[:-1]
+    return leaf, containers
+
+
+def _weight(word: str) -> float:
+    if word.startswith("#"):
+        return _CONCEPT
+    return _GENERIC if word in GENERIC or len(word) == 1 or word.isdigit() else 1.0
+
+
+def _container_factor(leaf: _Words, alone: bool) -> float:
+    """Say how much the containers matter: the less the field's own words tell, the more."""
+    told = sum(is_specific(word) for word in leaf)
+    if any(_stands_alone(word, alone) for word in leaf):
+        return 0.08
+    return {0: 1.0, 1: 0.6}.get(told, 0.3)
+
+
+def _stands_alone(word: str, alone: bool) -> bool:
+    """Tell whether a word is a well-known construct wherever it stands."""
+    return word.startswith("#") and (alone or not CONCEPT_OF[word[1:]].local)
+
+
+def is_specific(word: str) -> bool:
+    """Tell whether a word says by itself what is asked."""
+    return _weight(word) >= 1.0
+
+
+def settle_roles(asked: Iterable[tuple[Question, ...]]) -> list[tuple[Question, ...]]:
+    """Tell the person from others whom a form also asks about in the same words.
+
+    Where a form asks the date of birth of a veteran and of a claimant, the claimant is
+    somebody else throughout that form; where only one of them is asked, it is the person.
+    """
+    listed = list(asked)
+    topics: dict[tuple[tuple[str, float], ...], set[str]] = {}
+    for question in (q for questions in listed for q in questions if not q.subject):
+        topics.setdefault(question.weights, set()).add(question.role)
+    rivals = _rivals(roles for roles in topics.values() if len(roles - {""}) > 1)
+    return [
+        tuple(replace(q, subject=q.role) if q.role in rivals and not q.subject else q for q in qs)
+        for qs in listed
+    ]
+
+
+def _rivals(groups: Iterable[set[str]]) -> set[str]:
+    rank = {role: i for i, role in enumerate(ROLES)}
+    return {role for roles in groups for role in sorted(roles - {""}, key=rank.__getitem__)[1:]}
+
+
+def construct_name(question: Question) -> str:
+    """Name a new construct so that its name asks what the field asks.
+
+    Examples
+    --------
+    >>> construct_name(questions_of("spouseDateOfBirth")[0])
+    "spouse's age"
+    >>> construct_name(questions_of("medicalExpenses/recipients")[0])
+    'medical expenses: recipients'
+    """
+    steps = [" ".join(_spelt(word) for word in step) for step in question.steps if step]
+    name = ": ".join(steps[-4:])[:120].strip() or "question"
+    return f"{question.subject}'s {name}" if question.subject else name
+
+
+def question_of_name(name: str) -> Question:
+    """Read a construct's name: "spouse's age" asks the age of the spouse.
+
+    Examples
+    --------
+    >>> question_of_name("spouse's age").key == questions_of("spouseDateOfBirth")[0].key
+    True
+    """
+    owner, mark, rest = name.partition("'s ")
+    known = owner in set(SUBJECTS.values()) | set(ROLES)
+    if not (mark and known and owner):
+        return questions_of("", name)[0]
+    kept = [_container(tuple(map(_singular, words(step)))) for step in rest.split(": ")[:-1]]
+    leaf = _rewritten(tuple(map(_singular, words(rest.split(": ")[-1]))))
+    return _weighed(owner, "", leaf, [step for step in kept if step])
+
+
+def _spelt(word: str) -> str:
+    return CONCEPT_OF[word[1:]].name if word.startswith("#") else word

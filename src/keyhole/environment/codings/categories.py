@@ -1,0 +1,107 @@
+"""The categories of a coding by position: intervals first, in order, then those listed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.environment.codings.interval_labels import interval_codes
+from keyhole.environment.codings.intervals import Floats, count_of, edges_of
+from keyhole.environment.model import CategoryKind, Coding
+
+__all__ = ["KINDS", "SPECIAL", "Node", "codes_of", "kinds_of", "labels_of", "size_of"]
+
+KINDS: tuple[CategoryKind, ...] = get_args(CategoryKind)
+# Not an answer to the question: these match only their own kind, or nothing.
+SPECIAL: tuple[CategoryKind, ...] = ("not stated", "not applicable")
+
+
+def size_of(coding: Coding) -> int:
+    """Count the categories of a coding, its intervals among them.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Category, Intervals
+    >>> ages = Intervals("number", edges=(0, 18, 65, 120))
+    >>> size_of(Coding("AG4.001", "AG", (Category("x", kind="not stated"),), ages))
+    4
+    """
+    intervals = 0 if coding.intervals is None else count_of(coding.intervals)
+    return intervals + len(coding.categories)
+
+
+def codes_of(coding: Coding) -> tuple[str, ...]:
+    """Return the code of each category."""
+    listed = tuple(category.code for category in coding.categories)
+    return listed if coding.intervals is None else interval_codes(coding.intervals) + listed
+
+
+def labels_of(coding: Coding) -> tuple[str, ...]:
+    """Return the label of each category, or its code where it has none."""
+    listed = tuple(category.label or category.code for category in coding.categories)
+    return listed if coding.intervals is None else interval_codes(coding.intervals) + listed
+
+
+def kinds_of(coding: Coding) -> tuple[CategoryKind, ...]:
+    """Return the kind of each category; an interval is a value."""
+    value: CategoryKind = "value"
+    intervals = size_of(coding) - len(coding.categories)
+    return tuple([value] * intervals + [category.kind for category in coding.categories])
+
+
+class Node:
+    """A coding in the graph, with what is asked of its categories again and again."""
+
+    def __init__(self, coding: Coding) -> None:
+        self.coding = coding
+        self.name = coding.name
+        self.construct = coding.construct
+        self.size = size_of(coding)
+        self.intervals = self.size - len(coding.categories)
+        self.open = coding.open
+        self.special = any(category.kind in SPECIAL for category in coding.categories)
+
+    @property
+    def edges(self) -> Floats:
+        """The edges of its intervals."""
+        assert self.coding.intervals is not None
+        return edges_of(self.coding.intervals)
+
+    @property
+    def scale(self) -> str | None:
+        """What its intervals are of, if it has any."""
+        return None if self.coding.intervals is None else self.coding.intervals.scale
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The code of each category."""
+        return codes_of(self.coding)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each category."""
+        return labels_of(self.coding)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each code."""
+        return {code: i for i, code in enumerate(self.codes)}
+
+    @cached_property
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """The number in `KINDS` of each category's kind."""
+        kinds = np.zeros(self.size, dtype=np.int8)
+        kinds[self.intervals :] = [KINDS.index(c.kind) for c in self.coding.categories]
+        return kinds
+
+    @cached_property
+    def substantive(self) -> npt.NDArray[np.bool_]:
+        """Which categories answer the question."""
+        return np.asarray(self.kinds < KINDS.index(SPECIAL[0]))
+
+    def of_kind(self, kind: CategoryKind) -> npt.NDArray[np.int64]:
+        """Return the positions of the categories of a kind."""
+        return np.flatnonzero(self.kinds == KINDS.index(kind))

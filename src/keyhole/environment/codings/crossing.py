@@ -1,0 +1,162 @@
+"""The compatibility key: what codings that cross rule out although they join to nothing.
+
+Decades against decades shifted by five years have no common coarsening but the whole, yet
+most pairs of a decade and a shifted decade cannot be the same person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.data.naming import quoted
+from keyhole.environment.codings.categories import Node
+from keyhole.environment.codings.explanations import counterparts, relation_words
+from keyhole.environment.codings.graph import CodingGraph, Day
+from keyhole.environment.codings.intervals import Floats
+from keyhole.environment.codings.partitions import Ints
+from keyhole.environment.codings.relations import Relation
+from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.model import Environment
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Compatibility", "compatibility", "ruled_out"]
+
+SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Compatibility(Result):
+    """Which categories of two codings can be the same person, and how many pairs cannot.
+
+    `ruled_out` is the share of pairs of answers that are impossible; `ruled_out_weighted`
+    the probability that two people drawn by the weights of either side are kept apart.
+    "Not stated" and "not applicable" rule out nothing and are left out of both.
+    """
+
+    left: str
+    right: str
+    resolved: bool
+    reason: str
+    exact: bool
+    pairs_left: Ints
+    pairs_right: Ints
+    left_labels: tuple[str, ...]
+    right_labels: tuple[str, ...]
+    ruled_out: float | None
+    ruled_out_weighted: float | None
+    explanation: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the possible pairs and the shares as plain values."""
+        names = ["left", "right", "resolved", "reason", "exact", "ruled_out", "ruled_out_weighted"]
+        out: dict[str, Any] = {name: getattr(self, name) for name in names}
+        pairs = zip(self.pairs_left.tolist(), self.pairs_right.tolist(), strict=True)
+        out["pairs"] = [[self.left_labels[i], self.right_labels[j]] for i, j in pairs]
+        return out | {"explanation": list(self.explanation)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a pair of categories that can be the same person."""
+        import polars as pl
+
+        columns = {
+            "left": [self.left_labels[i] for i in self.pairs_left.tolist()],
+            "right": [self.right_labels[j] for j in self.pairs_right.tolist()],
+        }
+        return pl.DataFrame(columns, schema={"left": pl.String, "right": pl.String})
+
+    def tables(self) -> list[Table]:
+        """Return the possible counterparts of each category."""
+        title = f"Compatibility of {self.left} and {self.right}"
+        if not self.resolved:
+            return [Table(title, [], [], [f"unresolved: {self.reason}"])]
+        rows = [
+            [self.left_labels[i], quoted([self.right_labels[j] for j in self._partners(i)], 6)]
+            for i in range(min(len(self.left_labels), SHOWN))
+        ]
+        more = len(self.left_labels) - len(rows)
+        notes = [f"and {more:,} more categories of {self.left}"] if more else []
+        notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
+        if self.ruled_out_weighted is not None:
+            notes.append(f"share ruled out by weight: {share(self.ruled_out_weighted)}")
+        columns = [self.left, f"can be in {self.right}"]
+        return [Table(title, columns, rows, [*notes, *self.explanation])]
+
+    def _partners(self, i: int) -> list[int]:
+        return [int(j) for j in self.pairs_right[self.pairs_left == i]]
+
+
+def compatibility(
+    environment: Environment | CodingGraph,
+    left: str,
+    right: str,
+    *,
+    as_of: Day = None,
+    left_weights: Weights | None = None,
+    right_weights: Weights | None = None,
+) -> Compatibility:
+    """Tell which categories of two codings can be the same person.
+
+    Parameters
+    ----------
+    left, right
+        Names or aliases of codings of one construct.
+    as_of
+        The day on which dates of birth are compared with ages.
+    left_weights, right_weights
+        How many people there are in each category, by code or in order; a side without
+        weights is uniform.
+    """
+    graph = CodingGraph.of(environment)
+    one, other = graph.node(left), graph.node(right)
+    relation = graph.overlap(left, right, as_of=as_of)
+    weights = weigh(one, left_weights), weigh(other, right_weights)
+    weighted = None
+    if left_weights is not None or right_weights is not None:
+        weighted = ruled_out(one, other, relation, *weights)
+    words = [relation_words(one.name, other.name, relation)]
+    words += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    if relation.resolved and not relation.exact:
+        words.append("more pairs may be impossible: the overlap is known through other codings")
+    return Compatibility(
+        one.name,
+        other.name,
+        relation.resolved,
+        relation.reason,
+        relation.exact,
+        relation.left,
+        relation.right,
+        one.labels,
+        other.labels,
+        ruled_out(one, other, relation),
+        weighted,
+        tuple(words) if relation.resolved else (),
+    )
+
+
+def ruled_out(
+    left: Node,
+    right: Node,
+    relation: Relation,
+    left_weights: Floats | None = None,
+    right_weights: Floats | None = None,
+) -> float | None:
+    """Return the share of pairs of answers that cannot be the same person, if it is known."""
+    if not relation.resolved or relation.thin:
+        return None
+    one, other = _shares(left, left_weights), _shares(right, right_weights)
+    if one is None or other is None:
+        return None
+    possible = float(one[relation.left] @ other[relation.right])
+    return min(max(1 - possible, 0.0), 1.0)
+
+
+def _shares(node: Node, weights: Floats | None) -> Floats | None:
+    """Return the share of each answer among all answers; the others have none."""
+    values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
+    return values / values.sum() if values.sum() > 0 else None

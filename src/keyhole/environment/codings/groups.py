@@ -1,0 +1,152 @@
+"""Groups of categories in words: what each is called, and what was merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
+from keyhole.environment.codings.interval_labels import label_edges
+from keyhole.environment.codings.intervals import Floats
+from keyhole.environment.codings.partitions import (
+    Ints,
+    canonical,
+    components,
+    group_count,
+    is_discrete,
+)
+from keyhole.environment.codings.relations import Relation
+
+__all__ = [
+    "all_matched",
+    "as_partition",
+    "group_edges",
+    "group_labels",
+    "informative_groups",
+    "merges",
+    "overlap_groups",
+    "special",
+]
+
+# A label lists this many categories, an explanation this many groups; the rest is counted.
+LISTED = 4
+SHOWN = 5
+
+
+def as_partition(node: Node, function: Ints) -> Ints:
+    """Group categories by where they fall; answers that fall outside are one group.
+
+    Whoever records the coarser coding cannot tell such answers apart. "Not stated" and "not
+    applicable" are no answers, and stay alone.
+    """
+    out = function.copy()
+    alone = np.flatnonzero((out < 0) & ~node.substantive)
+    out[alone] = out.max(initial=0) + 1 + np.arange(len(alone))
+    out[out < 0] = out.max(initial=0) + 1
+    return canonical(out)
+
+
+def overlap_groups(left: Node, right: Node, pairs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Return the groups of two overlapping codings: the connected components of their pairs.
+
+    Answers of either side that have no counterpart on the other are one group: who records the
+    other coding cannot tell them apart, and where both have such answers they may be each
+    other's.
+    """
+    both = np.concatenate(components(*pairs, left.size, right.size))
+    paired = np.zeros(len(both), dtype=np.bool_)
+    paired[pairs[0]] = True
+    paired[left.size + pairs[1]] = True
+    lone = ~paired & np.concatenate([left.substantive, right.substantive])
+    if lone.any():
+        both[lone] = both[lone].min()
+        both = canonical(both)
+    return both[: left.size], both[left.size :]
+
+
+def all_matched(left: Node, right: Node, relation: Relation) -> bool:
+    """Tell whether one side at least has a counterpart for every answer.
+
+    Where neither has, what was left over on both sides may belong together: nobody said.
+    """
+    if relation.basis == "intervals":
+        return True
+    sides = ((left, relation.left), (right, relation.right))
+    return any(np.isin(np.flatnonzero(node.substantive), paired).all() for node, paired in sides)
+
+
+def informative_groups(node: Node, groups: Ints) -> int:
+    """Count the groups that answer the question; one alone tells nothing."""
+    return len(np.unique(groups[node.substantive]))
+
+
+def group_edges(node: Node, groups: Ints) -> tuple[Floats, Floats, Ints]:
+    """Return the low and high edge of each group that is a run of intervals.
+
+    The edges of other groups are nan; the third array counts the members of each group.
+    """
+    count = group_count(groups)
+    sizes = np.bincount(groups, minlength=count)
+    low, high = np.full((2, count), np.nan)
+    if node.intervals:
+        first = np.full(count, node.size)
+        last = np.full(count, -1)
+        np.minimum.at(first, groups, np.arange(node.size))
+        np.maximum.at(last, groups, np.arange(node.size))
+        run = (last - first + 1 == sizes) & (last < node.intervals)
+        low[run], high[run] = node.edges[first[run]], node.edges[last[run] + 1]
+    return low, high, sizes
+
+
+def group_labels(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Name each group of a canonical partition by what it holds."""
+    if is_discrete(groups):
+        return node.labels
+    low, high, sizes = group_edges(node, groups)
+    run = ~np.isnan(low)
+    out = np.empty(len(sizes), dtype=object)
+    out[run] = label_edges(low[run], high[run], node.scale or "number")
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
+    for k in np.flatnonzero(~run).tolist():
+        out[k] = _either([node.labels[i] for i in members[k][:LISTED]], int(sizes[k]))
+    return tuple(out.tolist())
+
+
+def _either(labels: Sequence[str], count: int) -> str:
+    if count <= LISTED:
+        return " or ".join(labels)
+    return " or ".join(labels[: LISTED - 1]) + f" or {count - LISTED + 1:,} others"
+
+
+def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
+    """Say which categories were merged, and into what."""
+    sizes = np.bincount(groups, minlength=len(labels))
+    merged = np.flatnonzero(sizes > 1)
+    out = [_merge(node, np.flatnonzero(groups == k), labels[k]) for k in merged[:SHOWN].tolist()]
+    if len(merged) > SHOWN:
+        out.append(f"and {len(merged) - SHOWN:,} more groups of merged categories")
+    return tuple(out)
+
+
+def _merge(node: Node, members: Ints, label: str) -> str:
+    names = [repr(node.labels[i]) for i in members[: LISTED + 1].tolist()]
+    if len(members) > LISTED:
+        last = node.labels[int(members[-1])]
+        return f"{len(members):,} categories, {names[0]} to {last!r}, become {label!r}"
+    return f"{' and '.join(names)} become {label!r}"
+
+
+def special(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Say what became of "not stated" and "not applicable"."""
+    out = []
+    for kind in SPECIAL:
+        for i in node.of_kind(kind).tolist():
+            with_values = node.substantive[groups == groups[i]].any()
+            fate = (
+                "is merged with answers, as the maps say"
+                if with_values
+                else "stays apart from all answers"
+            )
+            out.append(f"{node.labels[i]!r} ({KINDS[node.kinds[i]]}) {fate}")
+    return tuple(out[:SHOWN])

@@ -1,0 +1,182 @@
+"""Category maps and overlaps, read into arrays and checked: total, known codes, no circles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keyhole.data.naming import quoted
+from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
+from keyhole.environment.codings.partitions import Ints
+from keyhole.environment.codings.relations import (
+    Pairs,
+    comparable,
+    interval_function,
+    unique_pairs,
+    with_kin,
+)
+from keyhole.environment.model import CategoryMap, Overlap
+
+__all__ = ["MapReader", "Maps"]
+
+Edge = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Maps:
+    """The edges of the graph: `arrays` by (finer, coarser), and those without pairs."""
+
+    arrays: dict[Edge, Ints] = field(default_factory=dict)
+    unresolved: set[Edge] = field(default_factory=set)
+    overlaps: dict[Edge, Pairs] = field(default_factory=dict)
+
+
+class MapReader:
+    """Reads maps and overlaps into arrays and collects what is wrong with them."""
+
+    def __init__(self, nodes: Mapping[str, Node], names: Mapping[str, str]) -> None:
+        self.nodes = nodes
+        self.names = names
+        self.problems: list[str] = []
+        self.maps = Maps()
+
+    def read(self, maps: Iterable[CategoryMap], overlaps: Iterable[Overlap]) -> None:
+        """Read everything; `problems` tells what could not be."""
+        given: set[Edge] = set()
+        for edge in maps:
+            place = f"map {edge.finer} -> {edge.coarser}"
+            ends = self._ends(place, edge.finer, edge.coarser)
+            if ends is not None and ends in given:
+                self.problems.append(f"{place}: it is there twice; keep one.")
+            elif ends is not None:
+                given.add(ends)
+                self._read_map(place, ends, edge.pairs)
+        for overlap in overlaps:
+            self._read_overlap(overlap)
+
+    def _ends(self, place: str, one: str, other: str) -> Edge | None:
+        """Return the names of both ends, or say what is wrong with them."""
+        missing = [name for name in (one, other) if name not in self.names]
+        if missing:
+            self.problems.append(f"{place}: coding {quoted(missing)} is not in the environment.")
+            return None
+        ends = self.names[one], self.names[other]
+        if ends[0] == ends[1]:
+            self.problems.append(f"{place}: a coding cannot be tied to itself.")
+            return None
+        if ends[0] not in self.nodes or ends[1] not in self.nodes:
+            return None  # what is wrong with the coding has been said
+        if self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
+            self.problems.append(f"{place}: the codings belong to different constructs.")
+            return None
+        return ends
+
+    def _read_map(self, place: str, ends: Edge, pairs: Mapping[str, str] | None) -> None:
+        finer, coarser = self.nodes[ends[0]], self.nodes[ends[1]]
+        if finer.scale is not None and coarser.scale is not None:
+            self._read_interval_map(place, finer, coarser, pairs)
+        elif pairs is None:
+            self.maps.unresolved.add(ends)
+        else:
+            array = self._array(place, finer, coarser, pairs)
+            if array is not None:
+                self.maps.arrays[ends] = array
+
+    def _read_interval_map(
+        self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str] | None
+    ) -> None:
+        """Compute the map between intervals; pairs that are given must say the same."""
+        if comparable(finer, coarser, None) is not None:
+            if pairs is not None:
+                self.problems.append(
+                    f"{place}: dates fall into ages according to the day; leave the pairs out, they"
+                    " are computed as of the target's day."
+                )
+            return
+        computed = interval_function(finer, coarser, None)
+        if computed is None:
+            self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
+            return
+        if pairs is None:
+            self.maps.arrays[finer.name, coarser.name] = computed
+            return
+        array = self._array(place, finer, coarser, pairs)
+        if array is not None:
+            if (array != computed)[: finer.intervals].any():
+                self.problems.append(f"{place}: the pairs contradict the intervals' edges.")
+            self.maps.arrays[finer.name, coarser.name] = array
+
+    def _array(
+        self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
+    ) -> Ints | None:
+        """Return the position into which each category falls, or say why that is not told."""
+        unknown = [code for code in pairs if code not in finer.positions]
+        beyond = sorted({code for code in pairs.values() if code not in coarser.positions})
+        problems = _unknown(place, finer, unknown) + _unknown(place, coarser, beyond)
+        array = np.full(finer.size, -1, dtype=np.int64)
+        if not problems:
+            at = [finer.positions[code] for code in pairs]
+            array[at] = [coarser.positions[code] for code in pairs.values()]
+            problems += self._fill_special(place, array, finer, coarser)
+        left = np.flatnonzero((array < 0) & finer.substantive)
+        if left.size and not problems:
+            names = [finer.codes[i] for i in left[:6]] + [""] * max(0, left.size - 6)
+            problems.append(
+                f"{place}: a map must be total; it does not say where {quoted(names, 5)} fall."
+            )
+        self.problems += problems
+        return None if problems else array
+
+    def _fill_special(self, place: str, array: Ints, finer: Node, coarser: Node) -> list[str]:
+        """Send "not stated" and the like to their own kind where the map is silent on them."""
+        problems = []
+        for kind in SPECIAL:
+            silent = np.flatnonzero((array < 0) & (finer.kinds == KINDS.index(kind)))
+            home = coarser.of_kind(kind)
+            if len(home) > 1 and silent.size:
+                problems.append(
+                    f"{place}: {coarser.name} has several categories for {kind!r}; say into which"
+                    f" {finer.codes[silent[0]]!r} falls."
+                )
+            elif len(home) == 1:
+                array[silent] = home[0]
+        return problems
+
+    def _read_overlap(self, overlap: Overlap) -> None:
+        place = f"overlap {overlap.left} ~ {overlap.right}"
+        ends = self._ends(place, overlap.left, overlap.right)
+        if ends is None:
+            return
+        if ends in self.maps.overlaps:
+            self.problems.append(f"{place}: it is there twice; keep one.")
+            return
+        left, right = self.nodes[ends[0]], self.nodes[ends[1]]
+        problems = _unknown(place, left, sorted({a for a, _ in overlap.pairs} - set(left.codes)))
+        problems += _unknown(place, right, sorted({b for _, b in overlap.pairs} - set(right.codes)))
+        self.problems += problems
+        if not problems:
+            pairs = _overlap_pairs(overlap, left, right)
+            self.maps.overlaps[ends] = pairs
+            self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], max(left.size, 1))
+
+
+def _unknown(place: str, node: Node, codes: list[str]) -> list[str]:
+    if not codes:
+        return []
+    return [f"{place}: {quoted(codes, 5)} is not among the codes of {node.name}."]
+
+
+def _overlap_pairs(overlap: Overlap, left: Node, right: Node) -> Pairs:
+    """Return a stored overlap; "other" meets what the other side lists and this one does not."""
+    found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
+    array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    one, other = array[:, 0], array[:, 1]
+    for catch in left.of_kind("other"):
+        alone = np.setdiff1d(np.flatnonzero(right.substantive), array[:, 1])
+        one, other = np.append(one, np.full(len(alone), catch)), np.append(other, alone)
+    for catch in right.of_kind("other"):
+        alone = np.setdiff1d(np.flatnonzero(left.substantive), array[:, 0])
+        one, other = np.append(one, alone), np.append(other, np.full(len(alone), catch))
+    return unique_pairs(with_kin((one, other), left, right), max(right.size, 1))

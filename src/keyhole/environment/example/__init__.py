@@ -1,0 +1,1 @@
+"""The example environment, matched to the example world of veterans."""

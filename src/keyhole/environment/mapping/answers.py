@@ -1,0 +1,151 @@
+"""The answer of a mapping: the key, what is not in it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from keyhole.environment.mapping.holdings import Absent
+from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["KeyMapping", "MappingKind", "key_frame", "key_table"]
+
+MappingKind = Literal["pair", "class", "public", "stages"]
+FIGURES = (
+    *("column", "construct", "target_coding", "coding", "stored"),
+    *("entropy", "lost", "holders", "of", "exact"),
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeyMapping(Result):
+    """The key variables of a target, at the detail at which others hold them.
+
+    `against` says in words who the others are and `forms` how many; `needed` is how many of
+    them must hold a coding for the `threshold` asked for. `identifiers` are the direct
+    identifiers they hold, with how many hold each.
+    """
+
+    kind: MappingKind
+    target: str
+    against: str
+    forms: int
+    threshold: float
+    needed: int
+    key: tuple[KeyVariable, ...]
+    absent: tuple[Absent, ...]
+    identifiers: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return tuple(variable.column for variable in self.key)
+
+    def variable(self, column: str) -> KeyVariable | None:
+        """Return the key variable of a column, if it is in the key."""
+        return next((v for v in self.key if v.column == column), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {
+            "kind": self.kind,
+            "target": self.target,
+            "against": self.against,
+            "forms": self.forms,
+            "threshold": self.threshold,
+            "needed": self.needed,
+            "key": [_variable(variable) for variable in self.key],
+            "absent": [_absent(part) for part in self.absent],
+            "identifiers": dict(self.identifiers),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key variable."""
+        return key_frame(self.key)
+
+    def tables(self) -> list[Table]:
+        """Return the key, and what is not in it for which reason; see also `why`."""
+        title = f"Key of {self.target} against {self.against}"
+        out = [key_table(title, self.key, self._notes())]
+        reasons: dict[str, list[str]] = {}
+        for part in self.absent:
+            reasons.setdefault(part.reason, []).append(part.column)
+        if reasons:
+            rows = [[", ".join(columns), reason] for reason, columns in reasons.items()]
+            out.append(Table("Not in the key", ["columns", "reason"], rows))
+        return out
+
+    def why(self) -> Table:
+        """Return for each key variable which forms, which path up the graph, what merged."""
+        rows = [[v.column, text] for v in self.key for text in v.explanation]
+        return Table("Why", ["column", "because"], rows)
+
+    def _notes(self) -> list[str]:
+        notes = list(self.notes)
+        if self.identifiers:
+            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers)
+            notes.append(f"Direct identifiers held: {held}.")
+        return notes
+
+
+def key_table(title: str, key: Sequence[KeyVariable], notes: Sequence[str]) -> Table:
+    """Lay out key variables: coding, categories left, bits, how many hold it."""
+    columns = ["column", "coding", "categories", "bits", "lost", "held by"]
+    rows = [
+        [
+            v.column,
+            v.coding if v.stored else f"{v.coding} (new)",
+            f"{len(v.labels):,} of {len(v.groups):,}",
+            share(v.entropy, 2),
+            share(v.lost, 2),
+            f"{v.holders:,} of {v.of:,}",
+        ]
+        for v in key
+    ]
+    return Table(title, columns, rows, [*notes] if rows else ["The key is empty.", *notes])
+
+
+def key_frame(key: Sequence[KeyVariable]) -> pl.DataFrame:
+    """Return one row a key variable."""
+    import polars as pl
+
+    rows = [
+        {
+            "target_categories": len(v.groups),
+            "categories": len(v.labels),
+            **{name: getattr(v, name) for name in FIGURES},
+        }
+        for v in key
+    ]
+    text, whole = pl.String, pl.Int64
+    schema = {
+        "column": text,
+        "construct": text,
+        "target_coding": text,
+        "coding": text,
+        "stored": pl.Boolean,
+        "target_categories": whole,
+        "categories": whole,
+        "entropy": pl.Float64,
+        "lost": pl.Float64,
+        "holders": whole,
+        "of": whole,
+        "exact": pl.Boolean,
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _variable(variable: KeyVariable) -> dict[str, Any]:
+    plain = variable.to_dict()
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
+
+
+def _absent(part: Absent) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in part.__slots__}

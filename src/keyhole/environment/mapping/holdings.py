@@ -1,0 +1,143 @@
+"""What holding a construct in some codings tells about a column of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from keyhole.data.naming import quoted
+from keyhole.environment.codings.categories import Node
+from keyhole.environment.codings.explanations import counterparts, relation_words
+from keyhole.environment.codings.graph import CodingGraph, Day
+from keyhole.environment.codings.groups import all_matched, informative_groups, overlap_groups
+from keyhole.environment.codings.intervals import Floats
+from keyhole.environment.codings.partitions import Ints, is_discrete, meet
+from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.model import Target
+from keyhole.errors import InputError
+
+__all__ = ["Absent", "Column", "ColumnWeights", "Held", "columns_of", "held_by"]
+
+ColumnWeights = Mapping[str, Weights]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A column of the target that is not in the key, and why.
+
+    `ruled_out` is the share of pairs of categories that cannot be the same person although
+    the codings join to nothing (see `keyhole.environment.codings.crossing`), where known.
+    """
+
+    column: str
+    construct: str
+    reason: str
+    ruled_out: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of the target with its coding and the weights of its categories."""
+
+    name: str
+    node: Node
+    weights: Floats | None
+    as_of: Day
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The partition of a target's categories that a holder can tell, or why there is none."""
+
+    groups: Ints | None
+    exact: bool
+    words: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why there is no partition."""
+        return "; ".join(self.words)
+
+
+def columns_of(
+    graph: CodingGraph, target: Target, weights: ColumnWeights | None
+) -> tuple[list[Column], list[Absent]]:
+    """Return the columns of a target that can be mapped, and why the others cannot."""
+    given = dict(weights or {})
+    unknown = [name for name in given if name not in {field.name for field in target.fields}]
+    if unknown:
+        raise InputError(f"weights: target {target.name!r} has no column {quoted(unknown, 5)}.")
+    columns, absent = [], []
+    for field in target.fields:
+        if field.identifier is not None:
+            reason = f"a direct identifier ({field.identifier}): not to be released at all"
+            absent.append(Absent(field.name, "", reason))
+        elif field.coding is None:
+            absent.append(Absent(field.name, "", "nobody has said yet which coding it has"))
+        else:
+            node = graph.node(field.coding)
+            if node.open:
+                text = f"{node.name} is free text: it has no categories to match"
+                absent.append(Absent(field.name, node.construct, text))
+            else:
+                weight = weigh(node, given.get(field.name))
+                columns.append(Column(field.name, node, weight, target.as_of))
+    return columns, absent
+
+
+def held_by(graph: CodingGraph, column: Column, codings: Sequence[str]) -> Held:
+    """Return what a holder of a construct in some codings can tell of the target's categories.
+
+    A holder of several codings of the construct can tell what any of them can: the meet.
+    """
+    helds = [_held(graph, column.node, name, column.as_of) for name in codings]
+    known = [held for held in helds if held.groups is not None]
+    if len(helds) == 1:
+        return helds[0]
+    if not known:
+        return Held(None, False, tuple(word for held in helds for word in held.words))
+    groups = reduce(meet, [held.groups for held in known if held.groups is not None])
+    words = [word for held in known for word in held.words]
+    words.append(f"{' and '.join(codings)} are held together: what either tells is known")
+    return Held(groups, all(held.exact for held in known), tuple(words))
+
+
+def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
+    key = "held", node.name, coding, as_of
+    if key not in graph.memory:
+        graph.memory[key] = _find_held(graph, node, coding, as_of)
+    found: Held = graph.memory[key]
+    return found
+
+
+def _find_held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
+    other = graph.node(coding)
+    if other.open and other.name != node.name:
+        return _held_text(graph, node, other, as_of)
+    relation = graph.overlap(node.name, coding, as_of=as_of)
+    if not relation.resolved:
+        return Held(None, False, (relation.reason,))
+    groups, _ = overlap_groups(node, other, (relation.left, relation.right))
+    words = [relation_words(node.name, coding, relation)]
+    words += counterparts(node, other, relation.left)
+    exact = relation.exact and all_matched(node, other, relation)
+    return Held(groups, exact, tuple(words))
+
+
+def _held_text(graph: CodingGraph, node: Node, text: Node, as_of: Day) -> Held:
+    """Take free text for what it can be coded into."""
+    names = graph.stand_ins(text.name, as_of=as_of)
+    found = [(name, _held(graph, node, name, as_of)) for name in names]
+    known = [(name, held.groups) for name, held in found if held.groups is not None]
+    if not known:
+        return Held(None, False, (graph.overlap(node.name, text.name, as_of=as_of).reason,))
+    groups = reduce(meet, [groups for _, groups in known])
+    exact = is_discrete(groups)
+    coded = ", ".join(name for name, _ in known)
+    return Held(groups, exact, (f"{text.name} is free text, taken as coded into {coded}",))
+
+
+def tells(column: Column, held: Held) -> bool:
+    """Tell whether a holder can tell any answers apart."""
+    return held.groups is not None and informative_groups(column.node, held.groups) > 1

@@ -1,0 +1,182 @@
+"""Key sets that forms hold together: per-variable prevalence overstates what anyone has.
+
+Each of two columns may be held by half of the forms, and no form hold both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.partitions import refines
+from keyhole.environment.mapping.answers import KeyMapping
+from keyhole.environment.mapping.askings import Askings
+from keyhole.environment.mapping.class_keys import holdings_of
+from keyhole.environment.mapping.classes import class_words, forms_in
+from keyhole.environment.mapping.closed_sets import closed_sets
+from keyhole.environment.mapping.holdings import Column, ColumnWeights, columns_of
+from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.mapping.mapping import map_forms
+from keyhole.environment.model import Environment, Target
+from keyhole.errors import OptionError
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["JointKeys", "KeySet", "joint_keys"]
+
+# So many closed sets are looked at before the search says that it is not complete.
+MOST = 20_000
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Columns that the same forms hold, each at its coding in the class key.
+
+    `bits` adds up the columns' entropies: the most the set can tell, if they are independent.
+    """
+
+    columns: tuple[str, ...]
+    support: int
+    share: float
+    bits: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JointKeys(Result):
+    """The closed sets of key columns that forms hold together.
+
+    `whole` is how many forms hold all columns of the key. Where `complete` is false, all
+    sets with a support above `searched_to` were seen. `found` counts the sets of two or more
+    columns, of which `sets` are those with the most bits.
+    """
+
+    mapping: KeyMapping
+    minimum: int
+    sets: tuple[KeySet, ...]
+    found: int
+    whole: int
+    complete: bool
+    searched_to: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sets as plain values."""
+        names = ["minimum", "found", "whole", "complete", "searched_to"]
+        out: dict[str, Any] = {name: getattr(self, name) for name in names}
+        sets = [
+            {"columns": list(s.columns), "support": s.support, "share": s.share, "bits": s.bits}
+            for s in self.sets
+        ]
+        return {"target": self.mapping.target, "forms": self.mapping.forms, **out, "sets": sets}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a set."""
+        import polars as pl
+
+        rows = [(list(s.columns), s.support, s.share, s.bits) for s in self.sets]
+        kinds: list[Any] = [pl.List(pl.String), pl.Int64, pl.Float64, pl.Float64]
+        schema = dict(zip(("columns", "support", "share", "bits"), kinds, strict=True))
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the sets with the most bits."""
+        rows = [
+            [", ".join(s.columns), f"{s.support:,}", share(s.share, 3), share(s.bits, 2)]
+            for s in self.sets[:SHOWN]
+        ]
+        title = f"Columns of {self.mapping.target} held together, {self.mapping.against}"
+        notes = [
+            f"{self.whole:,} of {self.mapping.forms:,} forms hold the whole key.",
+            f"{len(rows):,} of {self.found:,} closed sets of two or more columns are shown.",
+        ]
+        if not self.complete:
+            notes.append(
+                f"Not complete: sets held by {self.searched_to:,} or fewer may be missing."
+            )
+        return [Table(title, ["columns", "forms", "share", "bits"], rows, notes)]
+
+
+def joint_keys(
+    environment: Environment | CodingGraph,
+    target: str | Target,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+    threshold: float = 0.0,
+    weights: ColumnWeights | None = None,
+    minimum: int | None = None,
+    limit: int = 50,
+) -> JointKeys:
+    """Find the sets of key columns that forms hold together, with their support.
+
+    Parameters
+    ----------
+    target, sector, purpose, classifications, threshold, weights
+        As in `keyhole.environment.mapping.mapping.map_class`, whose key says at which coding a form
+        must hold a column.
+    minimum
+        How many forms must hold a set; as many as the threshold asks for if left out.
+    limit
+        How many sets to return, those with the most bits.
+    """
+    graph = CodingGraph.of(environment)
+    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
+    mapping = map_forms(graph, target, forms, words, threshold=threshold, weights=weights)
+    least = mapping.needed if minimum is None else minimum
+    if least < 1 or limit < 1:
+        raise OptionError("minimum and limit must be at least 1. Got less instead.")
+    columns = {c.name: c for c in columns_of(graph, graph.target(target), weights)[0]}
+    askings = graph.askings(forms)
+    holders = [_holders(graph, columns[v.column], v, askings) for v in mapping.key]
+    sets, complete, last = _sets(mapping, holders, least)
+    whole = (1 << len(forms)) - 1
+    for has in holders:
+        whole &= has
+    return JointKeys(
+        mapping,
+        least,
+        tuple(sets[:limit]),
+        len(sets),
+        whole.bit_count() if holders else 0,
+        complete,
+        last,
+    )
+
+
+def _holders(graph: CodingGraph, column: Column, key: KeyVariable, askings: Askings) -> int:
+    """Return the forms that hold a column at its coding in the key, as bits."""
+    groups = np.array(key.groups, dtype=np.int64)
+    holds = np.zeros(len(askings.forms), dtype=bool)
+    for holding in holdings_of(graph, column, askings):
+        held = holding.held.groups
+        if held is not None and refines(held, groups):
+            holds[holding.forms] = True
+    return int.from_bytes(np.packbits(holds, bitorder="little").tobytes(), "little")
+
+
+def _sets(
+    mapping: KeyMapping, holders: Sequence[int], least: int
+) -> tuple[list[KeySet], bool, int]:
+    """Return the sets by bits, whether all were seen, and the support seen last."""
+    out: list[KeySet] = []
+    for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
+        if looked == MOST:
+            return _by_bits(out), False, support
+        held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
+        if len(held) > 1:
+            bits = sum(v.entropy for v in held)
+            names = tuple(v.column for v in held)
+            out.append(KeySet(names, support, support / mapping.forms, bits))
+    return _by_bits(out), True, least
+
+
+def _by_bits(sets: list[KeySet]) -> list[KeySet]:
+    return sorted(sets, key=lambda s: (-round(s.bits, 9), -s.support, s.columns))

@@ -1,0 +1,176 @@
+"""The finest partition that enough forms hold: a search upwards from what each form holds.
+
+A form holds a partition if its own refines it. The candidates are all joins of forms' own
+partitions; most are never made, since the search takes the finest candidate first and goes
+no higher than the first that enough forms hold.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.environment.codings.intervals import Floats
+from keyhole.environment.codings.partitions import (
+    Ints,
+    entropy,
+    group_count,
+    join,
+    representatives,
+)
+
+__all__ = ["Finest", "finest"]
+
+# So many candidates are looked at, fewer of many categories, before the search says that it
+# is not complete.
+MOST = 3_000
+BUDGET = 50_000_000
+Counted = dict[bytes, tuple[Ints, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finest:
+    """The finest partitions held by enough forms; none of them refines another."""
+
+    partitions: tuple[Ints, ...]
+    complete: bool
+
+
+def finest(
+    partitions: Sequence[Ints],
+    counts: Sequence[int],
+    needed: int,
+    *,
+    substantive: npt.NDArray[np.bool_],
+    weights: Floats | None = None,
+) -> Finest:
+    """Return the finest joins of partitions that enough forms hold, by entropy, then groups.
+
+    Parameters
+    ----------
+    partitions, counts
+        The canonical partitions that forms hold, and how many hold each.
+    needed
+        How many forms must hold a partition, equal or finer.
+    substantive
+        Which categories answer the question; a partition with one group of them is left out.
+
+    Examples
+    --------
+    >>> held = [np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])]
+    >>> every = np.ones(4, dtype=bool)
+    >>> [p.tolist() for p in finest(held, [3, 2, 1], 5, substantive=every).partitions]
+    [[0, 0, 1, 1]]
+    """
+    answers = np.flatnonzero(substantive)
+    known = _raised(zip(partitions, counts, strict=True), needed, answers)
+    return _Search(list(known.values()), answers, weights).run(needed) if known else NOTHING
+
+
+NOTHING = Finest((), True)
+
+
+def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Counted:
+    """Join to all partitions those without whose forms there are not enough.
+
+    Every answer is coarser than them, so that none is lost; with a high threshold hardly
+    anything remains to be searched.
+    """
+    known = _counted(held, answers)
+    while True:
+        total = sum(count for _, count in known.values())
+        if total < needed:
+            return {}
+        must = [partition for partition, count in known.values() if total - count < needed]
+        if not must:
+            return known
+        floor = reduce(join, must)
+        further = _counted(((join(p, floor), count) for p, count in known.values()), answers)
+        if further.keys() == known.keys():
+            return known
+        known = further
+
+
+def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
+    """Add up the forms of equal partitions; those that tell nothing are left out."""
+    out: Counted = {}
+    for partition, count in held:
+        if _tells(partition, answers):
+            key = partition.tobytes()
+            out[key] = partition, count + out.get(key, (partition, 0))[1]
+    return out
+
+
+def _tells(partition: Ints, answers: Ints) -> bool:
+    told = partition[answers]
+    return len(told) > 0 and not bool((told == told[0]).all())
+
+
+class _Search:
+    """Goes through the joins of partitions, each once, from fine to coarse.
+
+    A join is told by the set of partitions that refine it, which is closed: nothing can be
+    added without making the join coarser. Such sets are made one from another by adding a
+    later member after which no new earlier one comes in (as in `closed_sets`).
+    """
+
+    def __init__(
+        self, held: Sequence[tuple[Ints, int]], answers: Ints, weights: Floats | None
+    ) -> None:
+        # The commonest first, so that few forms remain to be added soon.
+        ordered = sorted(held, key=lambda item: (-item[1], item[0].tobytes()))
+        self.partitions = [partition for partition, _ in ordered]
+        self.counts = np.array([count for _, count in ordered], dtype=np.int64)
+        self.firsts = np.array([representatives(partition) for partition in self.partitions])
+        self.answers = answers
+        self.weights = weights
+        self.heap: list[tuple[float, int, bytes, int]] = []
+
+    def add(self, partition: Ints, core: int) -> None:
+        """Queue a candidate made by adding the partition numbered `core`."""
+        bits = round(entropy(partition, self.weights), 9)
+        heapq.heappush(self.heap, (-bits, -group_count(partition), partition.tobytes(), core))
+
+    def holding(self, partition: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which of the forms' partitions refine a candidate."""
+        return np.asarray((partition[self.firsts] == partition).all(axis=1))
+
+    def run(self, needed: int) -> Finest:
+        """Take the finest candidate until none is left that could be finer than an answer."""
+        found: list[Ints] = []
+        firsts: list[Ints] = []  # of the answers, to see what is coarser than one
+        self.add(np.arange(self.firsts.shape[1]), -1)
+        looked, most = 0, max(50, min(MOST, BUDGET // self.firsts.size))
+        while self.heap and looked < most:
+            *_, key, core = heapq.heappop(self.heap)
+            candidate = np.frombuffer(key, dtype=np.int64)
+            if any((candidate[first] == candidate).all() for first in firsts):
+                continue
+            looked += 1
+            held = self.holding(candidate)
+            if self.counts[held].sum() >= needed:
+                found.append(candidate)
+                firsts.append(representatives(candidate))
+            else:
+                self._climb(candidate, held, core, needed)
+        return Finest(tuple(found), not self.heap)
+
+    def _climb(self, candidate: Ints, held: npt.NDArray[np.bool_], core: int, needed: int) -> None:
+        """Queue the joins with later partitions, as long as enough forms can still come in."""
+        reachable = int(self.counts[held].sum() + self.counts[core + 1 :][~held[core + 1 :]].sum())
+        for i in range(core + 1, len(self.partitions)):
+            if reachable < needed:
+                return
+            if held[i]:
+                continue
+            reachable -= int(self.counts[i])
+            further = join(candidate, self.partitions[i])
+            if not _tells(further, self.answers):
+                continue
+            if not (self.holding(further)[:i] & ~held[:i]).any():
+                self.add(further, i)

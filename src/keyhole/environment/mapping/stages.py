@@ -1,0 +1,149 @@
+"""Building up a key in stages: restricted and public sources together, and what the public add.
+
+Elliot, Mackey & Purdam (2011): "a multi stage process involving what public information
+could potentially be combined with what restricted access information".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.partitions import meet
+from keyhole.environment.mapping.answers import KeyMapping
+from keyhole.environment.mapping.holdings import Absent, Column, ColumnWeights, columns_of
+from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.environment.model import Environment, Target
+from keyhole.errors import InputError
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["StagedKey", "combine"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StagedKey(Result):
+    """What an intruder knows who holds the sources of all stages and can link them."""
+
+    stages: tuple[KeyMapping, ...]
+    mapping: KeyMapping
+
+    @property
+    def key(self) -> tuple[KeyVariable, ...]:
+        """The key variables of all stages together."""
+        return self.mapping.key
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {**self.mapping.to_dict(), "stages": [stage.to_dict() for stage in self.stages]}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key variable."""
+        return self.mapping.to_frame()
+
+    def tables(self) -> list[Table]:
+        """Return the bits that each stage tells of each column, and the key."""
+        names = [f"stage {i + 1}" for i in range(len(self.stages))]
+        rows = [
+            [v.column, *(_bits(part.variable(v.column)) for part in (*self.stages, self.mapping))]
+            for v in self.key
+        ]
+        notes = [f"Stage {i + 1}: {stage.against}." for i, stage in enumerate(self.stages)]
+        title = f"Bits known of {self.mapping.target}, by stage"
+        stages = Table(title, ["column", *names, "together"], rows, notes)
+        return [stages, *self.mapping.tables()]
+
+
+def _bits(variable: KeyVariable | None) -> str:
+    return "" if variable is None else share(variable.entropy, 2)
+
+
+def combine(
+    environment: Environment | CodingGraph,
+    target: str | Target,
+    stages: Sequence[KeyMapping],
+    *,
+    weights: ColumnWeights | None = None,
+) -> StagedKey:
+    """Combine the keys of several stages for one target.
+
+    Parameters
+    ----------
+    target
+        By name, or as it is.
+    stages
+        Answers of `map_pair`, `map_class` or `map_public` (its ``mapping``) for this target.
+    weights
+        For columns of the target, how many people are in each category (by code).
+
+    Notes
+    -----
+    An intruder who holds two sources and can link them (the worst case) knows the meet of
+    their partitions of the target's categories.
+    """
+    graph = CodingGraph.of(environment)
+    aim = graph.target(target)
+    strange = [stage.target for stage in stages if stage.target != aim.name]
+    if strange or not stages:
+        raise InputError(f"stages must be answers for target {aim.name!r}. Got others or none.")
+    columns, absent = columns_of(graph, aim, weights)
+    maker, key = VariableMaker(graph), list[KeyVariable]()
+    for column in columns:
+        found = _together(maker, column, stages)
+        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
+    mapping = KeyMapping(
+        "stages",
+        aim.name,
+        "; then ".join(stage.against for stage in stages),
+        sum(stage.forms for stage in stages),
+        0.0,
+        1,
+        tuple(key),
+        tuple(absent),
+        _identifiers(stages),
+        ("The worst case: whoever holds the sources of all stages can link them.",),
+    )
+    return StagedKey(tuple(stages), mapping)
+
+
+def _together(
+    maker: VariableMaker, column: Column, stages: Sequence[KeyMapping]
+) -> KeyVariable | Absent:
+    known = [(stage, stage.variable(column.name)) for stage in stages]
+    having = [(stage, variable) for stage, variable in known if variable is not None]
+    if not having:
+        return Absent(column.name, column.node.construct, _reasons(column.name, stages))
+    strange = [v for _, v in having if v.target_coding != column.node.name]
+    if strange:
+        raise InputError(f"column {column.name!r} has another coding now than in the stages.")
+    groups = reduce(meet, [np.array(v.groups, dtype=np.int64) for _, v in having])
+    because = [f"{stage.against}: {v.coding}" for stage, v in having]
+    return maker.make(
+        column,
+        groups,
+        holders=len(having),
+        of=len(stages),
+        exact=all(v.exact for _, v in having),
+        because=because,
+    )
+
+
+def _reasons(column: str, stages: Sequence[KeyMapping]) -> str:
+    found = [a.reason for stage in stages for a in stage.absent if a.column == column]
+    return "; ".join(dict.fromkeys(found))
+
+
+def _identifiers(stages: Sequence[KeyMapping]) -> tuple[tuple[str, int], ...]:
+    counts: dict[str, int] = {}
+    for stage in stages:
+        for kind, count in stage.identifiers:
+            counts[kind] = counts.get(kind, 0) + count
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

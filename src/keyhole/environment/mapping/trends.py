@@ -1,0 +1,133 @@
+"""How the data environment changes: who asks what, at which coding, by year."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyhole.environment.codings.explanations import plural
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.mapping.classes import class_words, forms_in
+from keyhole.environment.model import Environment
+from keyhole.errors import InputError
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Prevalence", "Trend", "trend"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prevalence:
+    """How many of a year's forms ask a construct (`coding` empty), or ask it in a coding."""
+
+    year: int
+    construct: str
+    coding: str
+    forms: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The share of the year's forms."""
+        return self.forms / self.of
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Trend(Result):
+    """Prevalence of constructs and codings among the forms collected in each year."""
+
+    against: str
+    years: tuple[int, ...]
+    rows: tuple[Prevalence, ...]
+    undated: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prevalences as plain values."""
+        rows = [
+            {**{name: getattr(row, name) for name in row.__slots__}, "share": row.share}
+            for row in self.rows
+        ]
+        return {
+            "against": self.against,
+            "years": list(self.years),
+            "undated": self.undated,
+            "rows": rows,
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a year, construct and coding."""
+        import polars as pl
+
+        rows = [(r.year, r.construct, r.coding, r.forms, r.of, r.share) for r in self.rows]
+        whole = pl.Int64
+        kinds = [whole, pl.String, pl.String, whole, whole, pl.Float64]
+        names = ("year", "construct", "coding", "forms", "of", "share")
+        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the share of each year's forms, a row for each construct and coding."""
+        shares = {(r.construct, r.coding, r.year): r.share for r in self.rows}
+        lines = sorted({(r.construct, r.coding) for r in self.rows})
+        rows = [
+            [
+                construct,
+                coding,
+                *(share(shares.get((construct, coding, y), 0.0), 2) for y in self.years),
+            ]
+            for construct, coding in lines
+        ]
+        notes = ["A year's column is the share of the forms collected in it."]
+        if self.undated:
+            notes.append(f"{plural(self.undated, 'form')} without a date: not counted.")
+        columns = ["construct", "coding", *map(str, self.years)]
+        return [Table(f"Prevalence by year, {self.against}", columns, rows, notes)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the share of each year's forms that ask each construct."""
+        from keyhole.environment.pictures.charts import trend_chart
+
+        return trend_chart(self)
+
+
+def trend(
+    environment: Environment | CodingGraph,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+    construct: str | None = None,
+) -> Trend:
+    """Count, for each year, the share of its forms that ask each construct and coding.
+
+    Parameters
+    ----------
+    sector, purpose, classifications
+        Which forms; all if nothing is given.
+    construct
+        The letters of one construct; all if left out.
+    """
+    graph = CodingGraph.of(environment)
+    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
+        raise InputError(f"construct {construct!r} is not in the environment.")
+    years: Counter[int] = Counter()
+    counts: Counter[tuple[int, str, str]] = Counter()
+    for form in forms:
+        if form.collected is not None:
+            year = form.collected.year
+            years[year] += 1
+            for letters, codings in graph.asked(form).items():
+                if construct in (None, letters):
+                    counts.update((year, letters, coding) for coding in ("", *codings))
+    rows = tuple(
+        Prevalence(year, letters, coding, count, years[year])
+        for (year, letters, coding), count in sorted(counts.items())
+    )
+    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
+    undated = len(forms) - years.total()
+    return Trend(words, tuple(sorted(years)), rows, undated)

@@ -1,0 +1,1 @@
+"""Pictures of an environment: coding graphs and prevalence."""

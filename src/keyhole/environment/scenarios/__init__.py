@@ -1,0 +1,1 @@
+"""Scenarios of attack, and the file recoded to the key that a scenario gives."""

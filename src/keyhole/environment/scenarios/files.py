@@ -1,0 +1,272 @@
+"""Scenarios as TOML: one table a scenario, ``[scenario.NAME]``, all problems told at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from keyhole.data.naming import nearest, quoted
+from keyhole.environment.scenarios.presets import PRESETS
+from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.toml_text import quote
+from keyhole.errors import FileError, InputError
+
+__all__ = ["read_scenarios", "scenario_from_dict", "scenario_to_toml", "scenarios_from_dict"]
+
+Problems = list[str]
+_MISSING = object()
+
+
+def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
+    """Make a scenario of plain values as TOML has them.
+
+    Keys are the attributes of `Scenario`; ``preset`` names an example to start from,
+    ``restricted`` is a table or several, ``columns`` a list or a table of codings, ``p_attempt``
+    a number or a list of two, ``reasons`` a text or a list.
+
+    Examples
+    --------
+    >>> plain = {"preset": "register", "restricted": {"form": "Census"}}
+    >>> found = scenario_from_dict(plain, name="x")
+    >>> found.restricted[0].form, found.example
+    ('Census', True)
+    >>> scenario_from_dict({"motivaton": "", "public": {"resource": 3}}, name="x")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: scenario 'x': 'motivaton' is unknown. Did you mean 'motivation'?
+    scenario 'x': public: 'resource' is unknown. Did you mean 'resources'?
+    scenario 'x': public: resources is missing. Give it.
+    """
+    if not isinstance(plain, Mapping):
+        raise InputError(f"scenario {name!r} must be a table. Got another value instead.")
+    problems: Problems = []
+    values = _read(plain, _READERS, problems)
+    base = _base(values.pop("preset", None), problems)
+    told = len(problems)
+    scenario = None
+    try:
+        scenario = (
+            Scenario(name, **values)
+            if base is None
+            else dataclasses.replace(base, name=name, **values)
+        )
+    except InputError as error:
+        more = [problem.split(": ", 1)[-1] for problem in error.problems]
+        # A stage that could not be read is told already.
+        problems += [one for one in more if not (told and one.startswith("nothing defines"))]
+    if problems or scenario is None:
+        raise InputError([f"scenario {name!r}: {problem}" for problem in problems])
+    return scenario
+
+
+def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
+    """Make the scenarios of a table of tables, by name."""
+    if not isinstance(plain, Mapping):
+        raise InputError("scenario must be a table with one table a scenario: [scenario.NAME].")
+    found: list[Scenario] = []
+    problems: Problems = []
+    for name, one in plain.items():
+        try:
+            found.append(scenario_from_dict(one, name=name))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def read_scenarios(path: str | os.PathLike[str]) -> tuple[Scenario, ...]:
+    """Read the scenarios of a TOML file, from its tables ``[scenario.NAME]``."""
+    file = Path(path)
+    try:
+        plain = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise FileError(f"{str(file)!r} does not exist. Check the path.") from None
+    except OSError as error:
+        raise FileError(f"{str(file)!r} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FileError(f"{file.name!r} is not TOML. {_place(error)}") from None
+    if not isinstance(plain.get("scenario"), dict):
+        raise FileError(f"{file.name!r} has no scenario. Write one as a table [scenario.NAME].")
+    return scenarios_from_dict(plain["scenario"])
+
+
+def _place(error: Exception) -> str:
+    text = str(error)
+    if "(at " not in text:
+        return "Save it as UTF-8 text."
+    return f"Correct it {text[text.rfind('(at ') + 1 : -1]}."
+
+
+def scenario_to_toml(scenario: Scenario) -> str:
+    """Write a scenario as TOML, every point in it, ready to be edited.
+
+    Examples
+    --------
+    >>> text = scenario_to_toml(Scenario("a friend", columns={"sex": "", "age": "AG8.001"}))
+    >>> print(text.splitlines()[0])
+    [scenario."a friend"]
+    >>> tomllib.loads(text)["scenario"]["a friend"]["columns"]
+    {'sex': '', 'age': 'AG8.001'}
+    """
+    head = f"scenario.{quote(scenario.name)}"
+    lines = [f"[{head}]"]
+    if scenario.example:
+        lines.append("# An example that comes with keyhole; edit it, then set example = false.")
+    lines += [f"{name} = {quote(getattr(scenario, name))}" for name in ("label", *POINTS)]
+    low, high = scenario.p_attempt
+    lines.append(f"p_attempt = [{low!r}, {high!r}]")
+    lines.append(f"reasons = [{', '.join(map(quote, scenario.reasons))}]")
+    lines.append(f"example = {'true' if scenario.example else 'false'}")
+    if scenario.columns:
+        pairs = (f"{quote(c)} = {quote(coding)}" for c, coding in scenario.columns.items())
+        lines.append(f"columns = {{ {', '.join(pairs)} }}")
+    if scenario.public is not None:
+        origins = ", ".join(map(quote, scenario.public.origins))
+        lines += ["", f"[{head}.public]", f"resources = {scenario.public.resources}"]
+        lines.append(f"origins = [{origins}]")
+    for stage in scenario.restricted:
+        lines += ["", f"[[{head}.restricted]]", *_stage_lines(stage)]
+    return "\n".join(lines) + "\n"
+
+
+def _stage_lines(stage: RestrictedStage) -> list[str]:
+    if stage.form:
+        return [f"form = {quote(stage.form)}"]
+    named = {"sector": stage.sector, "purpose": stage.purpose}
+    lines = [f"{name} = {quote(value)}" for name, value in named.items() if value]
+    if stage.classifications:
+        pairs = (f"{quote(k)} = {quote(v)}" for k, v in stage.classifications.items())
+        lines.append(f"classifications = {{ {', '.join(pairs)} }}")
+    return [*lines, f"threshold = {float(stage.threshold)!r}"]
+
+
+def _base(name: Any, problems: Problems) -> Scenario | None:
+    if name is None:
+        return None
+    if name not in PRESETS:
+        problems.append(f"preset must be one of {quoted(PRESETS)}. Got {name!r} instead.")
+        return next(iter(PRESETS.values()))  # so that its other problems are told too
+    return PRESETS[name]
+
+
+Reader = Callable[[str, Any, Problems], Any]
+
+
+def _read(
+    plain: Mapping[str, Any], readers: Mapping[str, Reader], problems: Problems
+) -> dict[str, Any]:
+    values = {}
+    for key, value in plain.items():
+        if key not in readers:
+            near = nearest(key, list(readers))
+            hint = (
+                f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
+            )
+            problems.append(f"{key!r} is unknown. {hint}")
+            continue
+        read = readers[key](key, value, problems)
+        if read is not _MISSING:
+            values[key] = read
+    return values
+
+
+def _text(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, str):
+        return value
+    problems.append(f"{key} must be text. Got another value instead.")
+    return _MISSING
+
+
+def _number(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    problems.append(f"{key} must be a number. Got another value instead.")
+    return _MISSING
+
+
+def _flag(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, bool):
+        return value
+    problems.append(f"{key} must be true or false. Got another value instead.")
+    return _MISSING
+
+
+def _texts(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    problems.append(f"{key} must be a list of texts. Got another value instead.")
+    return _MISSING
+
+
+def _named(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+        return value
+    problems.append(f"{key} must be a table of texts. Got another value instead.")
+    return _MISSING
+
+
+def _columns(key: str, value: Any, problems: Problems) -> Any:
+    if isinstance(value, list):
+        found = _texts(key, value, problems)
+        return found if found is _MISSING else dict.fromkeys(found, "")
+    return _named(key, value, problems)
+
+
+def _chance(key: str, value: Any, problems: Problems) -> Any:
+    numbers = value if isinstance(value, list) else [value]
+    good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
+    if good and len(numbers) in (1, 2):
+        return float(numbers[0]), float(numbers[-1])
+    problems.append(f"{key} must be a number, or a list of the lowest and the highest.")
+    return _MISSING
+
+
+def _public(key: str, value: Any, problems: Problems) -> Any:
+    found = _table(key, value, {"resources": _number, "origins": _texts}, problems)
+    if found is not _MISSING and "resources" not in found:
+        problems.append(f"{key}: resources is missing. Give it.")
+        return _MISSING
+    return PublicStage(**found) if isinstance(found, dict) else _MISSING
+
+
+def _restricted(key: str, value: Any, problems: Problems) -> Any:
+    several = value if isinstance(value, list) else [value]
+    tables = (_table(key, one, _STAGE, problems) for one in several)
+    return tuple(RestrictedStage(**table) for table in tables if isinstance(table, dict))
+
+
+def _table(key: str, value: Any, readers: Mapping[str, Reader], problems: Problems) -> Any:
+    if not isinstance(value, dict):
+        problems.append(f"{key} must be a table. Got another value instead.")
+        return _MISSING
+    found: Problems = []
+    values = _read(value, readers, found)
+    problems += [f"{key}: {problem}" for problem in found]
+    return values
+
+
+_STAGE: Mapping[str, Reader] = {
+    "form": _text,
+    "sector": _text,
+    "purpose": _text,
+    "classifications": _named,
+    "threshold": _number,
+}
+_READERS: Mapping[str, Reader] = {
+    "preset": _text,
+    "label": _text,
+    **dict.fromkeys(POINTS, _text),
+    "restricted": _restricted,
+    "public": _public,
+    "columns": _columns,
+    "p_attempt": _chance,
+    "reasons": _texts,
+    "example": _flag,
+}

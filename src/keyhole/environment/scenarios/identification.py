@@ -1,0 +1,212 @@
+"""p(identification) = p(identification | attempt) · p(attempt) (Marsh et al. 1991), as intervals.
+
+The conditional part comes from what was measured: the exposure of the file on the scenario's
+key, or a re-identification study. Which figure was taken is always said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from keyhole.environment.scenarios.scenarios import Scenario, interval_text
+from keyhole.errors import OptionError
+from keyhole.results import Result, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FIGURES", "Identification", "Interval", "p_identification"]
+
+Interval = tuple[float, float]
+Found = tuple[Interval | None, str]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Identification(Result):
+    """How likely an identification is, and what that was made of.
+
+    `probability` is None where the conditional part could not be estimated; `basis` says why.
+    """
+
+    scenario: str
+    conditional: Interval | None
+    basis: str
+    attempt: Interval
+    reasons: tuple[str, ...]
+
+    @property
+    def probability(self) -> Interval | None:
+        """p(identification), the lowest and the highest."""
+        if self.conditional is None:
+            return None
+        return (self.conditional[0] * self.attempt[0], self.conditional[1] * self.attempt[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "scenario": self.scenario,
+            "p_identification_given_attempt": _listed(self.conditional),
+            "basis": self.basis,
+            "p_attempt": list(self.attempt),
+            "reasons": list(self.reasons),
+            "p_identification": _listed(self.probability),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a factor, and one for the product."""
+        import polars as pl
+
+        rows = [
+            (name, *(interval or (None, None)))
+            for name, interval in (
+                ("p(identification | attempt)", self.conditional),
+                ("p(attempt)", self.attempt),
+                ("p(identification)", self.probability),
+            )
+        ]
+        schema = {"figure": pl.String, "low": pl.Float64, "high": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return both factors and the product, with what they rest on."""
+        argued = "; ".join(self.reasons) or "nobody has argued that it is less than 1"
+        rows = [
+            ["p(identification | attempt)", shown(self.conditional), self.basis],
+            ["p(attempt)", shown(self.attempt), argued],
+            ["p(identification)", shown(self.probability), "the product"],
+        ]
+        columns = ["figure", "value", "from"]
+        return [Table(f"Identification: {self.scenario}", columns, rows)]
+
+
+def p_identification(
+    scenario: Scenario, conditional: Any, *, figure: str | None = None
+) -> Identification:
+    """Return the probability of an identification under a scenario, as an interval.
+
+    Parameters
+    ----------
+    scenario
+        Its `p_attempt` is the one factor.
+    conditional
+        p(identification | attempt): a number, a pair (lowest, highest), the result of
+        `keyhole.risk` on the scenario's key, or that of `keyhole.study`.
+    figure
+        Which figure of a result. Of an exposure: ``"guess"`` (default without a population),
+        ``"at risk"`` or ``"population"`` (default with one); of a study: ``"confirmed"``
+        (default) or ``"conditional"``.
+
+    Notes
+    -----
+    ``guess``: from the share of records that are unique (a match that cannot be another) to CR,
+    the mean of 1/f (a guess within the cell); it takes the person to be in the file.
+    ``population``: the mean individual risk. ``confirmed``: right matches among all records,
+    with its 95% interval. ``conditional``: right ones among those suspected.
+
+    Examples
+    --------
+    >>> friend = Scenario("friend", columns=["age"], p_attempt=(0.1, 0.5), reasons=("few care",))
+    >>> p_identification(friend, 0.5).probability
+    (0.05, 0.25)
+    """
+    interval, basis = _conditional(conditional, figure)
+    return Identification(scenario.name, interval, basis, scenario.p_attempt, scenario.reasons)
+
+
+def _conditional(given: Any, figure: str | None) -> Found:
+    """Read the conditional part, from whatever it is given as."""
+    readers = _readers_of(given)
+    if readers:
+        chosen = figure or next(iter(readers))
+        if chosen not in readers:
+            words = ", ".join(map(repr, readers))
+            raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+        return readers[chosen](given)
+    if figure is not None:
+        raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
+    interval = _interval(given)
+    return interval, "as given"
+
+
+def _readers_of(given: Any) -> Mapping[str, Callable[[Any], Found]]:
+    """Tell an exposure from a study by what it has; neither package is known here."""
+    for marks, readers in FIGURES.items():
+        if all(hasattr(given, mark) for mark in marks):
+            if getattr(given, "population", None) is not None and "population" in readers:
+                return {"population": readers["population"], **readers}
+            return readers
+    return {}
+
+
+def _interval(given: Any) -> Interval:
+    values = (given, given) if isinstance(given, Real) else given
+    try:
+        low, high = (float(value) for value in values)
+    except (TypeError, ValueError):
+        low = high = -1.0
+    if isinstance(given, bool) or not 0 <= low <= high <= 1:
+        raise OptionError(
+            "conditional must be a number from 0 to 1, the lowest and the highest, or the result "
+            "of an exposure or a study. Got something else instead."
+        )
+    return low, high
+
+
+def _guess(exposure: Any) -> Found:
+    low = exposure.uniques / exposure.records
+    basis = (
+        "the share of records that are unique on the key, up to CR, the mean of 1/f; the person "
+        "is taken to be in the file"
+    )
+    return (low, max(low, exposure.cr)), basis
+
+
+def _at_risk(exposure: Any) -> Found:
+    return (exposure.rp, exposure.rp), f"RP, the share of records with f < {exposure.cutoff}"
+
+
+def _population(exposure: Any) -> Found:
+    population = exposure.population
+    if population is None:
+        reason = exposure.unestimated or "no weight and no sampling fraction was given"
+        return None, f"the risk in the population is not estimable: {reason}"
+    value = population.global_risk
+    if value is None:
+        return None, f"the risk in the population is not estimable: {'; '.join(population.notes)}"
+    return (value, value), "the mean risk of a record in the population"
+
+
+def _study(name: str, words: str) -> Callable[[Any], Found]:
+    def read(study: Any) -> Found:
+        interval: Interval | None = getattr(study.rates, name).interval
+        if interval is None:
+            return None, f"the {words} is not estimable: nobody was suspected"
+        return interval, f"the 95% interval of the study's {words}"
+
+    return read
+
+
+FIGURES: Mapping[tuple[str, ...], Mapping[str, Callable[[Any], Found]]] = {
+    ("rp", "cr", "uniques", "records", "population"): {
+        "guess": _guess,
+        "at risk": _at_risk,
+        "population": _population,
+    },
+    ("rates", "confirmed", "suspected"): {
+        "confirmed": _study("confirmed_rate", "confirmed rate"),
+        "conditional": _study("conditional", "conditional rate"),
+    },
+}
+"""The figures of each kind of result, by what tells the kind; the first is the default."""
+
+
+def shown(interval: Interval | None) -> str:
+    """Write an interval, or that there is none."""
+    return "not estimable" if interval is None else interval_text(interval)
+
+
+def _listed(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)

@@ -1,0 +1,285 @@
+"""Scenarios of attack, after the eleven points of Elliot & Dale (1999).
+
+Who would attack the file, why, with what, and how likely that is. What defines the key is
+machine-readable: the restricted databases and public sources an intruder holds, or columns
+named outright. Elliot, Mackey & Purdam (2011) write p(identification) as
+p(identification | attempt) · p(attempt); p(attempt) is an interval here, with its reasons, and
+1 where nobody argues it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.naming import quoted
+from keyhole.errors import InputError
+from keyhole.results import Table
+
+if TYPE_CHECKING:
+    from keyhole.data.microdata import Microdata
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.model import Environment, Target
+    from keyhole.environment.scenarios.recoding import ScenarioKey
+
+__all__ = ["ORIGINS", "POINTS", "PublicStage", "RestrictedStage", "Scenario"]
+
+POINTS: Mapping[str, str] = {
+    "motivation": "Motivation",
+    "means": "Means",
+    "opportunity": "Opportunity",
+    "target_variables": "Target variables",
+    "other_means": "Goals achievable by other means",
+    "data_divergence": "Effect of data divergence",
+    "attack_type": "Attack type",
+    "key_variables": "Key variables",
+    "likelihood_of_attempt": "Likelihood of an attempt",
+    "likelihood_of_success": "Likelihood of success",
+    "consequences": "Consequences",
+}
+"""The eleven points, in Elliot & Dale's order: attributes of a `Scenario` and their words."""
+
+ORIGINS = ("collected", "self-disclosed", "observed", "secondary")
+_EXAMPLE = (
+    "This is an example that comes with keyhole: nothing in it was found out about your file. "
+    "Edit it before a release hangs on it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictedStage:
+    """A restricted database the intruder holds: one form's, or one of a class of forms.
+
+    Parameters
+    ----------
+    form
+        The name of a form; then nothing else is given.
+    sector, purpose, classifications
+        Which forms make up the class; all forms if nothing is given.
+    threshold
+        The share of the class that must hold a coding before it counts.
+    """
+
+    form: str = ""
+    sector: str = ""
+    purpose: str = ""
+    classifications: Mapping[str, str] = field(default_factory=dict)
+    threshold: float = 0.0
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the stage."""
+        if self.form and (self.sector or self.purpose or self.classifications or self.threshold):
+            yield "restricted must name a form or a class of forms. Got both instead."
+        if not (_is_number(self.threshold) and 0 <= self.threshold <= 1):
+            yield "threshold must be a number from 0 to 1. Got another value instead."
+
+    def words(self) -> str:
+        """Say in words which databases are meant."""
+        if self.form:
+            return f"the database behind form {self.form!r}"
+        named = {"sector": self.sector, "purpose": self.purpose, **self.classifications}
+        parts = [f"{name} {value!r}" for name, value in named.items() if value]
+        forms = "forms with " + " and ".join(parts) if parts else "all forms"
+        return f"a database like those of {forms} (prevalence threshold {self.threshold:g})"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicStage:
+    """The public sources the intruder can afford: those whose resource index is below `resources`.
+
+    Parameters
+    ----------
+    resources
+        What the intruder can spend, on the scale of the resource index (3 to 10).
+    origins
+        Only sources of these origins ("observed", "self-disclosed", ...); all if empty.
+    """
+
+    resources: int
+    origins: tuple[str, ...] = ()
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the stage."""
+        whole = isinstance(self.resources, Integral) and not isinstance(self.resources, bool)
+        if not (whole and 0 <= self.resources <= 100):
+            yield (
+                "resources must be a whole number from 0 to 100; sources have an index of 3 to 10, "
+                "and resources must exceed it. Got another value instead."
+            )
+        unknown = [one for one in self.origins if one not in ORIGINS]
+        if unknown:
+            yield f"origins must be among {quoted(ORIGINS)}. Got {quoted(unknown, 5)} instead."
+
+    def words(self) -> str:
+        """Say in words which sources are meant."""
+        kind = f" that are {' or '.join(self.origins)}" if self.origins else ""
+        return f"public sources{kind} with a resource index below {self.resources}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Who would attack the file, why, how, and with what key.
+
+    The eleven points are text, for people. The key is defined by `restricted` and `public`
+    stages, which are combined, and by `columns` named outright.
+
+    Parameters
+    ----------
+    name, label
+        What to call it, and a longer title.
+    restricted, public
+        What the intruder holds; see `RestrictedStage` and `PublicStage`.
+    columns
+        Columns of the target that the intruder is taken to know, each with the coding in
+        which; "" is the detail of the file itself.
+    p_attempt
+        The lowest and highest probability of an attempt. Below 1 it must be argued.
+    reasons
+        Why it is so.
+    example
+        Whether the words are those of an example, so that every report says so.
+
+    Examples
+    --------
+    >>> friend = Scenario("a friend", motivation="curiosity", columns={"sex": "", "age": ""})
+    >>> friend.p_attempt
+    (1.0, 1.0)
+    >>> Scenario("a friend", columns={"sex": ""}, p_attempt=0.1)
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: scenario 'a friend': p_attempt below 1 must be argued. Give reasons.
+    """
+
+    name: str
+    label: str = ""
+    motivation: str = ""
+    means: str = ""
+    opportunity: str = ""
+    target_variables: str = ""
+    other_means: str = ""
+    data_divergence: str = ""
+    attack_type: str = ""
+    key_variables: str = ""
+    likelihood_of_attempt: str = ""
+    likelihood_of_success: str = ""
+    consequences: str = ""
+    restricted: tuple[RestrictedStage, ...] = ()
+    public: PublicStage | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    p_attempt: tuple[float, float] = (1.0, 1.0)
+    reasons: tuple[str, ...] = ()
+    example: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "restricted", _several(self.restricted))
+        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "p_attempt", _interval(self.p_attempt))
+        found = [f"scenario {self.name!r}: {problem}" for problem in self._problems()]
+        if found:
+            raise InputError(found)
+
+    def _problems(self) -> Iterator[str]:
+        if not isinstance(self.name, str) or not self.name.strip():
+            yield "it must have a name. Got nothing instead."
+        for stage in self.restricted:
+            yield from stage.problems()
+        if self.public is not None:
+            yield from self.public.problems()
+        if not (self.restricted or self.public or self.columns):
+            yield "nothing defines its key. Give a restricted or public stage, or columns."
+        yield from self._attempt_problems()
+
+    def _attempt_problems(self) -> Iterator[str]:
+        low, high = self.p_attempt
+        if not (_is_number(low) and _is_number(high) and 0 <= low <= high <= 1):
+            yield (
+                "p_attempt must be a number from 0 to 1, or the lowest and the highest. Got other "
+                "values instead."
+            )
+        elif low < 1 and not any(reason.strip() for reason in self.reasons):
+            yield "p_attempt below 1 must be argued. Give reasons."
+
+    @property
+    def points(self) -> tuple[tuple[str, str], ...]:
+        """The eleven points: words and text; what nobody wrote is empty."""
+        return tuple((words, getattr(self, name)) for name, words in POINTS.items())
+
+    @property
+    def title(self) -> str:
+        """The label, or the name."""
+        return self.label or self.name
+
+    def holdings(self) -> list[str]:
+        """Say in words what the intruder holds, stage by stage."""
+        found = [stage.words() for stage in self.restricted]
+        if self.public is not None:
+            found.append(self.public.words())
+        if self.columns:
+            parts = [
+                f"{name} as {coding}" if coding else name for name, coding in self.columns.items()
+            ]
+            found.append(f"knowledge of {', '.join(parts)}")
+        return found
+
+    def attempt_words(self) -> str:
+        """Say how likely an attempt is, and why."""
+        if self.p_attempt == (1.0, 1.0) and not self.reasons:
+            return "p(attempt) is taken as 1: nobody has argued that it is less."
+        because = "; ".join(self.reasons)
+        return f"p(attempt) is {interval_text(self.p_attempt)}: {because}"
+
+    def tables(self) -> list[Table]:
+        """Return the eleven points as a table."""
+        rows = [[words, text or "(not said)"] for words, text in self.points]
+        rows.append(["Holds", "; ".join(self.holdings())])
+        notes = [self.attempt_words(), *([_EXAMPLE] if self.example else [])]
+        return [Table(f"Scenario: {self.title}", ["point", "what is said"], rows, notes)]
+
+    def key(
+        self,
+        environment: Environment | CodingGraph,
+        microdata: Microdata,
+        target: str | Target | None = None,
+    ) -> ScenarioKey:
+        """Recode a file to the scenario's key; see `keyhole.environment.scenario_key`."""
+        from keyhole.environment.scenarios.recoding import scenario_key
+
+        return scenario_key(environment, self, microdata, target)
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """Write an interval for reading.
+
+    Examples
+    --------
+    >>> interval_text((0.05, 0.2)), interval_text((1.0, 1.0))
+    ('0.05 to 0.2', '1')
+    """
+    low, high = interval
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _several(stages: Any) -> tuple[RestrictedStage, ...]:
+    return (stages,) if isinstance(stages, RestrictedStage) else tuple(stages)
+
+
+def _columns(columns: Mapping[str, str] | Sequence[str]) -> Mapping[str, str]:
+    """Read columns given as a list: they are known as the file has them."""
+    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
+
+
+def _interval(given: Any) -> tuple[float, float]:
+    """Read an interval; a number alone is one."""
+    if _is_number(given):
+        return float(given), float(given)
+    try:
+        low, high = given
+        return (float(low), float(high)) if _is_number(low) and _is_number(high) else (low, high)
+    except (TypeError, ValueError):
+        return float("nan"), float("nan")
