@@ -57,3 +57,11 @@ def test_everything_wrong_is_told_at_once_and_nothing_written(people, tmp_path, 
     for part in ("'aera'", "threshold", "dominance must be n,k", "engine", "--out", "--internal"):
         assert part in said.err
     assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_what_may_go_out_and_what_must_not_are_never_one_file(people, tmp_path, capsys):
+    out = str(tmp_path / "one.csv")
+    words = ["--rows", "area", "--cols", "trade", "--out", out, "--internal", out, "--force"]
+    assert run(["table", str(people), *words]) == 2
+    assert "--out and --internal must be different files" in capsys.readouterr().err
+    assert not Path(out).exists()

@@ -173,6 +173,11 @@ def table(
         problems += outputs.problems(file)
         for option, path in (("--out", out), ("--internal", internal)):
             problems += _file_problems(option, path, force, file)
+        if out is not None and internal is not None and out.resolve() == internal.resolve():
+            problems.append(
+                "--out and --internal must be different files: one may be published, the other "
+                "must not."
+            )
         data = source.read([*down, *across, magnitude, weight], problems)
         found = publication.table(
             data, rows=down, cols=across, magnitude=magnitude, weight=weight, threshold=threshold,

@@ -24,6 +24,7 @@ __all__ = [
     "RESERVED",
     "ROUNDINGS",
     "column_problems",
+    "naming_problems",
     "option_problems",
     "read_amounts",
     "size_problems",
@@ -36,6 +37,8 @@ ROUNDINGS = ("nearest", "random")
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
 # Programs over more cells than this do not end; a table that is only shown may be larger.
+# A variable with more values than this share of the records names them; few records say nothing.
+MOST_DISTINCT, FEWEST = 0.5, 50
 LARGEST = {"suppress": 20_000, "round": 20_000, "none": 500_000}
 
 
@@ -133,6 +136,22 @@ def column_problems(
     if magnitude is not None and not problems:
         problems.update(dict.fromkeys(_amount_problems(data, magnitude)))
     return list(problems)
+
+
+def naming_problems(data: Microdata, names: Sequence[str]) -> list[str]:
+    """Return which variables would print, as labels, what names people."""
+    problems = []
+    for name in dict.fromkeys(names):
+        if name not in data.names or data.records < FEWEST:
+            continue
+        if data.variable(name).role in ("identifier", "household"):
+            problems.append(f"variable {name!r} names people, by its role. Tabulate another.")
+        elif data.codes(name).size > MOST_DISTINCT * data.records:
+            problems.append(
+                f"variable {name!r} has a value of its own for nearly every record, which the "
+                f"table would print. Tabulate another, or group its values first."
+            )
+    return problems
 
 
 def _amount_problems(data: Microdata, magnitude: str) -> list[str]:

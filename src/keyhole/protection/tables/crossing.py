@@ -38,6 +38,9 @@ class CrossTable:
         The largest contributions to a cell, from the largest on; 0 where there are none.
     magnitude, weight
         The variable that is added up and the weight, if any.
+    least
+        The least that a cell with a record in it can hold: 1 of a count, the smallest weight of a
+        weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it.
     """
 
     rows: tuple[str, ...]
@@ -48,6 +51,7 @@ class CrossTable:
     largest: Floats
     magnitude: str | None = None
     weight: str | None = None
+    least: float = 0.0
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -79,7 +83,10 @@ class CrossTable:
     def label(self, variable: int, place: int) -> str:
         """Write a category; the place after the last one is the total."""
         levels = self.levels[variable]
-        return "Total" if place == len(levels) else cell_label(levels[place])
+        if place < len(levels):
+            found = cell_label(levels[place])
+            return f"({found})" if levels[place] is None and found in levels else found
+        return "(Total)" if "Total" in levels else "Total"
 
 
 def cross(
@@ -127,7 +134,8 @@ def cross(
     places = [one.values[counted].astype(np.int64) for one in codes]
     values, counts, largest = _filled(places, shape, parts[counted], deepest)
     levels = tuple((*one.levels.to_list(), *([None] if one.has_missing else [])) for one in codes)
-    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight)
+    least = float(parts[counted].min()) if contributions is None and counted.any() else 0.0
+    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight, least)
 
 
 def _filled(

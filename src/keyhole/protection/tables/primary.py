@@ -65,21 +65,23 @@ class Unsafe:
         return found
 
 
-def find_unsafe(table: CrossTable, rules: Rules) -> Unsafe:
+def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) -> Unsafe:
     r"""Find the unsafe cells of a table.
 
     Notes
     -----
     With :math:`x_1 \ge x_2 \ge \dots` the contributions to a cell and T its value:
 
-    - threshold: :math:`0 < f < t`. A small *count* needs an interval from 0 to t; an amount, or a
-      weighted count, one that reaches r percent of it on both sides.
+    - threshold: :math:`0 < f < t`. A small *count* needs an interval from 1 to t, or from 0 if
+      empty cells may be hidden; an amount, or a weighted count, one that reaches r percent of it
+      on both sides.
     - dominance: :math:`x_1 + \dots + x_n > \frac{k}{100} T`, to be protected by
       :math:`\frac{100}{k} (x_1 + \dots + x_n) - T`.
     - p percent: :math:`T - x_1 - x_2 < \frac{p}{100} x_1`, to be protected by
       :math:`\frac{p}{100} x_1 - (T - x_1 - x_2)`.
 
-    Nothing can be below 0, so that no more than the value is asked for below it.
+    Nothing can be below 0, and what is seen not to be empty not below the least that one record
+    has, so that no more than what is above that is asked for below a value.
 
     Examples
     --------
@@ -100,7 +102,8 @@ def find_unsafe(table: CrossTable, rules: Rules) -> Unsafe:
         lower = np.maximum(lower, needed)
     unsafe = np.logical_or.reduce(list(by_rule.values()))
     width = np.where(unsafe, table.values * rules.sliding_percent / 100, 0.0)
-    return Unsafe(by_rule, np.minimum(lower, table.values), upper, width)
+    least = 0.0 if hidden_zeros else table.least
+    return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
 
 
 def _few(table: CrossTable, rules: Rules) -> tuple[Bools, Floats, Floats]:
@@ -163,7 +166,8 @@ def _dominance_problems(given: Any) -> list[str]:
         return []
     try:
         n, k = given
-        right = float(n).is_integer() and n >= 1 and is_number(k) and 0 < k < 100
+        whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
+        right = whole and n >= 1 and is_number(k) and 0 < k < 100
     except (TypeError, ValueError):
         right = False
     if right:

@@ -68,8 +68,11 @@ def _problem(made: CrossTable, unsafe: Unsafe, method: Method) -> Problem:
     allowed = np.ones(len(made.values), dtype=bool) if method.hidden_zeros else made.counts > 0
     if method.total_known:
         allowed[-1] = False
+    # Where empty cells are shown, one that is not shown has a record in it.
+    least = 0.0 if method.hidden_zeros else made.least
+    down = np.maximum(made.values - least, 0.0)
     return Problem(
-        made.shape, np.full(len(made.values), np.inf), made.values, _costs(made, method.cost),
+        made.shape, np.full(len(made.values), np.inf), down, _costs(made, method.cost),
         unsafe.cells, allowed | unsafe.cells, unsafe.lower, unsafe.upper, unsafe.sliding,
         _alone(made, unsafe) if method.singletons and made.magnitude else (), method.whole,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from keyhole.errors import ColumnError, InputError, OptionError, RunError
 from keyhole.protection.tables.audit import TableAudit
 from keyhole.protection.tables.checks import (
     column_problems,
+    naming_problems,
     option_problems,
     read_amounts,
     size_problems,
@@ -28,6 +29,8 @@ from keyhole.utility.implicates import chosen
 __all__ = ["table"]
 
 BASE = 5
+# Fewer records than this are not counted in what may be published.
+FEW = 10
 
 
 def table(
@@ -135,12 +138,13 @@ def table(
     )  # fmt: skip
     microdata = _read(data, problems)
     problems += column_problems(microdata, [*down, *across], weight, magnitude)
+    problems += naming_problems(microdata, [*down, *across])
     if not problems:
         problems += size_problems(microdata, [*down, *across], protect)
     if problems:
         raise ColumnError(problems)
     made = _crossed(microdata, down, across, rules, magnitude, weight)
-    unsafe = find_unsafe(made, rules)
+    unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect == "round")
     method = Method(
         protect, cost, total_known, hidden_zeros, singletons, base or BASE, rounding, seed,
         whole and made.is_count, seconds,
@@ -174,7 +178,8 @@ def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
     missing = 0 if magnitude is None else data.column(magnitude).null_count()
     if not missing:
         return ()
-    return (f"{missing:,} records have no value of {magnitude!r} and are left out",)
+    how_many = f"{missing:,} records have" if missing >= FEW else "A few records have"
+    return (f"{how_many} no value of {magnitude!r} and are left out",)
 
 
 def _published(
@@ -198,6 +203,11 @@ def _published(
         raise RunError(
             "the audit found a suppressed cell that is not as uncertain as asked: the solver was "
             "not exact enough. Nothing is given out. Group categories, or round."
+        )
+    if method.protect == "round" and not audit.safe:
+        raise OptionError(
+            f"rounding to {method.base:g} leaves {int(audit.narrow.sum()):,} unsafe cells too "
+            f"certain: what was rounded can be worked out. Take a larger base, or suppress."
         )
     return ProtectedTable(
         made.rows, made.cols, made.levels, shown, made.magnitude, made.weight, method.protect,
