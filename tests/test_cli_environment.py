@@ -65,9 +65,9 @@ def test_one_thing_is_shown(ask, tmp_path):
     assert ask("show", "AG8.001", "--json")["kind"] == "coding"
     assert "Fields" in ask("show", "Voter registration")
     drawing = tmp_path / "age.svg"
-    ask("show", "AG", "--svg", str(drawing))
+    ask("show", "AG", "--plot", str(drawing))
     assert drawing.read_text().startswith("<svg")
-    assert "letters" in ask("show", "AG8.001", "--svg", str(tmp_path / "no.svg"), code=2)
+    assert "letters" in ask("show", "AG8.001", "--plot", str(tmp_path / "no.svg"), code=2)
     assert not (tmp_path / "no.svg").exists()
 
 

@@ -20,6 +20,7 @@ from keyhole.environment.exchange import (
 from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import (
+    CapturedQuestion,
     Category,
     CategoryMap,
     Coding,
@@ -79,9 +80,22 @@ WORLD = Environment(
 def test_an_environment_comes_back_from_its_file(tmp_path):
     path = write_environment(WORLD, tmp_path / "environment.json")
     assert read_environment(path) == ordered(WORLD)
-    assert json.loads(path.read_text(encoding="utf-8"))["keyhole_environment"] == 1
+    assert json.loads(path.read_text(encoding="utf-8"))["keyhole_environment"] == 2
     again = write_environment(read_environment(path), tmp_path / "again.json")
     assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_field_that_waits_keeps_what_it_asks(tmp_path):
+    listed = CapturedQuestion(
+        (Category("1", "Yes"), Category("9", "Refused", "not stated")), path="a/b"
+    )
+    spans = CapturedQuestion((), Intervals("number", start=0, stop=120, step=5), universe="adults")
+    fields = (Field("a", "A?", question=listed), Field("b", question=spans), Field("c"))
+    world = Environment(forms=(Form("Claim", fields=fields),))
+    assert from_json(to_json(world)) == world
+    (form,) = read_forms(write_forms(world, tmp_path / "forms.csv"))
+    assert [one.categories for one in form.fields] == [listed.categories, (), ()]
+    assert [one.intervals for one in form.fields] == [None, spans.intervals, None]
 
 
 def test_the_order_of_things_does_not_change_a_byte():
@@ -127,15 +141,18 @@ MARK = '"keyhole_environment": 1'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1, column 1: this is not JSON"),
-        ('{"a": \n nope}', "line 2, column 2: this is not JSON"),
-        ("[" * 100_000, "too many levels"),
-        (f'{{{MARK}, "sources": [{{"name": "A", "mode": NaN}}]}}', "numbers that are none"),
-        (f'{{{MARK}, "sources": [{{"name": "A", "mode": {"9" * 5000}}}]}}', "numbers that are"),
+        ("", "must be JSON. Got something else at line 1, column 1"),
+        ('{"a": \n nope}', "at line 2, column 2"),
+        ("[" * 100_000, "nested too deeply"),
+        (f'{{{MARK}, "sources": [{{"name": "A", "mode": NaN}}]}}', "NaN or Infinity"),
+        (
+            f'{{{MARK}, "sources": [{{"name": "A", "mode": {"9" * 5000}}}]}}',
+            "number that is too long",
+        ),
         ("[]", "must be an environment that keyhole exported"),
         ('{"type": "object"}', "must be an environment that keyhole exported"),
         ('{"keyhole_environment": "1"}', "must be the number of a schema"),
-        ('{"keyhole_environment": 2}', "schema 2, which a newer keyhole wrote"),
+        ('{"keyhole_environment": 3}', "schema 3, which a newer keyhole wrote"),
         (f'{{{MARK}, "form": []}}', "'form' is no part of an environment"),
         (f'{{{MARK}, "forms": {{}}}}', "forms must be a list"),
         (f'{{{MARK}, "forms": [3]}}', r"forms\[0\] must be an object. Got a number"),

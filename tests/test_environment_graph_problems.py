@@ -145,7 +145,7 @@ def test_fields_must_name_codings_that_are_there_and_ranks_must_be_ranks():
     form = Form("bank", fields=(Field("job", coding="ES9.001"),))
     source = Source("register", mode=5, cost=0)
     text = "\n".join(problems(B, forms=(form,), sources=(source,)))
-    assert "form 'bank': its fields name the codings 'ES9.001'" in text
+    assert "form 'bank': its fields name codings that are not there: 'ES9.001'" in text
     assert "mode must be a rank from 1 to 4. Got 5 instead." in text
     assert "cost must be a rank from 1 to 3. Got 0 instead." in text
 

@@ -51,7 +51,8 @@ def test_a_codebook_with_its_namespace_or_without(
     path.write_text(start + DDI.format(namespace=namespace))
     (form,) = read_forms(path)
     sex, age, band, again, born, name = form.fields
-    assert (form.form.purpose, form.form.organisation) == ("Health survey", "The Office")
+    assert (form.form.purpose, form.form.organisation) == ("", "The Office")
+    assert form.notes[0] == "Its title is 'Health survey'."
     assert str(form.form.collected) == "2019-03-01"
     assert (sex.name, sex.label, sex.universe, sex.path) == (
         "SEX",
@@ -143,3 +144,24 @@ def test_labels_of_statistical_files_without_their_records(tmp_path: Path, suffi
     assert found["who"].identifier == "name"
     assert "4711" not in repr(form)
     assert "Zaphod" not in repr(form)
+
+
+def comb(path: Path, depth: int) -> Path:
+    """A code list in which each code has a child and a leaf."""
+    codes = []
+    for i in range(depth):
+        above = f'<Parent><Ref id="c{i - 1}"/></Parent>' if i else ""
+        codes.append(f'<Code id="c{i}"><Name>c{i}</Name>{above}</Code>')
+        codes.append(f'<Code id="l{i}"><Name>l{i}</Name><Parent><Ref id="c{i}"/></Parent></Code>')
+    text = "".join(codes)
+    path.write_text(f'<Structure><Codelist id="CL"><Name>CL</Name>{text}</Codelist></Structure>')
+    return path
+
+
+def test_a_code_list_like_a_comb_is_read_or_refused_by_its_depth(tmp_path: Path) -> None:
+    (form,) = read_forms(comb(tmp_path / "deep.xml", 90))
+    assert len(form.fields[0].categories) == 90
+    (listed,) = read_code_lists(tmp_path / "deep.xml")
+    assert listed.levels()[-1] == listed.finest()
+    with pytest.raises(FileError, match="more than 100 levels deep"):
+        read_forms(comb(tmp_path / "deeper.xml", 20_000))

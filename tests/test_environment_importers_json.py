@@ -224,7 +224,8 @@ def test_attributes_given_go_before_the_file(tmp_path: Path) -> None:
         json.dumps({"title": "Health benefits", "properties": {"a": {"type": "string"}}})
     )
     (form,) = read_forms(path, organisation="VA", sector="health", collected="2024-05-31")
-    assert (form.form.name, form.form.purpose) == ("10-10", "Health benefits")
+    assert (form.form.name, form.form.purpose) == ("10-10", "")
+    assert form.notes == ("Its title is 'Health benefits'.",)
     assert (form.form.organisation, str(form.form.collected)) == ("VA", "2024-05-31")
 
 

@@ -141,3 +141,16 @@ def test_bands_of_a_column_can_be_found_again_from_its_labels() -> None:
 def test_columns_that_are_not_there_are_named() -> None:
     with pytest.raises(ColumnError, match="'agee'"):
         capture_microdata(load(people()), columns=["agee"])
+
+
+def test_sampling_weights_are_left_out_and_bodies_are_not() -> None:
+    values = [float(n) + 0.5 for n in range(40)]
+    names = ["PWGTP", "PWGTP17", "hhwt", "weight", "final_weight", "W"]
+    data = load({**dict.fromkeys(names, values), "birth_weight": values, "weight_kg": values})
+    captured = capture_microdata(data)
+    assert [one.name for one in captured.fields] == ["W", "birth_weight", "weight_kg"]
+    assert "sampling weights" in captured.notes[0]
+    assert len(capture_microdata(data, columns=["weight"]).fields) == 1
+    labels = {"x": ColumnLabels("Person's weight replicate 3"), "y": ColumnLabels("Weight (kg)")}
+    told = capture_microdata(load({"x": values, "y": values}), labels=labels)
+    assert [one.name for one in told.fields] == ["y"]

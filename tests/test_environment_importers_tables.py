@@ -303,3 +303,34 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
     twice = "name,label,code,category\nsex,,1,Male\nsex,,1,Man\n"
     with pytest.raises(FileError, match="two labels"):
         read_labels(written(tmp_path, twice, "labels.csv"))
+
+
+CENSUS = """NAME,SEX,C,1,Sex,,
+VAL,SEX,C,1,1,1,Male
+VAL,SEX,C,1,2,2,Female
+NAME,PINCP,N,7,Income,,
+VAL,PINCP,N,7,bbbbbbb,bbbbbbb,N/A
+VAL,PINCP,N,7,1,4209995,$1 and more
+"""
+
+
+def test_a_dictionary_of_the_census_bureau_is_labels_and_no_form(tmp_path: Path) -> None:
+    path = tmp_path / "dictionary.csv"
+    path.write_text(CENSUS)
+    with pytest.raises(FileError, match="--labels"):
+        read_forms(path)
+    labels = read_labels(path)
+    assert (labels["SEX"].label, labels["SEX"].codes) == ("Sex", {"1": "Male", "2": "Female"})
+    assert (labels["PINCP"].codes, labels["PINCP"].blank) == ({}, "N/A")
+
+
+def test_the_kind_of_an_identifier_is_found_from_the_label(tmp_path: Path) -> None:
+    path = tmp_path / "forms.csv"
+    path.write_text("form,field,label,category,kind\nClaim,q1,E-mail address,,identifier\n")
+    (form,) = read_forms(path)
+    assert form.fields[0].identifier == "email"
+    path.write_text(
+        "field_name,field_type,field_label,identifier\nq2,text,Telephone,y\nq3,text,Notes,y\n"
+    )
+    (form,) = read_forms(path)
+    assert [one.identifier for one in form.fields] == ["phone", "record number"]

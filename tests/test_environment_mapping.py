@@ -342,8 +342,8 @@ def slow_class(size, functions, target, forms, needed):
     """All minimal partitions of the target's categories that enough forms hold."""
     held = []
     for chosen in forms:
-        joined = [slow_joined(functions[target], functions[k], size) for k in chosen]
-        held.append(list(zip(*joined, strict=True)) if joined else None)
+        told = [tuple(functions[k][i] for k in chosen) for i in range(size)]  # all at once
+        held.append(slow_joined(functions[target], told, size) if chosen else None)
     every = all_partitions(max(functions[target]) + 1)
     enough = [
         p

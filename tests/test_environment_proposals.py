@@ -412,3 +412,8 @@ def test_the_codes_of_a_proposal_exist():
     for tie in best(KNOWN, asked).ties:
         known = {coding.name: coding for coding in KNOWN.codings}[tie.coding]
         assert {b for _, b in tie.pairs} <= set(codes_of(known))
+
+
+@pytest.mark.parametrize("label", ["Age band", "Age group", "Age range", "Age bracket (years)"])
+def test_a_construct_is_not_named_for_its_coding(label):
+    assert construct_name(questions_of("q1", label)[0]) == "age"

@@ -173,10 +173,14 @@ def test_a_file_of_scenarios_is_read_or_refused(tmp_path):
     path.write_text("\ufeff[scenario.friend]\ncolumns = ['age']\n", encoding="utf-8")
     assert read_scenarios(path) == (Scenario("friend", columns=["age"]),)
     for text, message in [
-        ("x = [1,,]", "Correct it at line 1"),
+        ("x = [1,,]", "at line 1, column 8"),
         ("x = 1", "has no scenario"),
-        ("scenario = 3", "has no scenario"),
-        ("[scenario]\nx = 3", "'x' must be a table"),
+        ("scenario = 3", "must be a table with one table a scenario"),
+        ("[scenario]", "Got an empty table instead"),
+        ("x = " + "[" * 100_000, "nested too deeply"),
+        ("x = " + "9" * 5000, "a number that is too long"),
+        ("[scenario.x]\ncolumns = ['a']\np_attempt = 1" + "0" * 400, "from 0 to 1"),
+        ("[scenario]\nx = 3", "Got other values instead"),
     ]:
         path.write_text(text)
         with pytest.raises(InputError, match=message):
@@ -309,3 +313,11 @@ def test_a_frame_can_be_measured_under_a_scenario(graph):
     frame = pl.DataFrame({"sex": [1, 2, 1, 1], "age": [30, 30, 41, 41]})
     key = scenario_key(graph, FRIEND, keyhole.load(frame), "veterans")
     assert keyhole.risk(frame, scenario=key).uniques == 2
+
+
+def test_an_example_whose_attempt_is_argued_says_so():
+    plain = {"preset": "register", "p_attempt": 0.2, "reasons": ["An audit said so."]}
+    argued = scenario_from_dict(plain, name="ours")
+    assert argued.likelihood_of_attempt == "An audit said so."
+    assert "only p(attempt) was argued" in argued.tables()[0].notes[1]
+    assert "nothing in it" in preset("register").tables()[0].notes[1]

@@ -1,18 +1,30 @@
 """Opening a store: what is not one, other versions, locks, and passwords that stay unseen."""
 
+import math
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
-from keyhole.environment.model import Construct, Environment, Organisation
+from keyhole.environment.model import (
+    CapturedQuestion,
+    Category,
+    Construct,
+    Environment,
+    Field,
+    Form,
+    Intervals,
+    Organisation,
+    Target,
+)
 from keyhole.environment.store import open_store, tables, versions
 from keyhole.environment.store.places import APPLICATION, find_place
 from keyhole.errors import FileError, InputError, KeyholeError, OptionError, RunError
@@ -82,7 +94,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(place):
     store, first = filled(place)
     execute(place, f"UPDATE {versions.TABLE} SET version_num = '0931'")
     before = None if place.startswith("postgresql") else Path(place).read_bytes()
-    message = r"version '0931', which a newer keyhole made; this one knows versions up to 0001"
+    message = r"version '0931', which a newer keyhole made; this one knows versions up to 0002"
     for options in ({}, {"create": True}, {"writing": False}):
         with pytest.raises(FileError, match=message):
             open_store(place, **options)
@@ -91,7 +103,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(place):
     with pytest.raises(FileError, match=message):
         store.write(first, Environment(), who="bob")
     assert before is None or Path(place).read_bytes() == before
-    execute(place, f"UPDATE {versions.TABLE} SET version_num = '0001'")
+    execute(place, f"UPDATE {versions.TABLE} SET version_num = '0002'")
     assert open_store(place).read() == first
 
 
@@ -100,8 +112,8 @@ SECOND = '''
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 
 
 def upgrade():
@@ -118,9 +130,9 @@ def newer(tmp_path, monkeypatch):
     def make(more=""):
         folder = tmp_path / "migrations"
         shutil.copytree(versions.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "v0002_colours.py").write_text(SECOND.format(more=more))
+        (folder / "versions" / "v0003_colours.py").write_text(SECOND.format(more=more))
         monkeypatch.setattr(versions, "FOLDER", folder)
-        monkeypatch.setattr(versions, "VERSIONS", ("0001", "0002"))
+        monkeypatch.setattr(versions, "VERSIONS", ("0001", "0002", "0003"))
 
     return make
 
@@ -128,7 +140,7 @@ def newer(tmp_path, monkeypatch):
 def test_an_older_store_is_brought_up_when_opened_for_writing(place, newer):
     old, first = filled(place)
     newer()
-    with pytest.raises(FileError, match="is a store of version 0001, and this keyhole reads 0002"):
+    with pytest.raises(FileError, match="is a store of version 0002, and this keyhole reads 0003"):
         open_store(place, writing=False)
     store = open_store(place)
     assert not store.created
@@ -136,7 +148,7 @@ def test_an_older_store_is_brought_up_when_opened_for_writing(place, newer):
     assert store.read().versions == first.versions
     with store.reading() as connection:
         assert "colours" in sa.inspect(connection).get_table_names()
-        assert versions.stored_version(connection) == "0002"
+        assert versions.stored_version(connection) == "0003"
     assert old.read() == open_store(place).read()
 
 
@@ -150,6 +162,24 @@ def test_a_migration_that_fails_leaves_the_old_version(place, newer, monkeypatch
     with store.reading() as connection:
         assert "colours" not in sa.inspect(connection).get_table_names()
     assert store.read() == first
+
+
+def test_a_store_without_questions_gets_them(place, monkeypatch):
+    """The first stores kept nothing of what an unplaced field asked."""
+    with monkeypatch.context() as patch:
+        patch.setattr(versions, "VERSIONS", ("0001",))
+        assert open_store(place, create=True).created
+    store = open_store(place)
+    snapshot = store.read()
+    span = Intervals("number", edges=(0.0, 18.0, math.inf))
+    asked = CapturedQuestion(
+        (Category("1", "Yes"), Category("9", "Refused", "not stated")), span, "a/b"
+    )
+    form = Form("Claim", fields=(Field("x"), Field("y", question=asked), Field("z", "Z")))
+    target = Target("t", fields=(Field("a", question=CapturedQuestion(universe="adults")),))
+    whole = replace(snapshot.environment, forms=(form,), targets=(target,))
+    store.write(snapshot, whole, who="ann")
+    assert open_store(place).read().environment == whole
 
 
 def test_the_migrations_make_the_tables_of_the_program(place):
@@ -393,3 +423,25 @@ def test_opening_a_store_does_not_load_the_migrations(new_place):
     command = [sys.executable, "-c", code, place]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql:/ann:hunter2@host/db",
+        "postgresql//ann:hunter2@host/db",
+        "POSTGRESQL:ann:hunter2@host/db",
+        "ann:hunter2@host/db",
+        "postgres://ann:hun@hunter2@host/db",
+        "mysql://ann:hunter2@host/db",
+        "postgresql://ann:hunter2",
+    ],
+)
+def test_a_place_that_is_half_a_url_never_shows_its_password(text):
+    with pytest.raises(OptionError) as caught:
+        open_store(text)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_scheme_of_a_url_may_have_any_case():
+    assert str(find_place("PostgreSQL://ann:x@host/db")) == "'postgresql://host/db'"

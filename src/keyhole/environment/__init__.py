@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
     from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
     from keyhole.environment.adding.proposals import propose
+    from keyhole.environment.adding.tying import tie_codings
+    from keyhole.environment.adding.waiting import captured_again
     from keyhole.environment.codings.crossing import compatibility
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.minting import mint
@@ -34,10 +36,11 @@ if TYPE_CHECKING:
     from keyhole.environment.model import Environment
     from keyhole.environment.pictures.charts import prevalence_chart
     from keyhole.environment.pictures.drawing import draw_graph
+    from keyhole.environment.removing import remove
     from keyhole.environment.scenarios.files import read_scenarios, scenario_to_toml
     from keyhole.environment.scenarios.identification import p_identification
     from keyhole.environment.scenarios.presets import preset
-    from keyhole.environment.scenarios.recoding import scenario_key
+    from keyhole.environment.scenarios.recoding import file_weights, scenario_key
     from keyhole.environment.scenarios.scenarios import Scenario
     from keyhole.environment.store import open_store
 
@@ -47,6 +50,10 @@ _HOMES = {
     "add_source": "adding.adding",
     "add_target": "adding.adding",
     "place": "adding.adding",
+    "captured_again": "adding.waiting",
+    "tie_codings": "adding.tying",
+    "remove": "removing",
+    "file_weights": "scenarios.recoding",
     "prevalence_chart": "pictures.charts",
     "compatibility": "codings.crossing",
     "proposals_to_toml": "adding.decision_files",
@@ -93,11 +100,13 @@ __all__ = [
     "add_target",
     "attach_labels",
     "capture_microdata",
+    "captured_again",
     "combine",
     "compatibility",
     "draw_graph",
     "enhance",
     "example_environment",
+    "file_weights",
     "joint_keys",
     "list_environment",
     "map_class",
@@ -116,10 +125,12 @@ __all__ = [
     "read_forms",
     "read_labels",
     "read_scenarios",
+    "remove",
     "resource_index",
     "scenario_key",
     "scenario_to_toml",
     "show",
+    "tie_codings",
     "trend",
     "write_environment",
     "write_forms",

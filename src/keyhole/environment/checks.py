@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, get_args
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import codes_of, size_of
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.naming import is_name, parse_name
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
+from keyhole.environment.wording import quoted, shown
 
 __all__ = [
     "coding_problems",
@@ -38,14 +38,16 @@ def structure_problems(environment: Environment) -> list[str]:
     """Say what is wrong with constructs and codings, and which of them are named twice."""
     letters = [construct.letters for construct in environment.constructs]
     names = [name for c in environment.codings for name in {c.name, *c.aliases}]
-    problems = [f"construct {name!r} is there twice." for name in twice(letters)]
-    problems += [f"coding or alias {name!r} is there twice." for name in twice(names)]
+    problems = [f"construct {shown(name)} is there twice." for name in twice(letters)]
+    problems += [f"coding or alias {shown(name)} is there twice." for name in twice(names)]
     for kind in ("forms", "sources", "targets"):
         parts = [part.name for part in getattr(environment, kind)]
-        problems += [f"two {kind} are named {name!r}." for name in twice(parts)]
+        problems += [f"two {kind} are named {shown(name)}." for name in twice(parts)]
     known = set(letters)
     for coding in environment.codings:
-        problems += [f"coding {coding.name!r}: {text}" for text in coding_problems(coding, known)]
+        problems += [
+            f"coding {shown(coding.name)}: {text}" for text in coding_problems(coding, known)
+        ]
     return problems
 
 
@@ -53,7 +55,7 @@ def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
     """Say what is wrong with one coding."""
     problems = []
     if coding.construct not in constructs:
-        problems.append(f"construct {coding.construct!r} is not in the environment.")
+        problems.append(f"construct {shown(coding.construct)} is not in the environment.")
     if coding.intervals is not None:
         problems += interval_problems(coding.intervals)
         if problems:
@@ -62,7 +64,7 @@ def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
     if len(set(codes)) < len(codes):
         problems.append(f"the codes {quoted(twice(codes), 5)} are there twice.")
     kinds = {category.kind for category in coding.categories} - set(get_args(CategoryKind))
-    problems += [f"{kind!r} is not a kind of category." for kind in sorted(kinds)]
+    problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
     return problems + _name_problems(coding)
 
 
@@ -72,7 +74,7 @@ def _name_problems(coding: Coding) -> list[str]:
     name, size = parse_name(coding.name), size_of(coding)
     problems = []
     if name.letters != coding.construct:
-        problems.append(f"its letters must be {coding.construct!r}, those of its construct.")
+        problems.append(f"its letters must be {shown(coding.construct)}, those of its construct.")
     if name.size != size:
         problems.append(f"its name says {name.size:,} categories, but it has {size:,}.")
     return problems
@@ -81,16 +83,18 @@ def _name_problems(coding: Coding) -> list[str]:
 def reference_problems(environment: Environment, names: Mapping[str, str]) -> list[str]:
     """Say which fields name a coding that is not there, and which sources are ranked wrongly."""
     problems = [
-        f"{kind} {owner!r}: its fields name the codings {quoted(missing, 5)}, which are not there."
+        f"{kind} {shown(owner)}: its fields name codings that are not there: {quoted(missing, 5)}."
         for kind, owner, used in _users(environment)
         if (missing := sorted({name for name in used if name not in names}))
     ]
     for target in environment.targets:
         again = twice(field.name for field in target.fields)
         if again:
-            problems.append(f"target {target.name!r}: the columns {quoted(again, 5)} come twice.")
+            problems.append(
+                f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
+            )
     for source in environment.sources:
-        problems += [f"source {source.name!r}: {problem}" for problem in rank_problems(source)]
+        problems += [f"source {shown(source.name)}: {problem}" for problem in rank_problems(source)]
     return problems
 
 

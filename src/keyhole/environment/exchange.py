@@ -15,6 +15,7 @@ from keyhole.data.whole import write_whole
 from keyhole.environment.forms_table import write_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
+from keyhole.environment.parsing import parse_json
 from keyhole.environment.plain import decode, encode
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none, shown
@@ -22,7 +23,7 @@ from keyhole.errors import FileError, InputError
 
 __all__ = ["SCHEMA", "from_json", "read_environment", "to_json", "write_environment", "write_forms"]
 
-SCHEMA = 1
+SCHEMA = 2
 _MARK = "keyhole_environment"
 
 
@@ -33,7 +34,7 @@ def to_json(environment: Environment) -> str:
     --------
     >>> from keyhole.environment.model import Construct
     >>> print(to_json(Environment(constructs=(Construct("SX", "sex"),))), end="")
-    {"keyhole_environment": 1,
+    {"keyhole_environment": 2,
      "constructs": [
       {"letters": "SX", "name": "sex"}]}
     """
@@ -121,47 +122,18 @@ def read_environment(path: str | os.PathLike[str]) -> Environment:
     return from_json(text, name=file.name)
 
 
-class _RepeatedKeyError(ValueError):
-    """A key stands twice in one object."""
-
-
 def _line(plain: Any) -> str:
     return json.dumps(plain, ensure_ascii=False)
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
-    try:
-        plain = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-    except _RepeatedKeyError as error:
-        raise FileError(f"{name!r}: the key {error} stands twice in an object. Keep one.") from None
-    except json.JSONDecodeError as error:
-        raise FileError(
-            f"{name!r}, line {error.lineno}, column {error.colno}: this is not JSON. Correct it "
-            f"there, or export the environment anew."
-        ) from None
-    except (RecursionError, ValueError):
-        raise FileError(
-            f"{name!r} is not JSON of an environment: it has too many levels, or numbers that are "
-            f"none. Export the environment anew."
-        ) from None
+    plain = parse_json(text, name)
     if not isinstance(plain, dict) or _MARK not in plain:
         raise FileError(
             f"{name!r} must be an environment that keyhole exported, with {_MARK!r} at its "
             f"beginning. Got other JSON instead."
         )
     return plain
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _RepeatedKeyError(shown(next(name for name in names if names.count(name) > 1)))
-    return found
-
-
-def _no_constant(_: str) -> Any:
-    raise ValueError
 
 
 def _check_schema(plain: dict[str, Any], name: str) -> None:

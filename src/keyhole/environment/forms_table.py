@@ -13,7 +13,7 @@ from pathlib import Path
 
 from keyhole.data.whole import write_whole
 from keyhole.environment.codings.intervals import edges_of, interval_problems
-from keyhole.environment.model import Coding, Environment, Field, Form, Intervals
+from keyhole.environment.model import CapturedQuestion, Coding, Environment, Field, Form, Intervals
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.spreadsheet import COLUMNS, neutral
 from keyhole.environment.wording import require_none, shown
@@ -72,6 +72,11 @@ def _span_problems(environment: Environment) -> Iterator[str]:
     for coding in environment.codings:
         for problem in interval_problems(coding.intervals) if coding.intervals else ():
             yield f"coding {shown(coding.name)}: {problem}"
+    for form in environment.forms:
+        for field in form.fields:
+            some = field.question.intervals if field.question else None
+            for problem in interval_problems(some) if some else ():
+                yield f"form {shown(form.name)}, field {shown(field.name)}: {problem}"
 
 
 def _names(coding: Coding) -> tuple[str, ...]:
@@ -96,24 +101,25 @@ def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[Cells]:
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
     for field in form.fields:
-        coding = codings[field.coding] if field.coding else None
-        asked = field.name, field.label, coding.name if coding else ""
-        for answer in _answers(field, coding):
+        held = codings[field.coding] if field.coding else field.question
+        named = held.name if isinstance(held, Coding) else held.coding if held else ""
+        asked = field.name, field.label, named
+        for answer in _answers(field, held):
             yield *own, *asked, *answer
 
 
-def _answers(field: Field, coding: Coding | None) -> Iterator[Cells]:
-    """Give the cells from ``code`` on."""
+def _answers(field: Field, held: Coding | CapturedQuestion | None) -> Iterator[Cells]:
+    """Give the cells from ``code`` on; a field that waits has the answers that were captured."""
     if field.identifier is not None:
         yield "", field.identifier, "identifier", "", "", ""
         return
-    if coding is None or coding.open:
+    if held is None or not (held.categories or held.intervals):
         yield "", "", "text", "", "", ""
         return
-    if coding.intervals is not None:
-        for bounds in _intervals(coding.intervals):
+    if held.intervals is not None:
+        for bounds in _intervals(held.intervals):
             yield "", "", "", *bounds
-    for category in coding.categories:
+    for category in held.categories:
         yield category.code, category.label, category.kind, "", "", ""
 
 

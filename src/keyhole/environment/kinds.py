@@ -21,6 +21,7 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.wording import shown
 
 __all__ = ["KINDS", "KIND_OF", "EntityKind", "Key", "entities", "ordered"]
 
@@ -56,7 +57,7 @@ def _overlap_uses(overlap: Overlap) -> Iterator[Use]:
 def _field_uses(entity: Form | Source | Target) -> Iterator[Use]:
     for field in entity.fields:
         if field.coding is not None:
-            yield "coding", field.coding, f"the coding of its field {field.name!r}"
+            yield "coding", field.coding, f"the coding of its field {shown(field.name)}"
 
 
 def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
@@ -65,7 +66,7 @@ def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
             yield "form", stage.form, "a form it starts from"
     for column, coding in scenario.columns.items():
         if coding:
-            yield "coding", coding, f"the coding of its column {column!r}"
+            yield "coding", coding, f"the coding of its column {shown(column)}"
 
 
 def _coding_names(coding: Coding) -> tuple[str, ...]:

@@ -7,21 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.naming import nearest, quoted
+from keyhole.data.naming import nearest
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
 from keyhole.environment.codings.naming import parse_name
+from keyhole.environment.facts import in_words
 from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
 from keyhole.environment.plain import encode
+from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.wording import quoted, short, shown
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LISTED", "Listing", "Shown", "list_environment", "show"]
+__all__ = ["CHANGED", "LISTED", "Listing", "Shown", "list_environment", "show"]
 
+CHANGED = "what changed"
+"""The column of a history that is never cut; it tells little of each value as it is."""
 MOST_CATEGORIES = 30
 """Of a coding's categories so many are shown; JSON has them all."""
 
@@ -48,7 +53,11 @@ class Listing(Result):
     def tables(self) -> list[Table]:
         """Return the rows as a table."""
         title = f"{self.what[:1].upper()}{self.what[1:]}"
-        rows = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in self.rows]
+        cuts = [str if name == CHANGED else short for name in self.columns]
+        rows = [
+            [f"{c:,}" if isinstance(c, int) else cut(c) for c, cut in zip(row, cuts, strict=True)]
+            for row in self.rows
+        ]
         return [Table(title, self.columns, rows, () if rows else ("There are none.",))]
 
 
@@ -214,7 +223,7 @@ def show(environment: Environment, name: str) -> Shown:
     if name not in names:
         offered = nearest(name, list(names))
         hint = f" Did you mean {quoted(offered)}?" if offered else ""
-        raise InputError(f"{name!r} is not in the environment.{hint}")
+        raise InputError(f"{shown(name)} is not in the environment.{hint}")
     kind, title = names[name]
     entity = entities(environment)[kind, title]
     content = {k: v for k, v in encode(entity, []).items() if k != "name"}
@@ -224,20 +233,22 @@ def show(environment: Environment, name: str) -> Shown:
 def _tables(environment: Environment, kind: str, title: str, entity: Any) -> Iterable[Table]:
     if isinstance(entity, Coding):
         yield from _coding_tables(environment, entity)
+    elif isinstance(entity, Scenario):
+        yield from entity.tables()
     elif isinstance(entity, Construct):
         yield _facts(f"Construct {entity.letters}", entity, ("name", "description"))
         rows = [row for row in _codings(environment) if row[1] == entity.letters]
         yield Listing("codings", LISTED["codings"][0], tuple(rows)).tables()[0]
     else:
         names = [name for name in encode(entity, []) if name not in ("name", "fields")]
-        yield _facts(f"{kind.capitalize()} {title}", entity, names)
+        yield _facts(f"{kind.capitalize()} {short(title)}", entity, names)
         if isinstance(entity, Form | Source | Target):
             yield _field_table(entity.fields)
 
 
 def _facts(title: str, entity: Any, names: Iterable[str]) -> Table:
-    rows = [[name.replace("_", " "), str(getattr(entity, name))] for name in names]
-    return Table(title, ("", ""), [row for row in rows if row[1] not in ("", "None", "()")])
+    rows = [[name.replace("_", " "), in_words(getattr(entity, name))] for name in names]
+    return Table(title, ("", ""), [row for row in rows if row[1]])
 
 
 def _coding_tables(environment: Environment, coding: Coding) -> Iterable[Table]:
@@ -245,7 +256,7 @@ def _coding_tables(environment: Environment, coding: Coding) -> Iterable[Table]:
     parts = list(zip(codes_of(coding), labels_of(coding), kinds_of(coding), strict=True))
     left = len(parts) - MOST_CATEGORIES
     notes = [f"{left:,} more categories are not shown."] if left > 0 else []
-    rows = [list(part) for part in parts[:MOST_CATEGORIES]]
+    rows = [[short(cell) for cell in part] for part in parts[:MOST_CATEGORIES]]
     yield Table("Categories", ("code", "label", "kind"), rows, notes)
     edges = [["falls into", m.coarser] for m in environment.maps if m.finer == coding.name]
     edges += [["refined by", m.finer] for m in environment.maps if m.coarser == coding.name]
@@ -253,9 +264,25 @@ def _coding_tables(environment: Environment, coding: Coding) -> Iterable[Table]:
         yield Table("Maps", ("", "coding"), sorted(edges))
 
 
+def _waits(field: Field) -> str:
+    """Say of a field that nobody has placed what it asks for."""
+    asked = field.question
+    if field.identifier is not None or asked is None:
+        return ""
+    if asked.intervals is not None:
+        return f"(waits: {asked.intervals.scale}s)"
+    return f"(waits: {len(asked.categories):,} answers)" if asked.categories else "(waits: text)"
+
+
 def _field_table(fields: Sequence[Field]) -> Table:
     rows = [
-        [f.name, f.label, f.coding or "", f.identifier or "", f.use if f.coding else ""]
+        [
+            short(f.name),
+            short(f.label),
+            f.coding or _waits(f),
+            f.identifier or "",
+            f.use if f.coding else "",
+        ]
         for f in fields
     ]
     return Table("Fields", ("field", "label", "coding", "identifier", "use"), rows)

@@ -19,6 +19,7 @@ __all__ = [
     "COLLECTION_METHODS",
     "CapturedField",
     "CapturedForm",
+    "CapturedQuestion",
     "Category",
     "CategoryKind",
     "CategoryMap",
@@ -139,12 +140,28 @@ class Organisation:
 
 
 @dataclass(frozen=True, slots=True)
+class CapturedQuestion:
+    """What an importer found out about a field that nobody has placed yet.
+
+    ``categories`` and ``intervals`` are as in `Coding`; neither means free text. ``path``,
+    ``universe`` and ``coding`` are as in `CapturedField`.
+    """
+
+    categories: tuple[Category, ...] = ()
+    intervals: Intervals | None = None
+    path: str = ""
+    universe: str = ""
+    coding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One question of a form, source or target.
 
     ``coding`` names its coding; a direct identifier has ``identifier`` instead (its kind,
-    as "name" or "ssn"); a field with neither has not been placed yet. ``use`` is what an
-    intruder can do with it: identify, match, or learn something sensitive.
+    as "name" or "ssn"); a field with neither has not been placed yet, and ``question`` keeps
+    what was asked, so that somebody can decide later. ``use`` is what an intruder can do with
+    it: identify, match, or learn something sensitive.
     """
 
     name: str
@@ -152,6 +169,7 @@ class Field:
     coding: str | None = None
     identifier: str | None = None
     use: Literal["identifying", "matching", "sensitive"] = "matching"
+    question: CapturedQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,19 @@ from pathlib import Path
 
 from keyhole.environment.model import Environment
 
-__all__ = ["read_place"]
+__all__ = ["is_exported", "read_place"]
+
+
+def is_exported(place: str | os.PathLike[str]) -> bool:
+    """Tell whether a place is an exported environment, which is read and never written.
+
+    Examples
+    --------
+    >>> is_exported("env.json"), is_exported("env.db"), is_exported("postgresql://host/a.json")
+    (True, False, False)
+    """
+    text = os.fspath(place)
+    return "://" not in text and Path(text).suffix.lower() == ".json"
 
 
 def read_place(place: str | os.PathLike[str]) -> Environment:
@@ -15,7 +27,7 @@ def read_place(place: str | os.PathLike[str]) -> Environment:
 
     Nothing is changed there.
     """
-    if Path(place).suffix.lower() == ".json":
+    if is_exported(place):
         from keyhole.environment.exchange import read_environment
 
         return read_environment(place)

@@ -54,6 +54,10 @@ def name_problems(environment: Environment) -> Iterator[str]:
     """Tell what is not of its kind, has no fit name, or has the name of another."""
     for kind in KINDS:
         fits: list[str] = []
+        if not isinstance(kind.of(environment), tuple):
+            got = type(kind.of(environment)).__name__
+            yield f"{kind.attribute} must be a tuple. Got {got} instead."
+            continue
         for i, one in enumerate(kind.of(environment)):
             problem = _name_problem(kind, one)
             if problem:
@@ -70,6 +74,8 @@ def _name_problem(kind: EntityKind, entity: Any) -> str:
         return f"must be a {kind.type.__name__}. Got a {type(entity).__name__} instead."
     name, most = kind.key(entity), LONGEST.get(kind.name, _LONGEST_NAME)
     words = "letters" if kind.name == "construct" else "a name"
+    if not isinstance(name, str):
+        return f"must have {words} of text. Got {type(name).__name__} instead."
     if not name.strip():
         return f"must have {words}. Got nothing instead."
     if len(name) > most:

@@ -16,7 +16,8 @@ def quote(text: str) -> str:
     "say \"no\"\n"
     """
     # JSON's escapes are TOML's too, but for surrogate pairs, which are left as characters.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
 
 
 def comment(text: str) -> str:

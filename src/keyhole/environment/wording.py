@@ -6,24 +6,50 @@ from collections.abc import Iterable
 
 from keyhole.errors import InputError
 
-__all__ = ["MOST", "require_none", "shown"]
+__all__ = ["MOST", "quoted", "require_none", "short", "shown"]
 
 MOST = 100
 """Problems that are told; of more, only their number."""
 
-_LONGEST = 80
+LONGEST = 60
+"""Characters of a name that are shown; a longer one is cut."""
 
 
-def shown(name: str) -> str:
+def short(text: str) -> str:
+    """Cut a long name or text for a table.
+
+    Examples
+    --------
+    >>> short("sex"), len(short("a" * 200)), short("a" * 200)[-2:]
+    ('sex', 60, 'a…')
+    """
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def shown(name: object) -> str:
     r"""Quote a name for a message: control characters escaped, a long one cut.
 
     Examples
     --------
-    >>> print(shown("Claim\x1b[2J"), shown("a" * 200)[-8:])
-    'Claim\x1b[2J' aaaa...'
+    >>> print(shown("Claim\x1b[2J"), shown("a" * 200)[-6:])
+    'Claim\x1b[2J' aaaa…'
     """
-    text = name if len(name) <= _LONGEST else name[: _LONGEST - 3] + "..."
-    return repr(text.encode("utf-8", "backslashreplace").decode())
+    if not isinstance(name, str):
+        return short(repr(name))
+    return repr(short(name).encode("utf-8", "backslashreplace").decode())
+
+
+def quoted(names: Iterable[str], most: int = 10) -> str:
+    """Write names for a message, each as `shown`; a long list is cut and the rest counted.
+
+    Examples
+    --------
+    >>> quoted(["age", "sex"]), quoted("abc", most=2)
+    ("'age', 'sex'", "'a', 'b' and 1 more")
+    """
+    listed = list(names)
+    text = ", ".join(map(shown, listed[:most]))
+    return f"{text} and {len(listed) - most:,} more" if len(listed) > most else text
 
 
 def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from keyhole.cli.environment import asking, storing
+from keyhole.cli.environment import asking, correcting, storing
 from keyhole.cli.environment.importing import import_
 
 __all__ = ["EXAMPLE", "app"]
@@ -27,6 +27,8 @@ _VERBS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("export", storing.export),
     ("list", storing.list_),
     ("show", storing.show),
+    ("tie", correcting.tie),
+    ("remove", correcting.remove),
     ("history", storing.history),
     ("map", asking.map_),
     ("join", asking.join),

@@ -13,6 +13,7 @@ from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
     from keyhole.environment.model import Environment
+    from keyhole.environment.store import Store
 
 __all__ = [
     "Classes",
@@ -22,6 +23,7 @@ __all__ = [
     "Threshold",
     "Who",
     "classes",
+    "open_writing",
     "read",
     "tell_store",
     "user",
@@ -33,7 +35,8 @@ StorePlace = Annotated[
         "--store",
         metavar="ENV.db",
         show_default=False,
-        help="The store: an SQLite file, or the URL of a PostgreSQL database.",
+        help="The store: an SQLite file, or the URL of a PostgreSQL database. Verbs that only "
+        "read take an exported ENV.json too.",
     ),
 ]
 Who = Annotated[
@@ -59,10 +62,23 @@ Threshold = Annotated[
 
 
 def read(place: str) -> Environment:
-    """Read a store without changing it."""
+    """Read a store, or an exported environment, without changing it."""
+    from keyhole.environment.opening import read_place
+
+    return read_place(place)
+
+
+def open_writing(place: str, *, create: bool = False) -> Store:
+    """Open a store to be written; only `init` makes one."""
+    from keyhole.environment.opening import is_exported
     from keyhole.environment.store import open_store
 
-    return open_store(place, writing=False).read().environment
+    if is_exported(place):
+        raise OptionError(
+            f"{place!r} is an exported environment, which is only read. Make a store of it first: "
+            f"keyhole environment init --store ENV.db --from {Path(place).name}."
+        )
+    return open_store(place, create=create)
 
 
 def tell_store(given: str, place: str) -> None:

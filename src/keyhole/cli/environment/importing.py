@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from keyhole.cli import lists
 from keyhole.cli import options as opt
 from keyhole.cli.environment.common import (
     Classes,
@@ -16,32 +14,43 @@ from keyhole.cli.environment.common import (
     Sector,
     StorePlace,
     Who,
-    classes,
+    open_writing,
     tell_store,
     user,
 )
-from keyhole.cli.output import Outputs, tell_written
+from keyhole.cli.environment.following import Wanted, follow
+from keyhole.cli.environment.gathering import Attributes, gather
+from keyhole.cli.environment.scenarios import add_scenarios
+from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
-from keyhole.errors import InputError, OptionError
-
-if TYPE_CHECKING:
-    from keyhole.environment.model import CapturedForm, Environment
-    from keyhole.results import Result
+from keyhole.errors import OptionError
 
 __all__ = ["import_"]
 
 Files = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
-        metavar="FILE...",
+        metavar="[FILE]...",
         show_default=False,
         help="Forms: JSON Schema, a REDCap dictionary, XLSForm, DDI, labels of SPSS, Stata or "
-        "SAS, SDMX, or a table of keyhole's own layout. A target: the file that may go out.",
+        "SAS, SDMX, or a table of keyhole's own layout. A target: the file that may go out. "
+        "Scenarios: TOML. Left out with --form: what waits in the store.",
     ),
 ]
 As = Annotated[
-    Literal["form", "source", "target"],
-    typer.Option("--as", help="What the files are.", metavar="form|source|target"),
+    Literal["form", "source", "target", "scenario"],
+    typer.Option("--as", help="What the files are.", metavar="form|source|target|scenario"),
+]
+Name = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the form, source or target.")
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Of a file with several forms, this one; without a file, the form (or source, or "
+        "target, with --as) of the store whose waiting fields are decided on.",
+    ),
 ]
 Kind = Annotated[
     str | None,
@@ -85,12 +94,27 @@ Ranks = Annotated[
         metavar="M,S,C", help="Of a source: the ranks of mode (1-4), scope and cost (1-3)."
     ),
 ]
+Typed = Annotated[
+    str | None,
+    typer.Option(
+        "--type",
+        metavar="F,O,C",
+        help="Of a source: formal or informal; collected, self-disclosed, observed or secondary; "
+        "compelled or voluntary.",
+    ),
+]
+Coverage = Annotated[str | None, typer.Option(metavar="TEXT", help="Of a source: whom it covers.")]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Take the place of what has the same name.")
+]
 
 
 def import_(
     store: StorePlace,
-    files: Files,
+    files: Files = None,
     as_: As = "form",
+    name: Name = None,
+    form: Form = None,
     kind: Kind = None,
     organisation: Organisation = None,
     sector: Sector = None,
@@ -98,143 +122,52 @@ def import_(
     class_: Classes = None,
     collected: Collected = None,
     ranks: Ranks = None,
+    type_: Typed = None,
+    coverage: Coverage = None,
     labels: Labels = None,
     accept: Accept = 0.8,
     propose: Propose = None,
     decisions: Decisions = None,
+    replace: Replace = False,
     dry_run: DryRun = False,
     who: Who = None,
     encoding: opt.Encoding = None,
     json: opt.Json = False,
     force: opt.Force = False,
 ) -> None:
-    """Add forms, a public source or a target: propose where each field belongs, and say why.
+    """Add forms, a public source, a target or scenarios; or decide on fields that wait.
 
-    Fields whose best proposal scores lower than asked are kept without a coding and listed;
-    nothing is merged without being said.
+    It is proposed where each field belongs, and said why. Fields whose best proposal scores lower
+    than asked are kept without a coding and listed; nothing is merged without being said.
     """
-    _require_together(propose, decisions)
+    if propose is not None and decisions is not None:
+        raise OptionError("--propose writes what --decisions reads. Give one of them.")
+    if not files and form is None:
+        raise OptionError("give files to import, or --form with the name of a form of the store.")
     with working("Importing"):
-        from keyhole.environment.adding.decision_files import read_decision_file
-        from keyhole.environment.store import open_store
-
-        given = {
-            "organisation": organisation, "sector": sector, "purpose": purpose,
-            "collected": collected, "classifications": classes(class_) or None,
-        }  # fmt: skip
-        attributes = {name: value for name, value in given.items() if value is not None}
-        captured = _captured(files, as_, kind, labels, encoding, attributes)
-        opened = open_store(store, create=True)
+        opened = open_writing(store)
         snapshot = opened.read()
-        if len(captured) != 1 and (propose or decisions or as_ != "form"):
-            raise OptionError("one form, source or target is decided on at a time. Give one file.")
-        decided = None if decisions is None else read_decision_file(decisions)
-        if propose is None:
-            found, environment = _add(
-                snapshot.environment, captured, as_, decided, accept, _ranks(ranks, as_)
-            )
+        if as_ == "scenario":
+            _require_plain(form, name, propose, decisions)
+            found, environment, note = add_scenarios(snapshot.environment, files or [], replace)
         else:
-            found = _propose(snapshot.environment, captured[0], as_, propose, force)
-        dry_run = dry_run or propose is not None
-        if not dry_run:
-            names = ", ".join(one.form.name for one in captured)
-            opened.write(snapshot, environment, who=user(who), note=f"import of {names}"[:400])
+            said = Attributes(organisation, sector, purpose, class_, collected)
+            captured = gather(snapshot.environment, files, as_, kind, labels, encoding, said,
+                              form, name, waiting=decisions is None)  # fmt: skip
+            wanted = Wanted(as_, not files, accept, propose, decisions, replace, force,
+                            (ranks, type_, coverage))  # fmt: skip
+            found, environment, note = follow(snapshot.environment, captured, wanted)
+        kept = not dry_run and propose is None
+        if kept:
+            opened.write(snapshot, environment, who=user(who), note=note[:400])
     Outputs(json).give(found)
-    if not dry_run:
+    if kept:
         tell_store(store, opened.place)
 
 
-def _require_together(propose: Path | None, decisions: Path | None) -> None:
-    if propose is not None and decisions is not None:
-        raise OptionError("--propose writes what --decisions reads. Give one of them.")
-
-
-def _propose(
-    environment: Environment, captured: CapturedForm, as_: str, path: Path, force: bool
-) -> Result:
-    """Write the proposals to a file, and return them."""
-    from keyhole.data.whole import write_whole
-    from keyhole.environment.adding.decision_files import proposals_to_toml
-    from keyhole.environment.adding.proposals import propose
-
-    found = propose(environment, captured, exact_codes=as_ == "target")
-    with write_whole(path, force=force) as temporary:
-        temporary.write_text(proposals_to_toml(found), encoding="utf-8")
-    tell_written("proposals", path)
-    return found
-
-
-def _captured(
-    files: Sequence[Path],
-    as_: str,
-    kind: str | None,
-    labels: Path | None,
-    encoding: str | None,
-    attributes: dict[str, Any],
-) -> list[CapturedForm]:
-    """Read all the files; the problems of all are raised at once."""
-    problems: list[str] = []
-    out: list[CapturedForm] = []
-    for path in files:
-        try:
-            if as_ == "target" and kind is None:
-                out.append(_target(path, labels, encoding, attributes.get("collected")))
-            else:
-                from keyhole.environment.importers import read_forms
-
-                out.extend(read_forms(path, kind, encoding=encoding, **attributes))
-        except InputError as error:
-            problems.extend(error.problems)
-    if problems:
-        raise InputError(problems)
-    return out
-
-
-def _target(path: Path, labels: Path | None, encoding: str | None, day: str | None) -> CapturedForm:
-    from dataclasses import replace
-    from datetime import date
-
-    from keyhole.data import load
-    from keyhole.environment.importers import capture_microdata, read_labels
-
-    given = None if labels is None else read_labels(labels)
-    captured = capture_microdata(load(path, encoding=encoding), labels=given)
-    if day is None:
-        return captured
-    try:
-        return replace(captured, form=replace(captured.form, collected=date.fromisoformat(day)))
-    except ValueError:
-        raise OptionError("--collected must be a day, as 2024-05-31.") from None
-
-
-def _ranks(text: str | None, as_: str) -> dict[str, int]:
-    if text is None:
-        return {}
-    if as_ != "source":
-        raise OptionError("--ranks are those of a source. Add --as source.")
-    numbers = [lists.number(n, option="ranks", kind=int) for n in lists.names(text, "--ranks")]
-    if len(numbers) != 3:
-        raise OptionError("--ranks must be three whole numbers: mode, scope and cost.")
-    return dict(zip(("mode", "scope", "cost"), numbers, strict=True))
-
-
-def _add(
-    environment: Environment,
-    captured: Sequence[CapturedForm],
-    as_: str,
-    decided: Any,
-    accept: float,
-    ranks: dict[str, int],
-) -> tuple[Result, Environment]:
-    from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target
-
-    if as_ == "form" and decided is None:
-        batch = add_forms(environment, captured, threshold=accept)
-        return (batch if len(captured) > 1 else batch.additions[0]), batch.environment
-    if as_ == "form":
-        added = add_form(environment, captured[0], decided)
-    elif as_ == "target":
-        added = add_target(environment, captured[0], decisions=decided, threshold=accept)
-    else:
-        added = add_source(environment, captured[0], decisions=decided, threshold=accept, **ranks)
-    return added, added.environment
+def _require_plain(*given: object) -> None:
+    if any(one is not None for one in given):
+        raise OptionError(
+            "--form, --name, --propose and --decisions are of forms, sources and targets. A "
+            "scenario has its name in its file."
+        )

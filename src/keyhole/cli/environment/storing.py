@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyhole.cli import options as opt
-from keyhole.cli.environment.common import StorePlace, Who, read, tell_store, user
+from keyhole.cli.environment.common import (
+    StorePlace,
+    Who,
+    open_writing,
+    read,
+    tell_store,
+    user,
+)
 from keyhole.cli.output import Outputs, tell_written
 from keyhole.cli.progress import working
 from keyhole.errors import OptionError
@@ -38,9 +45,24 @@ Name = Annotated[
         help="A construct's letters, or a coding, form, source, target or scenario by name.",
     ),
 ]
-Svg = Annotated[
+Graph = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.svg", help="Draw the graph of a construct's codings."),
+    typer.Option(
+        "--plot", "--svg", metavar="FILE.svg", help="Draw the graph of a construct's codings."
+    ),
+]
+Heat = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.svg",
+        help="Draw which share of each sector's forms asks each construct (.svg, .png or .html).",
+    ),
+]
+Toml = Annotated[
+    bool,
+    typer.Option(
+        "--toml", help="Write a scenario as TOML, to be edited and imported with --as scenario."
+    ),
 ]
 To = Annotated[
     Path,
@@ -66,7 +88,6 @@ def init(
         from keyhole.environment.exchange import read_environment
         from keyhole.environment.listing import list_environment
         from keyhole.environment.model import Environment
-        from keyhole.environment.store import open_store
 
         environment = Environment()
         if example:
@@ -75,7 +96,7 @@ def init(
             environment = example_environment()
         elif begin is not None:
             environment = read_environment(begin)
-        opened = open_store(store, create=True)
+        opened = open_writing(store, create=True)
         snapshot = opened.read()
         if not opened.created and snapshot.environment != Environment():
             raise OptionError(
@@ -99,31 +120,59 @@ def export(store: StorePlace, out: To, force: opt.Force = False) -> None:
     tell_written("environment" if out.suffix.lower() == ".json" else "forms", out)
 
 
-def list_(store: StorePlace, what: What = "overview", json: opt.Json = False) -> None:
+def list_(
+    store: StorePlace,
+    what: What = "overview",
+    plot: Heat = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
+) -> None:
     """List what the environment holds."""
     with working("Reading the store"):
         from keyhole.environment.listing import list_environment
 
-        found = list_environment(read(store), what)
+        environment = read(store)
+        found = list_environment(environment, what)
+        if plot is not None:
+            from keyhole.charts import save_chart
+            from keyhole.environment.pictures.charts import prevalence_chart
+
+            save_chart(prevalence_chart(environment), plot, force=force)
+            tell_written("picture", plot)
     Outputs(json).give(found)
 
 
 def show(
     store: StorePlace,
     name: Name,
-    svg: Svg = None,
+    plot: Graph = None,
+    toml: Toml = False,
     json: opt.Json = False,
     force: opt.Force = False,
 ) -> None:
     """Show one thing of the environment."""
+    if toml and json:
+        raise OptionError("--toml and --json exclude each other. Give one of them.")
     with working("Reading the store"):
         from keyhole.environment.listing import show as find
 
         environment = read(store)
         found = find(environment, name)
-        if svg is not None:
-            _draw(environment, found.kind, found.name, svg, force)
-    Outputs(json).give(found)
+        if plot is not None:
+            _draw(environment, found.kind, found.name, plot, force)
+        text = _toml(environment, found.kind, found.name) if toml else ""
+    if toml:
+        print(text, end="")
+    else:
+        Outputs(json).give(found)
+
+
+def _toml(environment: Environment, kind: str, name: str) -> str:
+    from keyhole.environment.scenarios.files import scenario_to_toml
+
+    if kind != "scenario":
+        raise OptionError("--toml writes scenarios. Name one, or leave it out.")
+    return scenario_to_toml(next(one for one in environment.scenarios if one.name == name))
 
 
 def _draw(environment: Environment, kind: str, name: str, svg: Path, force: bool) -> None:
@@ -132,7 +181,7 @@ def _draw(environment: Environment, kind: str, name: str, svg: Path, force: bool
 
     if kind != "construct" or svg.suffix.lower() != ".svg":
         raise OptionError(
-            "--svg draws the codings of a construct: name its letters, and a .svg file."
+            "--plot draws the codings of a construct: name its letters, and a .svg file."
         )
     drawing = draw_graph(environment, name)
     with write_whole(svg, force=force) as temporary:
@@ -149,13 +198,20 @@ def history(
 ) -> None:
     """Tell who changed what, and when."""
     with working("Reading the store"):
-        from keyhole.environment.listing import Listing
+        from keyhole.environment.facts import changes_told
+        from keyhole.environment.listing import CHANGED, Listing
+        from keyhole.environment.opening import is_exported
         from keyhole.environment.store import open_store
 
+        if is_exported(store):
+            raise OptionError("an exported environment has no history. Give the store itself.")
         changes = open_store(store, writing=False).history(name=name)
         rows = tuple(
-            (c.number, f"{c.when:%Y-%m-%d %H:%M:%S}", c.who, c.action, c.kind, c.name, c.note)
+            (
+                c.number, f"{c.when:%Y-%m-%d %H:%M:%S}", c.who, c.action, c.kind, c.name,
+                changes_told(c.before, c.after), c.note,
+            )
             for c in changes
-        )
-    columns = ("number", "when (UTC)", "who", "action", "kind", "name", "note")
+        )  # fmt: skip
+    columns = ("number", "when (UTC)", "who", "action", "kind", "name", CHANGED, "note")
     Outputs(json).give(Listing("history", columns, rows))

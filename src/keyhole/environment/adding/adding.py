@@ -23,6 +23,7 @@ from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems
 from keyhole.environment.adding.proposals import FieldProposals
 from keyhole.environment.adding.ranking import rank
+from keyhole.environment.adding.waiting import Owner, captured_again, find_owner
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedForm,
@@ -38,8 +39,6 @@ from keyhole.environment.wording import require_none, shown
 from keyhole.errors import InputError
 
 __all__ = ["Addition", "Batch", "add_form", "add_forms", "add_source", "add_target", "place"]
-
-Owner = Form | Source | Target
 
 
 def add_form(
@@ -93,33 +92,57 @@ def add_forms(
 
 def place(
     environment: Environment,
-    captured: CapturedForm,
+    captured: CapturedForm | str,
     decisions: Iterable[Decision | Mapping[str, Any]],
+    *,
+    kind: str | None = None,
 ) -> Addition:
     """Place fields of a form, target or source that is in the environment already.
 
     Only the fields that something is decided of change.
+
+    Parameters
+    ----------
+    environment
+        Where it is.
+    captured
+        The form as an importer gives it, or its name: then the questions that were kept of it
+        are taken.
+    decisions
+        What is decided of some of its fields.
+    kind
+        ``form``, ``source`` or ``target``, where several have this name.
     """
-    require_none(captured_problems(captured))
-    owner = _owner(environment, captured.form.name)
+    name = captured if isinstance(captured, str) else captured.form.name
+    owner = find_owner(environment, name, kind)
+    sort = type(owner).__name__.lower()
+    asked = captured_again(environment, name, sort) if isinstance(captured, str) else captured
+    require_none(captured_problems(asked))
     read = read_decisions(decisions)
     placer = Placer(environment)
-    placements = _decided(placer, captured, read)
+    placements = _decided(placer, asked, read)
     chosen = {one.field for one in read}
+    absent = sorted(chosen - {field.name for field in owner.fields})
+    require_none(f"field {shown(name)} is not in {shown(owner.name)}." for name in absent)
     moved = {p.field: p for p in placements if p.field in chosen}
-    known = {field.name: field for field in captured.fields}
+    changed = _moved(placer, owner, asked, moved)
+    return Addition(changed, sort, owner.name, tuple(moved.values()))
+
+
+def _moved(
+    placer: Placer, owner: Owner, asked: CapturedForm, moved: Mapping[str, Placement]
+) -> Environment:
+    """Return the environment with some fields of a form, target or source placed."""
+    known = {field.name: field for field in asked.fields}
     fields = tuple(
         moved[f.name].placed(known[f.name]) if f.name in moved else f for f in owner.fields
     )
-    absent = sorted(chosen - {field.name for field in owner.fields})
-    require_none(f"field {shown(name)} is not in {shown(owner.name)}." for name in absent)
     kind = KIND_OF[type(owner).__name__.lower()]
     parts = tuple(
         replace(one, fields=fields) if one.name == owner.name else one
-        for one in kind.of(environment)
+        for one in kind.of(placer.before)
     )
-    changed = replace(placer.environment, **{kind.attribute: parts})
-    return Addition(changed, kind.name, owner.name, tuple(moved.values()))
+    return replace(placer.environment, **{kind.attribute: parts})
 
 
 def add_target(
@@ -273,15 +296,7 @@ def _named_before(environment: Environment, names: Sequence[str], kind: str) -> 
     known = {one.name for one in KIND_OF[kind].of(environment)}
     twice = {name for name, count in Counter(names).items() if count > 1}
     return [
-        f"{kind} {shown(name)} is there already. Give it another name, or use place()."
+        f"{kind} {shown(name)} is there already. Give it another name (--name), put it in place of "
+        f"the other (--replace), or decide on its fields (--decisions)."
         for name in sorted((known & set(names)) | twice)
     ]
-
-
-def _owner(environment: Environment, name: str) -> Owner:
-    parts: list[Owner] = [*environment.forms, *environment.sources, *environment.targets]
-    found = [part for part in parts if part.name == name]
-    if len(found) != 1:
-        many = "is not" if not found else "is more than once"
-        raise InputError(f"{shown(name)} {many} among forms, sources and targets.")
-    return found[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.environment.adding.placing import Placement
 from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, plain_field, proposal_rows
 from keyhole.environment.model import Environment
+from keyhole.environment.wording import short
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "Batch"]
 
 _SHOWN = 60
+_DECIDE = (
+    "To decide: environment import --form NAME --propose FILE.toml, edit the file, then import "
+    "--form NAME --decisions FILE.toml."
+)
 _DEEDS = {
     "assimilate": "assimilated",
     "accommodate": "accommodated",
@@ -64,7 +69,7 @@ class Addition(Result):
         waits = {one.field for one in self.waiting}
         rows = [
             [
-                p.field,
+                short(p.field),
                 "waiting for a person" if p.field in waits else _DEEDS[p.action],
                 p.construct or p.identifier,
                 p.coding,
@@ -76,9 +81,11 @@ class Addition(Result):
         notes = [f"and {more:,} more fields"] if more > 0 else []
         notes += [note for p in self.placements for note in p.notes][:5]
         columns = ["field", "became", "construct", "coding", "minted"]
-        tables = [Table(f"{self.kind} {self.name}", columns, rows, [*notes, *self.notes])]
+        tables = [Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])]
         waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
-        return tables + ([Table("Waiting for a person", COLUMNS, waiting)] if waiting else [])
+        if not waiting:
+            return tables
+        return [*tables, Table("Waiting for a person", COLUMNS, waiting, [_DECIDE])]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,15 +124,17 @@ class Batch(Result):
         for one in self.additions[:_SHOWN]:
             counts = one.counts()
             cells = [f"{counts.get(action, 0):,}" for action in (*actions, "waiting")]
-            rows.append([one.name, f"{len(one.placements):,}", *cells])
+            rows.append([short(one.name), f"{len(one.placements):,}", *cells])
         note = f"proposals with a score of {self.threshold:g} or more were followed"
         columns = ["form", "fields", *actions, "waiting"]
         waiting = [
-            [form, *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
+            [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
         ]
         tables = [Table("Forms added", columns, rows, [note])]
         columns = ["form", *COLUMNS]
-        return tables + ([Table("Waiting for a person", columns, waiting)] if waiting else [])
+        if not waiting:
+            return tables
+        return [*tables, Table("Waiting for a person", columns, waiting, [_DECIDE])]
 
 
 def _plain(placement: Placement) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keyhole.data.naming import nearest, quoted, repeated
+from keyhole.data.naming import nearest, repeated
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.model import CapturedField, CapturedForm
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import quoted, require_none, shown
 
 __all__ = ["require_decided"]
 
@@ -51,7 +51,7 @@ def _creating(placer: Placer, decision: Decision, made: dict[str, str]) -> Itera
     letters = decision.construct
     known = placer.catalogue.constructs.get(letters)
     if not (letters.isascii() and letters.isalpha()):
-        yield f"construct must be the letters of the new construct. Got {shown(letters)} instead."
+        yield f"construct must be the letters of the new construct. Got {letters!r} instead."
     elif known is not None:
         yield (
             f"the letters {letters!r} are those of {shown(known.name)}. Accommodate the field in "
@@ -68,7 +68,7 @@ def _assimilating(placer: Placer, field: CapturedField, decision: Decision) -> I
     if coding is None:
         yield from _absent(decision.coding, list(placer.catalogue.names))
     elif decision.construct and decision.construct != coding.construct:
-        yield f"{coding.name} is a coding of {coding.construct!r}, not {decision.construct!r}."
+        yield f"{coding.name} is a coding of {coding.construct!r}, not {shown(decision.construct)}."
     elif not placer.one_to_one(field, decision):
         yield (
             f"its categories are not those of {coding.name} one to one, so that they would be "
@@ -95,7 +95,7 @@ def _tying(placer: Placer, decision: Decision, tie: Tie) -> Iterator[str]:
         yield from _absent(tie.coding, list(placer.catalogue.names))
         return
     if coding.construct != decision.construct:
-        yield f"{coding.name} is a coding of {coding.construct!r}, not {decision.construct!r}."
+        yield f"{coding.name} is a coding of {coding.construct!r}, not {shown(decision.construct)}."
     side = {"finer": 0, "coarser": 1}.get(tie.relation)
     if side is not None and repeated(pair[side] for pair in tie.pairs):
         yield (

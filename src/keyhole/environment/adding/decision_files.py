@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keyhole.environment.adding.decisions import Decision, read_decisions
+from keyhole.environment.parsing import open_toml
 from keyhole.environment.toml_text import comment, quote
 from keyhole.errors import FileError
 
@@ -70,15 +70,7 @@ def _ties(proposal: Proposal) -> str:
 
 def read_decision_file(path: str | os.PathLike[str]) -> tuple[Decision, ...]:
     """Read the decisions of an edited file; all that is wrong with them is raised at once."""
-    file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise FileError(f"{file.name!r} cannot be read: {reason}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{file.name!r} must be TOML. {error}.") from None
-    decided = content.get("decision")
+    decided = open_toml(path).get("decision")
     if not isinstance(decided, list):
-        raise FileError(f"{file.name!r} must have [[decision]] tables. Got none instead.")
+        raise FileError(f"{Path(path).name!r} must have [[decision]] tables. Got none instead.")
     return read_decisions(decided)

@@ -6,10 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from keyhole.data.naming import nearest, quoted
-from keyhole.environment.wording import require_none, shown
+from keyhole.data.naming import nearest
+from keyhole.environment.wording import quoted, require_none, shown
 
-__all__ = ["ACTIONS", "Action", "Decision", "Tie", "read_decisions"]
+__all__ = [
+    "ACTIONS",
+    "RELATIONS",
+    "Action",
+    "Decision",
+    "Relation",
+    "Tie",
+    "read_decisions",
+    "read_tie",
+]
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
 Relation = Literal["finer", "coarser", "overlap"]
@@ -124,6 +133,17 @@ def _check_word(
     hint = f" Near it: {quoted(near)}." if near else ""
     got = shown(word) if isinstance(word, str) else type(word).__name__
     problems.append(f"{place}: {what} must be one of {quoted(known)}. Got {got} instead.{hint}")
+
+
+def read_tie(plain: Mapping[str, Any]) -> Tie:
+    """Read a tie from plain data; an `InputError` tells all that is wrong with it."""
+    problems: list[str] = []
+    unknown = [key for key in plain if key not in ("coding", "relation", "pairs", "note")]
+    if unknown:
+        problems.append(f"tie: {quoted(unknown, 5)} is not known. Leave it out.")
+    tie = _tie("tie", plain, problems)
+    require_none(problems)
+    return tie
 
 
 def _ties(place: str, plain: Any, problems: list[str]) -> tuple[Tie, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from keyhole.data.naming import quoted, repeated
+from keyhole.data.naming import repeated
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
@@ -23,6 +23,7 @@ from keyhole.environment.codings.naming import is_name, next_name, parse_name
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
+    CapturedQuestion,
     Category,
     CategoryMap,
     Coding,
@@ -32,7 +33,7 @@ from keyhole.environment.model import (
     Intervals,
     Overlap,
 )
-from keyhole.environment.wording import shown
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["Placement", "Placer", "captured_problems"]
@@ -58,7 +59,16 @@ class Placement:
         """Return the field as a form has it."""
         if self.identifier:
             return Field(captured.name, captured.label, None, self.identifier, "identifying")
-        return Field(captured.name, captured.label, self.coding or None)
+        if self.coding:
+            return Field(captured.name, captured.label, self.coding)
+        return Field(captured.name, captured.label, question=_question(captured))
+
+
+def _question(field: CapturedField) -> CapturedQuestion:
+    """Keep what was asked for whoever decides later."""
+    return CapturedQuestion(
+        field.categories, field.intervals, field.path, field.universe, field.coding
+    )
 
 
 def captured_problems(captured: CapturedForm) -> Iterator[str]:

@@ -10,7 +10,7 @@ from keyhole.environment.adding.catalogue import Catalogue, captured_questions
 from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.ranking import Proposal, rank
 from keyhole.environment.model import CapturedForm, Environment
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, short
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Proposals(Result):
         rows = [row for one in self.fields[:_SHOWN] for row in proposal_rows(one)]
         more = len(self.fields) - _SHOWN
         notes = [f"and {more:,} more fields"] if more > 0 else []
-        return [Table(f"Proposals for {self.form}", COLUMNS, rows, notes)]
+        return [Table(f"Proposals for {short(self.form)}", COLUMNS, rows, notes)]
 
 
 def plain_field(one: FieldProposals) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def proposal_rows(one: FieldProposals) -> Iterator[list[str]]:
     for i, p in enumerate(one.proposals):
         construct = f"{p.construct} {p.name}".strip() or p.identifier
         coding = p.coding or ", ".join(f"{t.relation} {t.coding}" for t in p.ties[:2])
-        field = one.field if i == 0 else ""
+        field = short(one.field) if i == 0 else ""
         yield [field, p.action, _cut(construct), coding, f"{p.score:.2f}", _cut(p.reason, 90)]
 
 

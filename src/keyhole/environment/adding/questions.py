@@ -14,6 +14,7 @@ from functools import lru_cache
 from keyhole.environment.adding.vocabulary import (
     ADDRESS,
     BOILERPLATE,
+    CODED,
     CONCEPT_OF,
     CONCEPTS,
     GENERIC,
@@ -237,7 +238,7 @@ def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) ->
     leaf = leaf[:_MOST_WORDS]
     known = any(word.startswith("#") for word in leaf)
     if known:  # the last branch of service is a branch of service
-        leaf = tuple(word for word in leaf if word not in QUALIFIERS)
+        leaf = tuple(word for word in leaf if word not in QUALIFIERS and word not in CODED)
     weights = {word: _TURNED if known and word in TURNING else _weight(word) for word in leaf}
     factor = _container_factor(leaf, alone)
     for step in reversed(containers):
@@ -322,6 +323,8 @@ def construct_name(question: Question) -> str:
     "spouse's age"
     >>> construct_name(questions_of("medicalExpenses/recipients")[0])
     'medical expenses: recipients'
+    >>> construct_name(questions_of("AGEP", "Age band")[0])
+    'age'
     """
     steps = [" ".join(_spelt(word) for word in step) for step in question.steps if step]
     name = ": ".join(steps[-4:])[:120].strip() or "question"

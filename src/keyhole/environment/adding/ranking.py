@@ -17,6 +17,7 @@ from keyhole.environment.adding.questions import Question, construct_name, is_sp
 from keyhole.environment.adding.vocabulary import PAGE
 from keyhole.environment.codings.naming import is_name, parse_name
 from keyhole.environment.model import CapturedField, Coding
+from keyhole.environment.wording import shown
 
 __all__ = ["Proposal", "rank", "ties_of"]
 
@@ -194,11 +195,11 @@ def _asked_words(
 ) -> str:
     name = catalogue.constructs[letters].name
     if catalogue.knows(questions, letters):
-        return f"asked before in the same words as {name!r}"
+        return f"asked before in the same words as {shown(name)}"
     if words == 0:
-        return f"asked in other words than {name!r}"
+        return f"asked in other words than {shown(name)}"
     how = "asks for" if words > 0.9 else "may ask for" if words >= 0.6 else "is faintly like"
-    return f"{how} {name!r} (words alike {words:.2f})"
+    return f"{how} {shown(name)} (words alike {words:.2f})"
 
 
 def ties_of(

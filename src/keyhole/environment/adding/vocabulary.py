@@ -12,6 +12,7 @@ from dataclasses import dataclass
 __all__ = [
     "ADDRESS",
     "BOILERPLATE",
+    "CODED",
     "CONCEPTS",
     "CONCEPT_OF",
     "GENERIC",
@@ -224,6 +225,8 @@ GENERIC = _set(
     " purpose reason title size count additional primary secondary one two three yes no update"
     " approximate effective range"
 )
+# Beside a well-known construct these say how it is coded: the age band is the age.
+CODED = _set("band banded bracket range group grouped grouping category class interval bin")
 # Beside a well-known construct these make another question of it: "education type".
 TURNING = _set(
     "type date amount reason name number kind location place year description update status purpose"

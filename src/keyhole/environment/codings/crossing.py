@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
@@ -20,6 +19,7 @@ from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.codings.weighing import Weights, weigh
 from keyhole.environment.model import Environment
+from keyhole.environment.wording import quoted
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:

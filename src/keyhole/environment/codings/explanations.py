@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
 from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import Relation
+from keyhole.environment.wording import quoted
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.graph import CodingGraph
@@ -94,4 +94,4 @@ def inexact(exact: bool) -> list[str]:
     """Say that an answer may not be the finest, unless it is."""
     if exact:
         return []
-    return ["perhaps not the finest: an overlap is known only through coarser codings"]
+    return ["perhaps not the finest: how some categories overlap is known only in part"]

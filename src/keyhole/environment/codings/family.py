@@ -18,6 +18,7 @@ from keyhole.environment.codings.relations import (
     comparable,
     interval_function,
     interval_pairs,
+    nested,
     pairs_of,
     push,
     unique_pairs,
@@ -60,9 +61,11 @@ class Family:
             if finer in self.index:
                 steps[self.index[finer], self.index[coarser]] = True
         self.reach = closed(steps | intervals[0])
-        # Between intervals only their edges count: what lies outside one coding says
-        # nothing of how a third one cuts it.
-        self.reach = np.where(intervals[1], intervals[0], self.reach)
+        # Between intervals a path counts only where the edges do not cut: what lies outside
+        # one coding says nothing of how a third one cuts it.
+        self.by_edges = intervals[0]
+        nested_too = intervals[0] | self._nested_table(intervals[1])
+        self.reach = np.where(intervals[1], nested_too, self.reach)
         mapped = {(self.index[a], self.index[b]) for a, b in maps.arrays if a in self.index}
         self.steps = _lists(steps | intervals[0])
         self.map_steps = _lists(steps)
@@ -86,6 +89,13 @@ class Family:
                     comparables[i, j] = True
                     finer[i, j] = i == j or self._interval_function(i, j) is not None
         return finer, comparables
+
+    def _nested_table(self, comparables: Bools) -> Bools:
+        """Return between which codings no interval of the one is cut by an edge of the other."""
+        table = np.zeros_like(comparables)
+        for i, j in np.argwhere(comparables & self.reach & ~self.by_edges).tolist():
+            table[i, j] = nested(self.nodes[i], self.nodes[j], self.as_of)
+        return table
 
     def _interval_function(self, i: int, j: int) -> Ints | None:
         return interval_function(self.nodes[i], self.nodes[j], self.as_of)
@@ -113,8 +123,7 @@ class Family:
 
     def path(self, i: int, j: int) -> tuple[int, ...]:
         """Return the path up from i to j that is told in explanations, the shortest."""
-        both = self.nodes[i].scale is not None and self.nodes[j].scale is not None
-        if i != j and both and self.reach[i, j]:
+        if i != j and self.by_edges[i, j]:
             return (i, j)
         return shortest_path(i, j, self.map_steps) or shortest_path(i, j, self.steps)
 

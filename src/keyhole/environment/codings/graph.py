@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from keyhole.data.naming import nearest, quoted
+from keyhole.data.naming import nearest
 from keyhole.environment.checks import names_of, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
@@ -24,6 +24,8 @@ from keyhole.environment.codings.paths import circles, contradictions, reach_of
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
+from keyhole.environment.soundness import require_sound
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +65,16 @@ class CodingGraph:
     """
 
     def __init__(self, environment: Environment) -> None:
+        if not isinstance(environment, Environment):
+            got = type(environment).__name__
+            raise InputError(f"environment must be an Environment. Got {got} instead.")
+        try:
+            self._build(environment)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            require_sound(environment)  # says which part is not what it must be
+            raise
+
+    def _build(self, environment: Environment) -> None:
         self.environment = environment
         self._names = names_of(environment)
         problems = structure_problems(environment)
@@ -150,7 +162,7 @@ class CodingGraph:
         if name not in self._names:
             near = nearest(name, list(self._names))
             hint = f" Near it: {quoted(near)}." if near else ""
-            raise InputError(f"coding {name!r} is not in the environment.{hint}")
+            raise InputError(f"coding {shown(name)} is not in the environment.{hint}")
         return self._nodes[self._names[name]]
 
     def coding(self, name: str) -> Coding:
@@ -259,5 +271,5 @@ def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
     if not found:
         near = nearest(name, [part.name for part in parts])
         hint = f" Near it: {quoted(near)}." if near else ""
-        raise InputError(f"{kind} {name!r} is not in the environment.{hint}")
+        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
     return found[0]

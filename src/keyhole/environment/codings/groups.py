@@ -17,6 +17,7 @@ from keyhole.environment.codings.partitions import (
     is_discrete,
 )
 from keyhole.environment.codings.relations import Relation
+from keyhole.environment.wording import shown
 
 __all__ = [
     "all_matched",
@@ -133,8 +134,8 @@ def _merge(node: Node, members: Ints, label: str) -> str:
     names = [repr(node.labels[i]) for i in members[: LISTED + 1].tolist()]
     if len(members) > LISTED:
         last = node.labels[int(members[-1])]
-        return f"{len(members):,} categories, {names[0]} to {last!r}, become {label!r}"
-    return f"{' and '.join(names)} become {label!r}"
+        return f"{len(members):,} categories, {names[0]} to {shown(last)}, become {shown(label)}"
+    return f"{' and '.join(names)} become {shown(label)}"
 
 
 def special(node: Node, groups: Ints) -> tuple[str, ...]:
@@ -148,5 +149,5 @@ def special(node: Node, groups: Ints) -> tuple[str, ...]:
                 if with_values
                 else "stays apart from all answers"
             )
-            out.append(f"{node.labels[i]!r} ({KINDS[node.kinds[i]]}) {fate}")
+            out.append(f"{shown(node.labels[i])} ({KINDS[node.kinds[i]]}) {fate}")
     return tuple(out[:SHOWN])

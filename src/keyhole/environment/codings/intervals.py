@@ -122,7 +122,8 @@ def _regular_problems(intervals: Intervals) -> list[str]:
     if not all(map(math.isfinite, (start, stop, step))) or start >= stop:
         return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]
     if intervals.scale == "date":
-        problems = [] if step >= 0 else [f"step must not be negative. Got {step:g} instead."]
+        steps = 0 <= step <= MOST and step == int(step)
+        problems = [] if steps else [f"step must be whole and not negative. Got {step:g} instead."]
         if not _are_days(np.array([start, stop])):
             problems.append("start and stop of dates must be day ordinals from 1 to 3,652,059.")
         return problems

@@ -193,6 +193,7 @@ def _join_text(
         right=text.name,
         groups_right=NONE,
         exact=best.exact and graph.refines(best.right, one.name, as_of=as_of),
+        antichain=graph.minimal_common_ancestors(one.name, text.name, as_of=as_of),
         explanation=(told, *best.explanation),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import (
@@ -18,6 +17,7 @@ from keyhole.environment.codings.relations import (
     with_kin,
 )
 from keyhole.environment.model import CategoryMap, Overlap
+from keyhole.environment.wording import quoted, shown
 
 __all__ = ["MapReader", "Maps"]
 
@@ -138,7 +138,7 @@ class MapReader:
             if len(home) > 1 and silent.size:
                 problems.append(
                     f"{place}: {coarser.name} has several categories for {kind!r}; say into which"
-                    f" {finer.codes[silent[0]]!r} falls."
+                    f" {shown(finer.codes[silent[0]])} falls."
                 )
             elif len(home) == 1:
                 array[silent] = home[0]

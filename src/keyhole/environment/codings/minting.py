@@ -40,6 +40,11 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
         raise InputError(f"a join that is not resolved cannot be minted: {join.reason}.")
     if join.stored:
         raise InputError(f"the join is there already: {join.coding}.")
+    if not join.informative:
+        raise InputError(
+            f"{join.left} and {join.right} join to one category: they have no answers in common "
+            f"that could be told apart, so that there is nothing to mint."
+        )
     sides = [(graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)]
     return _mint(graph, [side for side in sides if side[0].size], join.labels, label)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 
 __all__ = ["CodingName", "is_name", "next_name", "parse_name"]
@@ -62,7 +63,7 @@ def parse_name(text: str) -> CodingName:
     if found is None or not is_name(text):
         raise InputError(
             "the name of a coding must be letters, the number of its categories, '.', 0 (captured)"
-            f" or 1 (harmonised) and a serial of two digits, as ES3.101. Got {text!r} instead."
+            f" or 1 (harmonised) and a serial of two digits, as ES3.101. Got {shown(text)} instead."
         )
     return CodingName(found[1], int(found[2]), found[3] == "1", int(found[4]))
 
@@ -83,5 +84,7 @@ def next_name(letters: str, size: int, *, harmonised: bool = False, taken: Itera
     same = [n.serial for n in names if (n.size, n.harmonised) == (size, harmonised)]
     made = CodingName(letters, size, harmonised, max(same, default=0) + 1)
     if not is_name(str(made)) or parse_name(str(made)) != made:
-        raise InputError(f"the letters of a construct must be A to Z. Got {letters!r} instead.")
+        raise InputError(
+            f"the letters of a construct must be A to Z. Got {shown(letters)} instead."
+        )
     return str(made)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
 from keyhole.environment.codings.partitions import Ints, meet
@@ -18,6 +17,7 @@ from keyhole.environment.codings.relations import (
     unique_pairs,
     with_kin,
 )
+from keyhole.environment.wording import quoted
 
 __all__ = ["relate"]
 
@@ -166,4 +166,6 @@ def _unknown(family: Family, i: int, j: int) -> Relation:
         reason = comparable(left, right, family.as_of)
         return _missing("unresolved", str(reason))
     text = f"no map, overlap or intervals connect {left.name} and {right.name}"
+    if family.as_of is None and {"number", "date"} <= {node.scale for node in family.nodes}:
+        text += " without a day on which dates of birth are ages (as_of, --as-of)"
     return _missing("unrelated", text)

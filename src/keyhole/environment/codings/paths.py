@@ -7,11 +7,11 @@ from graphlib import TopologicalSorter
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.maps import Edge, Maps
 from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import pairs_of
+from keyhole.environment.wording import quoted, shown
 
 __all__ = ["circles", "compose", "contradictions", "reach_of"]
 
@@ -95,8 +95,8 @@ def _disagreement(finer: Node, coarser: Node, one: Ints, other: Ints, at: Ints) 
     falls = sorted([coarser.labels[one[first]], coarser.labels[other[first]]])
     more = f" (and {at.size - 1:,} more categories)" if at.size > 1 else ""
     return (
-        f"the paths from {finer.name} to {coarser.name} disagree: {finer.labels[first]!r} falls"
-        f" into {falls[0]!r} by one and into {falls[1]!r} by another{more}."
+        f"the paths from {finer.name} to {coarser.name} disagree: {shown(finer.labels[first])}"
+        f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
     )
 
 

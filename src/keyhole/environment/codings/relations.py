@@ -23,6 +23,7 @@ __all__ = [
     "function_of",
     "interval_function",
     "interval_pairs",
+    "nested",
     "pairs_of",
     "push",
     "unique_pairs",
@@ -120,7 +121,7 @@ def comparable(left: Node, right: Node, as_of: datetime.date | None) -> str | No
     if left.scale == right.scale:
         return None
     if as_of is None:
-        return "dates and ages can only be compared on a day: give the target's as_of"
+        return "dates and ages can only be compared on a day: that of a target (as_of, --as-of)"
     ages = left.edges if left.scale == "number" else right.edges
     if birth_edges(ages, as_of) is None:
         return "dates and ages are compared in whole years, and an age has another edge"
@@ -192,7 +193,15 @@ def interval_function(finer: Node, coarser: Node, as_of: datetime.date | None) -
 
     An interval that lies wholly outside the other's falls nowhere (-1).
     """
-    begins, ends = homes(*_aligned(finer, coarser, as_of))
-    if (begins != ends).any():
+    if not nested(finer, coarser, as_of):
         return None
     return function_of(interval_pairs(finer, coarser, as_of), finer.size)
+
+
+def nested(finer: Node, coarser: Node, as_of: datetime.date | None) -> bool:
+    """Tell whether no interval of the finer of two comparable codings is cut by the other's edges.
+
+    What is listed beside the intervals may still fall into several categories.
+    """
+    begins, ends = homes(*_aligned(finer, coarser, as_of))
+    return not bool((begins != ends).any())

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.intervals import Floats
+from keyhole.environment.wording import quoted
 from keyhole.errors import InputError
 
 __all__ = ["Weights", "weigh"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.environment.importers.categories import category_kind, readable
-from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.fields import capture, distinct, titled
 from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.importers.spans import dates, numbers, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
@@ -46,10 +46,10 @@ def capture_codebook(root: Any, name: str) -> CapturedForm:
     form = Form(
         name,
         organisation=_first(root, "AuthEnty") or _first(root, "producer"),
-        purpose=_first(root, "titl"),
         collected=_collected(root),
     )
-    return CapturedForm(form, distinct(fields), tuple(notes))
+    title = _first(root, "titl")
+    return CapturedForm(form, distinct(fields), (*titled(title), *notes))
 
 
 def _collected(root: Any) -> datetime.date | None:

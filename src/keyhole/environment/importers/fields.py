@@ -7,9 +7,18 @@ from collections.abc import Iterable, Sequence
 
 from keyhole.environment.importers.categories import YES_NO, clean, coded, make_categories
 from keyhole.environment.model import CapturedField, Category, Intervals
+from keyhole.environment.wording import shown
 from keyhole.screening.identifiers import recognise, words
 
-__all__ = ["SURE", "capture", "distinct", "path_label", "split_choices"]
+__all__ = [
+    "SURE",
+    "capture",
+    "distinct",
+    "kind_of_identifier",
+    "path_label",
+    "split_choices",
+    "titled",
+]
 
 # From this confidence on a field is kept apart as a direct identifier.
 SURE = 0.5
@@ -97,6 +106,18 @@ def _identifier(
     return found.kind
 
 
+def kind_of_identifier(path: Sequence[str], label: str) -> str:
+    """Tell the kind of what is known to be a direct identifier, by its name and its label.
+
+    Examples
+    --------
+    >>> kind_of_identifier(["q7"], "E-mail address"), kind_of_identifier(["q8"], "")
+    ('email', 'record number')
+    """
+    found = recognise("/".join(path[-_MOST_STEPS:]), label)
+    return found.kind if found is not None else "record number"
+
+
 def path_label(path: Sequence[str]) -> str:
     """Say a path in words; a step that the next one repeats is left out.
 
@@ -143,6 +164,17 @@ def split_choices(
         )
         for one in make_categories(options)
     ]
+
+
+def titled(title: str) -> tuple[str, ...]:
+    """Note the title of a form, which is not its purpose.
+
+    Examples
+    --------
+    >>> titled("Claim for a pension"), titled("")
+    (("Its title is 'Claim for a pension'.",), ())
+    """
+    return (f"Its title is {shown(title)}.",) if title else ()
 
 
 def distinct(fields: Iterable[CapturedField]) -> tuple[CapturedField, ...]:

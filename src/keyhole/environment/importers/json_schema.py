@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.environment.importers.categories import YES_NO, clean
-from keyhole.environment.importers.fields import capture, distinct, path_label, split_choices
+from keyhole.environment.importers.fields import (
+    capture,
+    distinct,
+    path_label,
+    split_choices,
+    titled,
+)
 from keyhole.environment.importers.json_shapes import Shape, Shapes
 from keyhole.environment.importers.opening import open_json
 from keyhole.environment.importers.spans import dates, numbers, usual_numbers
@@ -76,7 +82,7 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
         raise FileError("the schema must have fields under 'properties'. Got none instead.")
     title = document.get("title")
     label = clean(" ".join(title.split()))[:_LONGEST] if isinstance(title, str) else ""
-    return CapturedForm(Form(name, purpose=label), fields, tuple(shapes.notes))
+    return CapturedForm(Form(name), fields, (*titled(label), *shapes.notes))
 
 
 def _fields(

@@ -8,7 +8,7 @@ row without a code but with a category says what a blank value means.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.opening import read_rows, require_columns
+from keyhole.environment.importers.opening import Row, read_cells, read_rows, require_columns
 from keyhole.environment.wording import require_none, shown
 from keyhole.errors import FileError
 
-__all__ = ["ColumnLabels", "Labels", "attach_labels", "read_labels"]
+__all__ = ["ColumnLabels", "Labels", "attach_labels", "is_census", "read_labels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,12 @@ Labels = Mapping[str, ColumnLabels]
 
 
 def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) -> Labels:
-    """Read a file of labels, CSV or Excel, with columns ``name,label,code,category``."""
+    """Read a file of labels, CSV or Excel, with columns ``name,label,code,category``.
+
+    The Census Bureau's dictionaries of its microdata (rows ``NAME`` and ``VAL``) are read too.
+    """
     file = Path(path)
-    rows = read_rows(file, encoding)
+    rows = _census_rows(file, encoding) or read_rows(file, encoding)
     require_columns(rows, ("name", "label", "code", "category"), file.name)
     problems: list[str] = []
     names: dict[str, str] = {}
@@ -64,6 +67,36 @@ def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) ->
             blanks[name] = row["category"]
     require_none(problems, FileError)
     return {one: ColumnLabels(names[one], codes[one], blanks.get(one, "")) for one in names}
+
+
+def is_census(cells: Sequence[Sequence[str]]) -> bool:
+    """Tell a dictionary of the Census Bureau: each row says NAME or VAL, and has no header."""
+    return bool(cells) and all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in cells if row)
+
+
+def _census_rows(path: Path, encoding: str | None) -> list[Row]:
+    """Read a dictionary of the Census Bureau as rows of labels; nothing if it is none.
+
+    A range of values has no label of its own; a code of nothing but b is a blank value.
+    """
+    if path.suffix.lower() not in (".csv", ".txt"):
+        return []
+    cells = read_cells(path, encoding)
+    if not is_census(cells):
+        return []
+    found: dict[tuple[str, str, str], Row] = {}
+    for number, row in enumerate(cells, 1):
+        named = dict(zip(("name", "label", "code", "category"), (row[1], "", "", ""), strict=True))
+        if row[0] == "NAME":
+            named["label"] = row[4]
+        elif len(row) < 7 or row[4] != row[5]:
+            continue
+        else:
+            code = "" if row[4] and set(row[4]) == {"b"} else row[4]
+            named |= {"code": code, "category": row[6]}
+        key = named["name"], named["code"], "label" if named["label"] else "value"
+        found.setdefault(key, Row(number, named))
+    return list(found.values())
 
 
 def attach_labels(microdata: Microdata, labels: Labels) -> Microdata:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +30,8 @@ from keyhole.environment.model import (
     Intervals,
 )
 from keyhole.environment.scenarios.positions import RARE
-from keyhole.screening.identifiers import recognise
+from keyhole.environment.wording import quoted, shown
+from keyhole.screening.identifiers import recognise, words
 
 __all__ = ["MOST", "capture_microdata"]
 
@@ -40,6 +42,21 @@ FEWEST = 3
 _SHORT_CODE = 3
 _FINEST = 6
 _ROUND = (1, 5)
+_WEIGHTS = frozenset({"weight", "weights", "wgt", "wt", "wts", "pweight", "fweight", "aweight"})
+_OF_SAMPLES = frozenset(
+    {"sampling", "sample", "survey", "person", "persons", "household", "housing", "replicate"}
+    | {"final", "population", "design", "analysis", "expansion", "grossing", "poststratified"}
+)
+_OF_BODIES = frozenset(
+    {"body", "birth", "kg", "kilogram", "kilograms", "pound", "pounds", "lb", "lbs", "gram"}
+    | {"grams", "height", "bmi", "infant", "baby", "loss", "gain", "vehicle", "truck"}
+)
+# The weights of well-known files: the ACS (and its replicates), IPUMS, the CPS and others.
+_WEIGHT_NAME = re.compile(
+    r"p?wgtp\d{0,3}|(per|hh|lin|fin|rep|fnl|final|post)_?(wt|wgt|weight)[a-z0-9_]{0,6}|"
+    r"(pws|hws)\w?wgt|asecwth?|wtsupp|w(eigh)?t_?\d{0,3}|sampwgt|weightvar",
+    re.IGNORECASE,
+)
 
 
 def capture_microdata(
@@ -51,8 +68,9 @@ def capture_microdata(
 ) -> CapturedForm:
     """Capture the columns of a file, to become a target of the environment.
 
-    Columns with the role of weight or drop are left out; those with the role of identifier,
-    and those that are recognised as direct identifiers, are kept apart.
+    Columns with the role of weight or drop are left out, and so are those that by name and
+    label are sampling weights, unless they are named in `columns`. Columns with the role of
+    identifier, and those that are recognised as direct identifiers, are kept apart.
 
     Parameters
     ----------
@@ -77,10 +95,13 @@ def capture_microdata(
     data = attach_labels(microdata, labels)
     chosen = data.names if columns is None else data.require(columns, purpose="column")
     notes: dict[str, None] = {}
+    weights = [one for one in chosen if columns is None and _is_weight(data.variable(one))]
+    if weights:
+        notes[f"Left out, since they look like sampling weights: {quoted(weights, 5)}."] = None
     fields = [
         _field(data, data.variable(one), labels.get(one, ColumnLabels()), notes)
         for one in chosen
-        if data.variable(one).role not in ("weight", "drop")
+        if data.variable(one).role not in ("weight", "drop") and one not in weights
     ]
     return CapturedForm(Form(name or data.name), tuple(fields), tuple(notes))
 
@@ -108,6 +129,19 @@ def _field(
         intervals=intervals,
         recognised=False,
     )
+
+
+def _is_weight(variable: Variable) -> bool:
+    """Tell a sampling weight by its name and label; the weight of a body is none."""
+    if variable.kind != "measure" or variable.role is not None or variable.value_labels:
+        return False
+    name, label = words(variable.name), words(variable.label)
+    if set(label) & _OF_BODIES or set(name) & _OF_BODIES:
+        return False
+    if _WEIGHT_NAME.fullmatch(variable.name):
+        return True
+    told = set(label) | set(name)
+    return bool(told & _WEIGHTS) and (bool(told & _OF_SAMPLES) or not set(name) - _WEIGHTS)
 
 
 def _identifier(variable: Variable, column: pl.Series) -> str | None:
@@ -148,7 +182,7 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
     if not rare or not listed:
         return listed
     notes[
-        f"{variable.name!r} has {rare:,} values without a label, each of fewer than {FEWEST} "
+        f"{shown(variable.name)} has {rare:,} values without a label, each of fewer than {FEWEST} "
         f"records: they are not listed, and count as one. Give their labels to tell them apart."
     ] = None
     return [*listed, Category(RARE, "Rare values", "other")]
@@ -216,7 +250,9 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
     start, stop = _outward(low, high, step)
     found = numbers(_tidy(start), _tidy(stop - step), step, MOST)
     if found is not None and found.step > step:
-        notes[f"{variable.name!r} has too fine a detail; it is taken by {found.step:g}."] = None
+        notes[f"{shown(variable.name)} has too fine a detail; it is taken by {found.step:g}."] = (
+            None
+        )
     return found
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
-__all__ = ["Row", "open_json", "open_text", "open_xml", "read_rows", "require_columns", "sheets"]
+__all__ = [
+    "Row",
+    "open_json",
+    "open_text",
+    "open_xml",
+    "read_cells",
+    "read_rows",
+    "require_columns",
+    "sheets",
+]
 
 MOST_BYTES = 256 << 20
 DEEPEST = 200
@@ -82,18 +91,7 @@ def open_text(path: Path, encoding: str | None = None) -> str:
 
 def open_json(path: Path, encoding: str | None = None) -> Any:
     """Read JSON; what is no JSON, or nested without end, is refused with the place."""
-    text = open_text(path, encoding)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FileError(
-            f"{path.name!r} must be JSON. Got something else at line {error.lineno}, column "
-            f"{error.colno} instead: {error.msg}."
-        ) from None
-    except RecursionError:
-        raise FileError(f"{path.name!r} is nested too deeply to be a form.") from None
-    except ValueError:  # a number of thousands of digits
-        raise FileError(f"{path.name!r} holds a number that is too long to be one.") from None
+    return parse_json(open_text(path, encoding), path.name)
 
 
 def open_xml(path: Path) -> Any:
@@ -131,6 +129,11 @@ def read_rows(path: Path, encoding: str | None = None, sheet: str | None = None)
         found = sheets(path)
         return found[sheet.lower() if sheet else next(iter(found))]
     return _named(_csv(open_text(path, encoding), path), path.name)
+
+
+def read_cells(path: Path, encoding: str | None = None) -> list[Sequence[str]]:
+    """Read a CSV file that has no header as rows of cells."""
+    return list(_csv(open_text(path, encoding), path))
 
 
 def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:

@@ -144,11 +144,24 @@ def _xml_kind(path: Path) -> str:
 
 
 def _table_kind(path: Path, encoding: str | None) -> str:
+    from keyhole.environment.importers.labels_file import is_census
     from keyhole.environment.importers.redcap import is_redcap
 
+    if path.suffix.lower() in _TEXTS and is_census(opening.read_cells(path, encoding)):
+        raise _labels(path)
     rows = opening.read_rows(path, encoding)
     columns = frozenset(rows[0].cells) if rows else frozenset()
+    if {"name", "code", "category"} <= columns and not {"form", "field"} & columns:
+        raise _labels(path)
     return "redcap" if is_redcap(columns) else "table"
+
+
+def _labels(path: Path) -> FileError:
+    return FileError(
+        f"{path.name!r} must describe a form. Got labels of a file's columns instead: give it as "
+        f"--labels beside that file, with --as target (read_labels and capture_microdata in "
+        f"Python)."
+    )
 
 
 def _read(path: Path, kind: str, encoding: str | None) -> tuple[CapturedForm, ...]:

@@ -14,7 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyhole.environment.importers.categories import YES_NO
-from keyhole.environment.importers.fields import capture, distinct, split_choices
+from keyhole.environment.importers.fields import (
+    capture,
+    distinct,
+    kind_of_identifier,
+    split_choices,
+)
 from keyhole.environment.importers.opening import Row, read_rows, require_columns
 from keyhole.environment.importers.spans import dates, numbers, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
@@ -132,7 +137,7 @@ def _written(
     if intervals is not None:
         notes["Flagged dates and numbers stay fields to match on; flagged text is apart."] = None
         return found
-    return replace(found, identifier="record number")
+    return replace(found, identifier=kind_of_identifier(path, label))
 
 
 def _telling(kind: str, validation: str) -> str | None:

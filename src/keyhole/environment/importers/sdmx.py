@@ -19,6 +19,8 @@ from keyhole.errors import FileError
 
 __all__ = ["CodeList", "capture_code_lists", "code_lists_of", "read_code_lists"]
 
+# Levels of a code list: a deeper one is no classification, and each level repeats the rest.
+DEEPEST = 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -30,6 +32,11 @@ class CodeList:
     label: str = ""
     categories: tuple[Category, ...] = ()
     parents: Mapping[str, str] = field(default_factory=dict)
+
+    def finest(self) -> tuple[Category, ...]:
+        """Return the codes without children, which is the finest level."""
+        with_children = set(self.parents.values())
+        return tuple(one for one in self.categories if one.code not in with_children)
 
     def levels(self) -> tuple[tuple[Category, ...], ...]:
         """Return the categories level by level, the coarsest first.
@@ -79,8 +86,7 @@ class CodeList:
 
     def _lines(self) -> list[tuple[str, ...]]:
         """Return the line from the top to each code without children."""
-        with_children = set(self.parents.values())
-        return [self._line(o.code) for o in self.categories if o.code not in with_children]
+        return [self._line(one.code) for one in self.finest()]
 
     def _line(self, code: str) -> tuple[str, ...]:
         line = [code]
@@ -111,7 +117,7 @@ def code_lists_of(root: Any, where: str) -> tuple[CodeList, ...]:
 def capture_code_lists(root: Any, name: str) -> CapturedForm:
     """Capture code lists as the fields of a form, at their finest."""
     fields = [
-        capture([one.identifier], one.label, categories=one.levels()[-1], recognised=False)
+        capture([one.identifier], one.label, categories=one.finest(), recognised=False)
         for one in code_lists_of(root, name)
         if one.categories
     ]
@@ -158,14 +164,16 @@ def _parent_problems(
         for code, parent in parents.items()
         if parent not in categories
     ]
-    safe: set[str] = set()
+    depths: dict[str, int] = {}
     for code in parents:
         line: dict[str, None] = {}
-        while code in parents and code not in safe and code not in line:
+        while code in parents and code not in depths and code not in line:
             line[code] = None
             code = parents[code]
         if code in line:
-            problems.append(f"{where}: the code {shown(code)} is its own ancestor.")
-            break
-        safe.update(line)
+            return [*problems, f"{where}: the code {shown(code)} is its own ancestor."]
+        deep = depths.get(code, 1)
+        depths.update({one: deep + i for i, one in enumerate(reversed(line), 1)})
+    if max(depths.values(), default=1) > DEEPEST:
+        problems.append(f"{where} is more than {DEEPEST} levels deep: no classification is.")
     return problems

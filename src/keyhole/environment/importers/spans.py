@@ -48,7 +48,7 @@ def numbers(low: float, high: float, step: float = 1, most: int = MOST) -> Inter
     """
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(step)):
         return None
-    if high < low or step <= 0 or max(abs(low), abs(high)) > 1e15:
+    if high < low or not 1e-9 <= step <= 1e15 or max(abs(low), abs(high)) > 1e15:
         return None
     while (count := math.floor((high - low) / step + 1e-9) + 1) > most:
         step *= 10

@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.importers.categories import category_kind
-from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.fields import capture, distinct, kind_of_identifier
 from keyhole.environment.importers.opening import Row, read_rows, require_columns
 from keyhole.environment.model import (
     COLLECTION_METHODS,
@@ -124,7 +124,7 @@ def _field(asked: _Asked, problems: list[str]) -> CapturedField:
         problems.append(f"{where}: kind must be one of {', '.join(_KINDS[1:])}. Got {shown(kind)}.")
     identifier = None
     if "identifier" in kinds:
-        identifier = asked.rows[0]["category"] or "record number"
+        identifier = asked.rows[0]["category"] or kind_of_identifier([name], label)
     intervals = _intervals([row for row in asked.rows if _spans(row)], where, problems)
     found = capture(
         [name],

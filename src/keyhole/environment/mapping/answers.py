@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keyhole.environment.mapping.holdings import Absent
 from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.wording import short
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -72,19 +73,20 @@ class KeyMapping(Result):
 
     def tables(self) -> list[Table]:
         """Return the key, and what is not in it for which reason; see also `why`."""
-        title = f"Key of {self.target} against {self.against}"
-        out = [key_table(title, self.key, self._notes())]
+        title = f"Key of {short(self.target)} against {self.against}"
+        unit = " stages" if self.kind == "stages" else ""
+        out = [key_table(title, self.key, self._notes(), unit)]
         reasons: dict[str, list[str]] = {}
         for part in self.absent:
             reasons.setdefault(part.reason, []).append(part.column)
         if reasons:
-            rows = [[", ".join(columns), reason] for reason, columns in reasons.items()]
+            rows = [[", ".join(map(short, c)), reason] for reason, c in reasons.items()]
             out.append(Table("Not in the key", ["columns", "reason"], rows))
         return out
 
     def why(self) -> Table:
         """Return for each key variable which forms, which path up the graph, what merged."""
-        rows = [[v.column, text] for v in self.key for text in v.explanation]
+        rows = [[short(v.column), text] for v in self.key for text in v.explanation]
         return Table("Why", ["column", "because"], rows)
 
     def _notes(self) -> list[str]:
@@ -95,17 +97,19 @@ class KeyMapping(Result):
         return notes
 
 
-def key_table(title: str, key: Sequence[KeyVariable], notes: Sequence[str]) -> Table:
-    """Lay out key variables: coding, categories left, bits, how many hold it."""
+def key_table(
+    title: str, key: Sequence[KeyVariable], notes: Sequence[str], unit: str = ""
+) -> Table:
+    """Lay out key variables: coding, categories left, bits, how many (of which unit) hold it."""
     columns = ["column", "coding", "categories", "bits", "lost", "held by"]
     rows = [
         [
-            v.column,
+            short(v.column),
             v.coding if v.stored else f"{v.coding} (new)",
             f"{len(v.labels):,} of {len(v.groups):,}",
             share(v.entropy, 2),
             share(v.lost, 2),
-            f"{v.holders:,} of {v.of:,}",
+            f"{v.holders:,} of {v.of:,}{unit}",
         ]
         for v in key
     ]
@@ -148,4 +152,5 @@ def _variable(variable: KeyVariable) -> dict[str, Any]:
 
 
 def _absent(part: Absent) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in part.__slots__}
+    plain = {name: getattr(part, name) for name in part.__slots__}
+    return plain | {"codings": list(part.codings)}

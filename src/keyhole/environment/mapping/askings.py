@@ -9,6 +9,7 @@ import numpy as np
 
 from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.model import Form
+from keyhole.environment.wording import quoted
 
 __all__ = ["Askings", "count_askings"]
 
@@ -43,8 +44,8 @@ class Askings:
 
     def names(self, places: Ints, most: int = 3) -> str:
         """Write the names of some forms; a long list is cut."""
-        shown = ", ".join(repr(self.forms[i].name) for i in places[:most].tolist())
-        return f"{shown} and {len(places) - most:,} more" if len(places) > most else shown
+        named = quoted(self.forms[i].name for i in places[:most].tolist())
+        return f"{named} and {len(places) - most:,} more" if len(places) > most else named
 
 
 def count_askings(forms: Sequence[Form], asked: Asked) -> Askings:

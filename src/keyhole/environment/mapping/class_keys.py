@@ -18,6 +18,8 @@ __all__ = ["Holding", "class_variable", "holdings_of"]
 
 # An explanation tells of so many codings, the most common first.
 SHOWN = 3
+# The key variable may be the coding that one of so many holdings has.
+NEAR = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +70,10 @@ def _chosen(
 ) -> KeyVariable:
     """Take the finest of the antichain: most bits, most groups, stored, first by name."""
     partitions, of = answer.partitions, len(askings.forms)
+    near = [c for holding in holdings[:NEAR] for c in holding.codings]
 
     def rank(groups: Ints) -> tuple[float, int, bool, str, bytes]:
-        name, stored = maker.name(column, groups) if len(partitions) > 1 else ("", True)
+        name, stored = maker.name(column, groups, near) if len(partitions) > 1 else ("", True)
         bits = round(entropy(groups, column.weights), 9)
         return -bits, -group_count(groups), not stored, name if stored else "", groups.tobytes()
 
@@ -82,11 +85,18 @@ def _chosen(
     because = [*_holders_told(askings, holders, count), *inexact(exact)]
     if not answer.complete:
         because.append("there are very many joins; the search ended before it had seen all")
-    antichain = [maker.name(column, groups)[0] for groups in ordered]
+    antichain = [maker.name(column, groups, near)[0] for groups in ordered]
     if len(antichain) > 1:
         because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
     return maker.make(
-        column, best, holders=count, of=of, exact=exact, antichain=antichain, because=because
+        column,
+        best,
+        holders=count,
+        of=of,
+        exact=exact,
+        antichain=antichain,
+        because=because,
+        near=near,
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.graph import CodingGraph, Holder
 from keyhole.environment.model import Environment, Form
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["class_words", "forms_in", "identifiers_of", "needed_of"]
+__all__ = ["class_of", "class_words", "forms_in", "identifiers_of", "needed_of"]
 
 
 def forms_in(
@@ -21,7 +21,7 @@ def forms_in(
     classifications: Mapping[str, str] | None = None,
 ) -> tuple[Form, ...]:
     """Return the forms of a class, sorted by name; all of them if nothing is asked."""
-    asked = {"sector": sector, "purpose": purpose, **(classifications or {})}
+    asked = class_of(sector=sector, purpose=purpose, classifications=classifications)
     wanted = {name: value.casefold() for name, value in asked.items() if value is not None}
     sectors = {o.name: o.sector for o in graph.environment.organisations}
     found = [
@@ -34,11 +34,33 @@ def forms_in(
     return tuple(sorted(found, key=lambda form: form.name))
 
 
+def class_of(
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+) -> dict[str, str | None]:
+    """Return what a class asks of forms, by scheme; sector and purpose are schemes like others.
+
+    Examples
+    --------
+    >>> class_of(classifications={"sector": "health"})
+    {'sector': 'health', 'purpose': None}
+    """
+    given = {"sector": sector, "purpose": purpose}
+    more = dict(classifications or {})
+    twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
+    if twice:
+        raise OptionError(f"{' and '.join(twice)} must be said once. Got two values instead.")
+    return {**given, **more}
+
+
 def _value(form: Form, name: str, sectors: Mapping[str, str]) -> str:
     """Return what a form is in a classification; its organisation's sector may stand in."""
+    more = form.classifications.get(name, "")
     if name == "sector":
-        return form.sector or sectors.get(form.organisation, "")
-    return form.purpose if name == "purpose" else form.classifications.get(name, "")
+        return form.sector or sectors.get(form.organisation, "") or more
+    return (form.purpose or more) if name == "purpose" else more
 
 
 def _no_forms(
@@ -46,10 +68,10 @@ def _no_forms(
 ) -> str:
     if not environment.forms:
         return "the environment has no forms; import some first."
-    there = [
-        f"{name}: {quoted(sorted({_value(form, name, sectors) for form in environment.forms}))}"
-        for name in wanted
-    ]
+    there = []
+    for name in wanted:
+        values = {_value(form, name, sectors) for form in environment.forms} - {""}
+        there.append(f"{name}: {quoted(sorted(values)) or 'none is said of any form'}")
     return f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
 
 
@@ -61,7 +83,7 @@ def class_words(wanted: Mapping[str, str | None]) -> str:
     >>> class_words({"sector": "banking", "purpose": None}), class_words({})
     ("forms with sector 'banking'", 'all forms')
     """
-    parts = [f"{name} {value!r}" for name, value in wanted.items() if value is not None]
+    parts = [f"{name} {shown(value)}" for name, value in wanted.items() if value is not None]
     return "forms with " + " and ".join(parts) if parts else "all forms"
 
 

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import all_matched, informative_groups, overlap_groups
 from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import Ints, is_discrete, meet
+from keyhole.environment.codings.partitions import Ints, group_count, is_discrete, meet
 from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["Absent", "Column", "ColumnWeights", "Held", "columns_of", "held_by"]
@@ -28,12 +29,14 @@ class Absent:
 
     `ruled_out` is the share of pairs of categories that cannot be the same person although
     the codings join to nothing (see `keyhole.environment.codings.crossing`), where known.
+    `codings` are those in which it is held all the same: with others they may tell it.
     """
 
     column: str
     construct: str
     reason: str
     ruled_out: float | None = None
+    codings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +70,9 @@ def columns_of(
     given = dict(weights or {})
     unknown = [name for name in given if name not in {field.name for field in target.fields}]
     if unknown:
-        raise InputError(f"weights: target {target.name!r} has no column {quoted(unknown, 5)}.")
+        raise InputError(
+            f"weights: target {shown(target.name)} has no column {quoted(unknown, 5)}."
+        )
     columns, absent = [], []
     for field in target.fields:
         if field.identifier is not None:
@@ -86,21 +91,55 @@ def columns_of(
     return columns, absent
 
 
-def held_by(graph: CodingGraph, column: Column, codings: Sequence[str]) -> Held:
+def held_by(
+    graph: CodingGraph, column: Column, codings: Sequence[str], told: Sequence[Ints] = ()
+) -> Held:
     """Return what a holder of a construct in some codings can tell of the target's categories.
 
-    A holder of several codings of the construct can tell what any of them can: the meet.
+    A holder of several codings of the construct can tell what their product tells: at least
+    what any of them can, and more where they cross. `told` are partitions of the target's
+    categories that the holder knows besides.
     """
-    helds = [_held(graph, column.node, name, column.as_of) for name in codings]
-    known = [held for held in helds if held.groups is not None]
-    if len(helds) == 1:
-        return helds[0]
-    if not known:
-        return Held(None, False, tuple(word for held in helds for word in held.words))
-    groups = reduce(meet, [held.groups for held in known if held.groups is not None])
-    words = [word for held in known for word in held.words]
-    words.append(f"{' and '.join(codings)} are held together: what either tells is known")
-    return Held(groups, all(held.exact for held in known), tuple(words))
+    if len(codings) == 1 and not told:
+        return _held(graph, column.node, codings[0], column.as_of)
+    parts = tuple(partition.tobytes() for partition in told)
+    key = "held together", column.node.name, tuple(codings), parts, column.as_of
+    if key not in graph.memory:
+        graph.memory[key] = _held_together(graph, column, codings, told)
+    found: Held = graph.memory[key]
+    return found
+
+
+def _held_together(
+    graph: CodingGraph, column: Column, codings: Sequence[str], told: Sequence[Ints]
+) -> Held:
+    helds = {name: _held(graph, column.node, name, column.as_of) for name in codings}
+    known = {name: held for name, held in helds.items() if held.groups is not None}
+    parts = [*(held.groups for held in known.values() if held.groups is not None), *told]
+    if not parts:
+        return Held(None, False, tuple(word for held in helds.values() for word in held.words))
+    groups = reduce(meet, parts)
+    words = [word for held in known.values() for word in held.words]
+    if len(codings) > 1:
+        words.append(f"{' and '.join(codings)} are held together: what either tells is known")
+    if is_discrete(groups) or not known:
+        return Held(groups, len(known) == len(helds) or is_discrete(groups), tuple(words))
+    listed = [one for name in known for one in _listed(graph, column, name)]
+    product = product_groups(graph, column.node, listed, column.as_of, told)
+    finer = groups if product is None else meet(groups, product.groups)
+    if group_count(finer) > group_count(groups):
+        words.append("they cut each other: held together they tell more than each alone")
+    sure = product is not None and product.exact and listed == list(codings)
+    return Held(finer, sure or is_discrete(finer), tuple(words))
+
+
+def _listed(graph: CodingGraph, column: Column, name: str) -> list[str]:
+    """Return the coding, or what free text can be coded into, where its overlap is known."""
+    if not graph.node(name).open:
+        return [name]
+    names = graph.stand_ins(name, as_of=column.as_of)
+    own = column.node.name
+    return [one for one in names if graph.overlap(own, one, as_of=column.as_of).resolved]
 
 
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:

@@ -16,7 +16,8 @@ class KeyVariable:
     first), the number of the group it falls into; ``labels`` names the groups. ``coding``
     is the name of the stored coding with these groups, or of the one to be minted
     (``stored`` is false then). ``entropy`` is in bits, ``lost`` what harmonising took.
-    ``explanation`` says which forms, which path up the graph, which categories merged.
+    ``explanation`` says which forms, which path up the graph, which categories merged;
+    ``codings`` are those in which it is held, where one holder has them all.
     """
 
     construct: str
@@ -33,6 +34,7 @@ class KeyVariable:
     antichain: tuple[str, ...] = ()
     exact: bool = True
     explanation: tuple[str, ...] = ()
+    codings: tuple[str, ...] = ()
 
     def to_dict(self) -> Mapping[str, object]:
         """Give the JSON object of the variable."""

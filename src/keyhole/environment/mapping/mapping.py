@@ -13,7 +13,13 @@ from keyhole.environment.codings.explanations import inexact, plural
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.class_keys import class_variable
-from keyhole.environment.mapping.classes import class_words, forms_in, identifiers_of, needed_of
+from keyhole.environment.mapping.classes import (
+    class_of,
+    class_words,
+    forms_in,
+    identifiers_of,
+    needed_of,
+)
 from keyhole.environment.mapping.holdings import (
     Absent,
     Column,
@@ -25,6 +31,7 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Form, Target
+from keyhole.environment.wording import shown
 
 __all__ = ["map_class", "map_forms", "map_pair", "pair_variable"]
 
@@ -51,11 +58,11 @@ def map_pair(
     maker, key = VariableMaker(graph), list[KeyVariable]()
     for column in columns:
         codings = graph.asked(other).get(column.node.construct, ())
-        found = pair_variable(graph, maker, column, codings, f"form {other.name!r}")
+        found = pair_variable(graph, maker, column, codings, f"form {shown(other.name)}")
         (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
     held = identifiers_of([other])
     return KeyMapping(
-        "pair", aim.name, f"form {other.name!r}", 1, 0.0, 1, tuple(key), tuple(absent), held
+        "pair", aim.name, f"form {shown(other.name)}", 1, 0.0, 1, tuple(key), tuple(absent), held
     )
 
 
@@ -72,20 +79,28 @@ def pair_variable(
     if not tells(column, held):
         return _crossing(graph, column, codings, holder)
     because = [f"{holder} holds {' and '.join(codings)}", *held.words, *inexact(held.exact)]
-    ancestors = {
-        name
-        for coding in codings
-        for name in graph.minimal_common_ancestors(column.node.name, coding, as_of=column.as_of)
-    }
     return maker.make(
         column,
         held.groups,
         holders=1,
         of=1,
         exact=held.exact,
-        antichain=sorted(ancestors),
+        antichain=_finest_above(graph, column, codings),
         because=because,
+        codings=codings,
     )
+
+
+def _finest_above(graph: CodingGraph, column: Column, codings: Sequence[str]) -> list[str]:
+    """Return the finest stored codings that the target's and any that is held refine."""
+    own, day = column.node.name, column.as_of
+    found = {n for one in codings for n in graph.minimal_common_ancestors(own, one, as_of=day)}
+
+    def below(one: str, other: str) -> bool:
+        up = graph.refines(one, other, as_of=day)
+        return up and not graph.refines(other, one, as_of=day)
+
+    return sorted(name for name in found if not any(below(other, name) for other in found))
 
 
 def _crossing(graph: CodingGraph, column: Column, codings: Sequence[str], holder: str) -> Absent:
@@ -95,7 +110,7 @@ def _crossing(graph: CodingGraph, column: Column, codings: Sequence[str], holder
     reason = f"{column.node.name} and {' and '.join(codings)} of {holder} join to one category"
     if most:
         reason += f"; yet {most:.0%} of the pairs are ruled out (compatibility)"
-    return Absent(column.name, column.node.construct, reason, most)
+    return Absent(column.name, column.node.construct, reason, most, tuple(codings))
 
 
 def _ruled_out(graph: CodingGraph, column: Column, coding: str) -> float | None:
@@ -135,7 +150,7 @@ def map_class(
     """
     graph = CodingGraph.of(environment)
     forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
-    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
+    words = class_words(class_of(sector=sector, purpose=purpose, classifications=classifications))
     return map_forms(graph, target, forms, words, threshold=threshold, weights=weights)
 
 

@@ -25,6 +25,8 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Source, Target
+from keyhole.environment.resources import resource_problems
+from keyhole.environment.wording import require_none
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table
 
@@ -115,8 +117,8 @@ def map_public(
     target
         By name, or as it is.
     resources
-        On the scale of the resource index, from 3 up; a source is reached if its index lies
-        strictly below.
+        On the scale of the resource index (3 to 10), from 0 to 100; a source is reached if its
+        index lies strictly below.
     weights
         For columns of the target, how many people are in each category (by code).
 
@@ -125,6 +127,7 @@ def map_public(
     Several sources that are reached are taken together: the intruder can link them (the
     worst case) and knows what any of them tells.
     """
+    require_none(resource_problems(resources), OptionError)
     graph = CodingGraph.of(environment)
     aim = graph.target(target)
     ordered = sorted(graph.environment.sources, key=lambda s: (resource_index(s), s.name))
@@ -176,7 +179,8 @@ def _variable(
     if held.groups is None:
         return Absent(column.name, construct, f"unresolved: {held.reason}")
     if not tells(column, held):
-        return Absent(column.name, construct, "the sources' codings join to one category")
+        reason = "the sources' codings join to one category"
+        return Absent(column.name, construct, reason, codings=tuple(codings))
     telling = [
         source
         for source in having
@@ -190,4 +194,5 @@ def _variable(
         of=len(sources),
         exact=held.exact,
         because=because,
+        codings=codings,
     )

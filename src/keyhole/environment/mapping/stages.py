@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.partitions import meet
+from keyhole.environment.codings.groups import informative_groups
+from keyhole.environment.codings.partitions import Ints, is_discrete
 from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.holdings import Absent, Column, ColumnWeights, columns_of
+from keyhole.environment.mapping.holdings import Absent, Column, ColumnWeights, columns_of, held_by
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Target
+from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 from keyhole.results import Result, Table, share
 
@@ -86,18 +88,21 @@ def combine(
 
     Notes
     -----
-    An intruder who holds two sources and can link them (the worst case) knows the meet of
-    their partitions of the target's categories.
+    An intruder who holds two sources and can link them (the worst case) knows what the product
+    of their codings tells of the target's categories: at least the meet of their partitions.
+    Of a class of forms the partition is taken that enough of them hold.
     """
     graph = CodingGraph.of(environment)
     aim = graph.target(target)
     strange = [stage.target for stage in stages if stage.target != aim.name]
     if strange or not stages:
-        raise InputError(f"stages must be answers for target {aim.name!r}. Got others or none.")
+        raise InputError(
+            f"stages must be answers for target {shown(aim.name)}. Got others or none."
+        )
     columns, absent = columns_of(graph, aim, weights)
     maker, key = VariableMaker(graph), list[KeyVariable]()
     for column in columns:
-        found = _together(maker, column, stages)
+        found = _together(graph, maker, column, stages)
         (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
     mapping = KeyMapping(
         "stages",
@@ -115,25 +120,64 @@ def combine(
 
 
 def _together(
-    maker: VariableMaker, column: Column, stages: Sequence[KeyMapping]
+    graph: CodingGraph, maker: VariableMaker, column: Column, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
     known = [(stage, stage.variable(column.name)) for stage in stages]
     having = [(stage, variable) for stage, variable in known if variable is not None]
-    if not having:
-        return Absent(column.name, column.node.construct, _reasons(column.name, stages))
     strange = [v for _, v in having if v.target_coding != column.node.name]
     if strange:
-        raise InputError(f"column {column.name!r} has another coding now than in the stages.")
-    groups = reduce(meet, [np.array(v.groups, dtype=np.int64) for _, v in having])
+        raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
+    groups, exact = _known_together(graph, column, stages, [v for _, v in having])
+    if groups is None or informative_groups(column.node, groups) < 2:
+        return Absent(column.name, column.node.construct, _reasons(column.name, stages))
     because = [f"{stage.against}: {v.coding}" for stage, v in having]
+    if len(having) < len(_holding(column.name, stages)):
+        because.append("codings that join to one category with the target's tell it together")
     return maker.make(
         column,
         groups,
-        holders=len(having),
+        holders=len(_holding(column.name, stages)),
         of=len(stages),
-        exact=all(v.exact for _, v in having),
-        because=because,
+        exact=exact,
+        because=[*because, *(inexact(exact) if len(having) > 1 else ())],
+        codings=_codings(column.name, stages),
     )
+
+
+def _known_together(
+    graph: CodingGraph,
+    column: Column,
+    stages: Sequence[KeyMapping],
+    having: Sequence[KeyVariable],
+) -> tuple[Ints | None, bool]:
+    """Return the partition that all stages tell together, and whether it is the finest."""
+    codings = _codings(column.name, stages)
+    told = [np.array(v.groups, dtype=np.int64) for v in having if not v.codings]
+    held = held_by(graph, column, codings, told) if codings or told else None
+    if held is None or held.groups is None:
+        return None, False
+    sure = all(v.exact for v in having if not v.codings)
+    return held.groups, (held.exact and sure) or is_discrete(held.groups)
+
+
+def _parts(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | Absent]:
+    """Return what each stage says of a column."""
+    found: list[KeyVariable | Absent] = []
+    for stage in stages:
+        found += [part for part in stage.key if part.column == column]
+        found += [part for part in stage.absent if part.column == column]
+    return found
+
+
+def _holding(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | Absent]:
+    """Return what the stages say that hold a column in some coding."""
+    parts = _parts(column, stages)
+    return [part for part in parts if isinstance(part, KeyVariable) or part.codings]
+
+
+def _codings(column: str, stages: Sequence[KeyMapping]) -> tuple[str, ...]:
+    """Return the codings in which the stages hold a column, where they are known."""
+    return tuple(sorted({name for part in _parts(column, stages) for name in part.codings}))
 
 
 def _reasons(column: str, stages: Sequence[KeyMapping]) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.environment.codings.explanations import plural
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.classes import class_words, forms_in
+from keyhole.environment.mapping.classes import class_of, class_words, forms_in
 from keyhole.environment.model import Environment
+from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 from keyhole.results import Result, Table, share
 
@@ -114,7 +115,7 @@ def trend(
     graph = CodingGraph.of(environment)
     forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
     if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
-        raise InputError(f"construct {construct!r} is not in the environment.")
+        raise InputError(f"construct {shown(construct)} is not in the environment.")
     years: Counter[int] = Counter()
     counts: Counter[tuple[int, str, str]] = Counter()
     for form in forms:
@@ -128,6 +129,6 @@ def trend(
         Prevalence(year, letters, coding, count, years[year])
         for (year, letters, coding), count in sorted(counts.items())
     )
-    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
+    words = class_words(class_of(sector=sector, purpose=purpose, classifications=classifications))
     undated = len(forms) - years.total()
     return Trend(words, tuple(sorted(years)), rows, undated)

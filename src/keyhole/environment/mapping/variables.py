@@ -11,11 +11,20 @@ from keyhole.environment.codings.explanations import climb
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import as_partition, group_labels, merges, special
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import Ints, entropy, group_count, is_discrete
+from keyhole.environment.codings.partitions import (
+    Ints,
+    canonical,
+    entropy,
+    group_count,
+    is_discrete,
+)
 from keyhole.environment.mapping.holdings import Column
 from keyhole.environment.mapping.keys import KeyVariable
 
 __all__ = ["VariableMaker"]
+
+# Joins of larger codings are not looked up by name.
+MOST = 2_000
 
 
 class VariableMaker:
@@ -36,9 +45,14 @@ class VariableMaker:
         exact: bool = True,
         antichain: Sequence[str] = (),
         because: Iterable[str] = (),
+        codings: Sequence[str] = (),
+        near: Sequence[str] = (),
     ) -> KeyVariable:
-        """Make the key variable of a column at a partition of its categories."""
-        name, stored = self.name(column, groups)
+        """Make the key variable of a column at a partition of its categories.
+
+        `codings` are those in which one holder has it; `near` others that may be its coding.
+        """
+        name, stored = self.name(column, groups, (*codings, *near))
         labels = self._labels(column, groups, name if stored else None)
         kept = entropy(groups, column.weights)
         whole = entropy(np.arange(column.node.size), column.weights)
@@ -57,14 +71,23 @@ class VariableMaker:
             antichain=tuple(antichain) or (name,),
             exact=exact,
             explanation=(*because, *self._told(column, groups, labels, name if stored else None)),
+            codings=tuple(codings),
         )
 
-    def name(self, column: Column, groups: Ints) -> tuple[str, bool]:
-        """Return the stored coding with these groups, or the name it would be minted under."""
+    def name(self, column: Column, groups: Ints, codings: Sequence[str] = ()) -> tuple[str, bool]:
+        """Return the stored coding with these groups, or the name it would be minted under.
+
+        `codings` are some in which it is held: one of them may be the coding itself.
+        """
         node = column.node
         if is_discrete(groups):
             return node.name, True
-        stored = _stored(self.graph, node, column.as_of).get(groups.tobytes())
+        above = _stored(self.graph, node, column.as_of).get(groups.tobytes())
+        named = (self._joined(column, groups, coding) for coding in codings)
+        # One coding that is held goes by the name of the join, as `environment join` tells it.
+        stored = above
+        if above is None or len(codings) == 1:
+            stored = next(filter(None, named), above)
         if stored is not None:
             return stored, True
         key = node.name, groups.tobytes()
@@ -74,6 +97,14 @@ class VariableMaker:
             taken.add(name)
             self.minted[key] = name
         return self.minted[key], False
+
+    def _joined(self, column: Column, groups: Ints, coding: str) -> str | None:
+        """Return the stored coding of the join with a held one, if it has these groups."""
+        key = "joined", column.node.name, coding, column.as_of
+        if key not in self.graph.memory:
+            self.graph.memory[key] = _stored_join(self.graph, column, coding)
+        name, known = self.graph.memory[key]
+        return name if known == groups.tobytes() else None
 
     def _taken(self, letters: str) -> set[str]:
         if letters not in self.taken:
@@ -85,7 +116,10 @@ class VariableMaker:
         if stored in (None, column.node.name):
             return labels
         function = self.graph.mapping(column.node.name, stored, as_of=column.as_of)
-        assert function is not None
+        if function is None:  # known by their overlap, not by a map
+            join = self.graph.join(column.node.name, stored, as_of=column.as_of)
+            firsts = np.unique(groups, return_index=True)[1]
+            return tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
         names = self.graph.node(stored).labels
         firsts = np.unique(groups, return_index=True)[1]
         return tuple(
@@ -101,6 +135,14 @@ class VariableMaker:
             out.append(f"the target goes up {path}")
         out += merges(column.node, groups, labels)
         return [*out, *special(column.node, groups)]
+
+
+def _stored_join(graph: CodingGraph, column: Column, coding: str) -> tuple[str | None, bytes]:
+    """Return the stored coding that a join is, and its groups of the target's categories."""
+    if graph.node(coding).size > MOST or column.node.size > MOST:
+        return None, b""
+    found = graph.join(column.node.name, coding, as_of=column.as_of)
+    return (found.coding, canonical(found.groups_left).tobytes()) if found.stored else (None, b"")
 
 
 def _stored(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str]:

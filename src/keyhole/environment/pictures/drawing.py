@@ -20,6 +20,7 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.naming import parse_name
 from keyhole.environment.model import Coding, Environment
 from keyhole.environment.pictures.layers import Layout, lay_out, reduce_edges
+from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 
 __all__ = ["draw_graph"]
@@ -101,7 +102,7 @@ def _scene(graph: CodingGraph, letters: str, most: int) -> _Scene:
     known = {one.letters: one.name for one in graph.environment.constructs}
     if not family:
         there = ", ".join(sorted(known)) or "none"
-        raise InputError(f"construct {letters!r} has no codings. There are {there}.")
+        raise InputError(f"construct {shown(letters)} has no codings. There are {there}.")
     forms = _uses(graph)
     kept = sorted(sorted(family, key=lambda name: (-forms[name], name))[:most])
     as_of = next((target.as_of for target in graph.environment.targets), None)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.naming import nearest, quoted
-from keyhole.environment.scenarios.presets import PRESETS
+from keyhole.data.naming import nearest
+from keyhole.environment.parsing import open_toml
+from keyhole.environment.scenarios.presets import PRESETS, edited
 from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.environment.toml_text import quote
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import FileError, InputError
 
 __all__ = ["read_scenarios", "scenario_from_dict", "scenario_to_toml", "scenarios_from_dict"]
@@ -42,24 +42,20 @@ def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
     scenario 'x': public: resources is missing. Give it.
     """
     if not isinstance(plain, Mapping):
-        raise InputError(f"scenario {name!r} must be a table. Got another value instead.")
+        raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
     problems: Problems = []
     values = _read(plain, _READERS, problems)
     base = _base(values.pop("preset", None), problems)
     told = len(problems)
     scenario = None
     try:
-        scenario = (
-            Scenario(name, **values)
-            if base is None
-            else dataclasses.replace(base, name=name, **values)
-        )
+        scenario = Scenario(name, **values) if base is None else edited(base, name=name, **values)
     except InputError as error:
         more = [problem.split(": ", 1)[-1] for problem in error.problems]
         # A stage that could not be read is told already.
         problems += [one for one in more if not (told and one.startswith("nothing defines"))]
     if problems or scenario is None:
-        raise InputError([f"scenario {name!r}: {problem}" for problem in problems])
+        raise InputError([f"scenario {shown(name)}: {problem}" for problem in problems])
     return scenario
 
 
@@ -67,6 +63,12 @@ def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
     """Make the scenarios of a table of tables, by name."""
     if not isinstance(plain, Mapping):
         raise InputError("scenario must be a table with one table a scenario: [scenario.NAME].")
+    if not any(isinstance(one, Mapping) for one in plain.values()):
+        what = "other values" if plain else "an empty table"
+        raise InputError(
+            f"[scenario] must hold one table a scenario. Got {what} instead: name the scenario in "
+            f"the table's head, as [scenario.NAME]."
+        )
     found: list[Scenario] = []
     problems: Problems = []
     for name, one in plain.items():
@@ -81,25 +83,14 @@ def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
 
 def read_scenarios(path: str | os.PathLike[str]) -> tuple[Scenario, ...]:
     """Read the scenarios of a TOML file, from its tables ``[scenario.NAME]``."""
-    file = Path(path)
+    plain = open_toml(path)
+    name = Path(path).name
+    if "scenario" not in plain:
+        raise FileError(f"{name!r} has no scenario. Write one as a table [scenario.NAME].")
     try:
-        plain = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise FileError(f"{str(file)!r} does not exist. Check the path.") from None
-    except OSError as error:
-        raise FileError(f"{str(file)!r} cannot be read: {error.strerror}.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FileError(f"{file.name!r} is not TOML. {_place(error)}") from None
-    if not isinstance(plain.get("scenario"), dict):
-        raise FileError(f"{file.name!r} has no scenario. Write one as a table [scenario.NAME].")
-    return scenarios_from_dict(plain["scenario"])
-
-
-def _place(error: Exception) -> str:
-    text = str(error)
-    if "(at " not in text:
-        return "Save it as UTF-8 text."
-    return f"Correct it {text[text.rfind('(at ') + 1 : -1]}."
+        return scenarios_from_dict(plain["scenario"])
+    except InputError as error:
+        raise FileError([f"{name!r}: {problem}" for problem in error.problems]) from None
 
 
 def scenario_to_toml(scenario: Scenario) -> str:
@@ -110,6 +101,7 @@ def scenario_to_toml(scenario: Scenario) -> str:
     >>> text = scenario_to_toml(Scenario("a friend", columns={"sex": "", "age": "AG8.001"}))
     >>> print(text.splitlines()[0])
     [scenario."a friend"]
+    >>> import tomllib
     >>> tomllib.loads(text)["scenario"]["a friend"]["columns"]
     {'sex': '', 'age': 'AG8.001'}
     """
@@ -149,7 +141,7 @@ def _base(name: Any, problems: Problems) -> Scenario | None:
     if name is None:
         return None
     if name not in PRESETS:
-        problems.append(f"preset must be one of {quoted(PRESETS)}. Got {name!r} instead.")
+        problems.append(f"preset must be one of {quoted(PRESETS)}. Got {shown(name)} instead.")
         return next(iter(PRESETS.values()))  # so that its other problems are told too
     return PRESETS[name]
 
@@ -167,7 +159,7 @@ def _read(
             hint = (
                 f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
             )
-            problems.append(f"{key!r} is unknown. {hint}")
+            problems.append(f"{shown(key)} is unknown. {hint}")
             continue
         read = readers[key](key, value, problems)
         if read is not _MISSING:
@@ -222,9 +214,9 @@ def _columns(key: str, value: Any, problems: Problems) -> Any:
 def _chance(key: str, value: Any, problems: Problems) -> Any:
     numbers = value if isinstance(value, list) else [value]
     good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
-    if good and len(numbers) in (1, 2):
+    if good and len(numbers) in (1, 2) and all(abs(one) <= 1 for one in numbers):
         return float(numbers[0]), float(numbers[-1])
-    problems.append(f"{key} must be a number, or a list of the lowest and the highest.")
+    problems.append(f"{key} must be a number from 0 to 1, or a list of the lowest and the highest.")
     return _MISSING
 
 

@@ -15,6 +15,7 @@ from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.intervals import FIRST_DAY, Floats, Ints, edges_of
+from keyhole.environment.wording import shown
 from keyhole.errors import ColumnError
 
 __all__ = ["RARE", "UNKNOWN", "code_text", "column_positions", "level_positions", "position_counts"]
@@ -113,7 +114,7 @@ def _refuse_codes(name: str, values: Floats, node: Node) -> None:
     whole = bool((known == np.floor(known)).all()) and bool((known <= node.intervals).all())
     if len(known) > 1 and one_home and whole and bool((known >= 0).all()) and node.intervals > 1:
         raise ColumnError(
-            f"column {name!r} must hold values of its coding {node.name}, which has "
+            f"column {shown(name)} must hold values of its coding {node.name}, which has "
             f"{node.intervals:,} intervals. Got small whole numbers that all lie in one of them "
             f"instead: if they are codes of the intervals, give their labels with the file, or "
             f"list them as the coding's categories."

@@ -10,11 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from keyhole.data.naming import nearest, quoted
+from keyhole.data.naming import nearest
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import OptionError
 
-__all__ = ["PRESETS", "preset"]
+__all__ = ["PRESETS", "edited", "preset"]
 
 _NEIGHBOUR = Scenario(
     "nosy neighbour",
@@ -103,5 +104,21 @@ def preset(name: str, /, **changes: Any) -> Scenario:
     if name not in PRESETS:
         near = nearest(str(name), list(PRESETS))
         hint = f" Did you mean {quoted(near)}?" if near else ""
-        raise OptionError(f"preset must be one of {quoted(PRESETS)}. Got {name!r} instead.{hint}")
-    return dataclasses.replace(PRESETS[name], **changes)
+        raise OptionError(
+            f"preset must be one of {quoted(PRESETS)}. Got {shown(name)} instead.{hint}"
+        )
+    return edited(PRESETS[name], **changes)
+
+
+def edited(base: Scenario, **changes: Any) -> Scenario:
+    """Return an example with changes; where p(attempt) is argued anew, its words go.
+
+    Examples
+    --------
+    >>> edited(PRESETS["register"], p_attempt=0.1, reasons=("It was asked.",)).likelihood_of_attempt
+    'It was asked.'
+    """
+    argued = {"p_attempt", "reasons"} & set(changes)
+    if argued and "likelihood_of_attempt" not in changes:
+        changes["likelihood_of_attempt"] = "; ".join(changes.get("reasons", base.reasons))
+    return dataclasses.replace(base, **changes)

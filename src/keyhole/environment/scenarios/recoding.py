@@ -18,7 +18,7 @@ import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest, quoted
+from keyhole.data.naming import nearest
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
@@ -27,13 +27,14 @@ from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.scenarios.stages import map_scenario
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import ColumnError, InputError
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.identification import Identification
 
-__all__ = ["ScenarioKey", "scenario_key", "scenario_mapping"]
+__all__ = ["ScenarioKey", "file_weights", "scenario_key", "scenario_mapping"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -179,7 +180,7 @@ def _scenario(environment: Environment, scenario: Scenario | str) -> Scenario:
         hint = (
             f" Did you mean {quoted(near)}?" if near else f" There are {quoted(known) or 'none'}."
         )
-        raise InputError(f"scenario {scenario!r} is not in the environment.{hint}")
+        raise InputError(f"scenario {shown(scenario)} is not in the environment.{hint}")
     return known[scenario]
 
 
@@ -197,6 +198,26 @@ def _nodes(graph: CodingGraph, target: Target) -> dict[str, Node]:
     """Return the coding of each column that has one."""
     coded = ((f.name, graph.node(f.coding)) for f in target.fields if f.coding is not None)
     return {name: node for name, node in coded if not node.open}
+
+
+def file_weights(
+    environment: Environment | CodingGraph, target: str | Target, microdata: Microdata
+) -> dict[str, list[float]]:
+    """Count the records of a file in each category of its target's columns.
+
+    The `weights` of `map_pair`, `map_class`, `map_public` and the others, which measure detail by
+    them. Columns that the file does not have, or has otherwise, are left out.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> from keyhole.environment.example.environment import example_environment
+    >>> found = file_weights(example_environment(), "veterans", veterans_sample(500))
+    >>> sum(found["sex"])
+    500.0
+    """
+    graph = CodingGraph.of(environment)
+    return _weights(microdata, _nodes(graph, graph.target(target)))
 
 
 def _weights(data: Microdata, nodes: Mapping[str, Node]) -> dict[str, list[float]]:
@@ -271,9 +292,9 @@ def _unknown(data: Microdata, column: str, node: Node, count: int) -> str:
         "outside its intervals or not among its codes" if node.intervals else "not among its codes"
     )
     return (
-        f"column {column!r} of {data.name!r} must hold values of its coding {node.name}. Got "
-        f"{count:,} of {data.records:,} that are {what} instead: add them to the coding, correct "
-        f"the values, or declare them as missing codes."
+        f"column {shown(column)} of {shown(data.name)} must hold values of its coding {node.name}. "
+        f"Got {count:,} of {data.records:,} that are {what} instead: add them to the coding, "
+        f"correct the values, or declare them as missing codes."
     )
 
 

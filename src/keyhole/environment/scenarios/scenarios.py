@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.naming import quoted
+from keyhole.environment.resources import resource_problems
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 from keyhole.results import Table
 
@@ -45,6 +46,10 @@ ORIGINS = ("collected", "self-disclosed", "observed", "secondary")
 _EXAMPLE = (
     "This is an example that comes with keyhole: nothing in it was found out about your file. "
     "Edit it before a release hangs on it."
+)
+_ARGUED = (
+    "This began as an example that comes with keyhole: only p(attempt) was argued for your file. "
+    "Edit the rest before a release hangs on it."
 )
 
 
@@ -78,9 +83,9 @@ class RestrictedStage:
     def words(self) -> str:
         """Say in words which databases are meant."""
         if self.form:
-            return f"the database behind form {self.form!r}"
+            return f"the database behind form {shown(self.form)}"
         named = {"sector": self.sector, "purpose": self.purpose, **self.classifications}
-        parts = [f"{name} {value!r}" for name, value in named.items() if value]
+        parts = [f"{name} {shown(value)}" for name, value in named.items() if value]
         forms = "forms with " + " and ".join(parts) if parts else "all forms"
         return f"a database like those of {forms} (prevalence threshold {self.threshold:g})"
 
@@ -102,12 +107,10 @@ class PublicStage:
 
     def problems(self) -> Iterator[str]:
         """Say what is wrong with the stage."""
-        whole = isinstance(self.resources, Integral) and not isinstance(self.resources, bool)
-        if not (whole and 0 <= self.resources <= 100):
-            yield (
-                "resources must be a whole number from 0 to 100; sources have an index of 3 to 10, "
-                "and resources must exceed it. Got another value instead."
-            )
+        problems = resource_problems(self.resources)
+        yield from problems
+        if not problems and self.resources != int(self.resources):
+            yield "resources of a scenario must be whole. Got another number instead."
         unknown = [one for one in self.origins if one not in ORIGINS]
         if unknown:
             yield f"origins must be among {quoted(ORIGINS)}. Got {quoted(unknown, 5)} instead."
@@ -176,7 +179,7 @@ class Scenario:
         object.__setattr__(self, "restricted", _several(self.restricted))
         object.__setattr__(self, "columns", _columns(self.columns))
         object.__setattr__(self, "p_attempt", _interval(self.p_attempt))
-        found = [f"scenario {self.name!r}: {problem}" for problem in self._problems()]
+        found = [f"scenario {shown(self.name)}: {problem}" for problem in self._problems()]
         if found:
             raise InputError(found)
 
@@ -234,7 +237,8 @@ class Scenario:
         """Return the eleven points as a table."""
         rows = [[words, text or "(not said)"] for words, text in self.points]
         rows.append(["Holds", "; ".join(self.holdings())])
-        notes = [self.attempt_words(), *([_EXAMPLE] if self.example else [])]
+        example = _ARGUED if self.reasons else _EXAMPLE
+        notes = [self.attempt_words(), *([example] if self.example else [])]
         return [Table(f"Scenario: {self.title}", ["point", "what is said"], rows, notes)]
 
     def key(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from keyhole.data.naming import nearest, quoted
+from keyhole.data.naming import nearest
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import (
@@ -23,6 +23,7 @@ from keyhole.environment.mapping.stages import combine
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Target
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["map_scenario"]
@@ -100,14 +101,17 @@ def _named(
 def _known(
     graph: CodingGraph, maker: VariableMaker, column: Column, coding: str
 ) -> KeyVariable | Absent:
-    held = held_by(graph, column, (coding or column.node.name,))
+    codings = (coding or column.node.name,)
+    held = held_by(graph, column, codings)
     if held.groups is None:
         return Absent(column.name, column.node.construct, f"unresolved: {held.reason}")
     if not tells(column, held):
         reason = f"{column.node.name} and {coding} join to one category"
-        return Absent(column.name, column.node.construct, reason)
+        return Absent(column.name, column.node.construct, reason, codings=codings)
     because = ["the scenario names it", *(held.words if coding else ())]
-    return maker.make(column, held.groups, holders=1, of=1, exact=held.exact, because=because)
+    return maker.make(
+        column, held.groups, holders=1, of=1, exact=held.exact, because=because, codings=codings
+    )
 
 
 def _require_columns(
@@ -121,10 +125,10 @@ def _require_columns(
         if name in known:
             continue
         if name in reasons:
-            problems.append(f"column {name!r} cannot be in a key: {reasons[name]}")
+            problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
             continue
         near = nearest(name, sorted(known))
         hint = f" Did you mean {quoted(near)}?" if near else ""
-        problems.append(f"target {target.name!r} has no column {name!r}.{hint}")
+        problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
     if problems:
-        raise InputError([f"scenario {scenario.name!r}: {problem}" for problem in problems])
+        raise InputError([f"scenario {shown(scenario.name)}: {problem}" for problem in problems])

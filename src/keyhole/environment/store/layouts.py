@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from keyhole.environment.model import (
+    CapturedQuestion,
     Category,
     CategoryMap,
     Coding,
@@ -60,10 +61,19 @@ class Layout:
 
 def _coding_row(coding: Coding) -> Values:
     own = coding.name, coding.construct, coding.label, coding.universe
-    some = coding.intervals
+    return *own, *_spans(coding.intervals)
+
+
+def _spans(some: Intervals | None) -> Values:
+    """Give the columns of intervals; their edges are rows of their own."""
     if some is None:
-        return *own, None, None, None, None, None
-    return *own, some.scale, float(some.start), float(some.stop), float(some.step), some.unit
+        return None, None, None, None, None
+    return some.scale, float(some.start), float(some.stop), float(some.step), some.unit
+
+
+def _intervals(spans: Values, edges: Iterable[float]) -> Intervals | None:
+    scale, start, stop, step, unit = spans
+    return None if scale is None else Intervals(scale, tuple(edges), start, stop, step, unit)
 
 
 def _edges(coding: Coding) -> Iterable[Values]:
@@ -73,10 +83,8 @@ def _edges(coding: Coding) -> Iterable[Values]:
 def _coding(
     own: Values, names: Sequence[Values], categories: Sequence[Values], edges: Sequence[Values]
 ) -> Coding:
-    name, construct, label, universe, scale, start, stop, step, unit = own
-    intervals = None
-    if scale is not None:
-        intervals = Intervals(scale, tuple(edge for (edge,) in edges), start, stop, step, unit)
+    name, construct, label, universe, *spans = own
+    intervals = _intervals(spans, (edge for (edge,) in edges))
     return Coding(
         name,
         construct,
@@ -113,13 +121,71 @@ _FIELDS = Part(
 )
 
 
+def _asked(entity: Form | Source | Target) -> Iterable[tuple[int, CapturedQuestion]]:
+    """Give the questions of fields that nobody has placed, with the places of the fields."""
+    for place, one in enumerate(entity.fields):
+        if one.question is not None:
+            yield place, one.question
+
+
+def _question_rows(entity: Form | Source | Target) -> Iterable[Values]:
+    for place, asked in _asked(entity):
+        yield place, asked.path, asked.universe, asked.coding, *_spans(asked.intervals)
+
+
+def _answer_rows(entity: Form | Source | Target) -> Iterable[Values]:
+    for place, asked in _asked(entity):
+        for one in asked.categories:
+            yield place, one.code, one.label, one.kind
+
+
+def _edge_rows(entity: Form | Source | Target) -> Iterable[Values]:
+    for place, asked in _asked(entity):
+        for edge in asked.intervals.edges if asked.intervals else ():
+            yield place, float(edge)
+
+
+_HELD = (
+    _FIELDS,
+    Part(tables.questions, _question_rows),
+    Part(tables.question_answers, _answer_rows),
+    Part(tables.question_edges, _edge_rows),
+)
+
+
+def _questions(
+    rows: Sequence[Values], answers: Sequence[Values], edges: Sequence[Values]
+) -> dict[int, CapturedQuestion]:
+    """Build the questions of a thing's fields, by the places of the fields."""
+    listed: dict[int, list[Category]] = {}
+    for place, *values in answers:
+        listed.setdefault(place, []).append(Category(*values))
+    cuts: dict[int, list[float]] = {}
+    for place, edge in edges:
+        cuts.setdefault(place, []).append(edge)
+    return {
+        place: CapturedQuestion(
+            tuple(listed.get(place, ())),
+            _intervals(spans, cuts.get(place, ())),
+            path,
+            universe,
+            coding,
+        )
+        for place, path, universe, coding, *spans in rows
+    }
+
+
 def _with_fields(kind: type, names: tuple[str, ...]) -> Callable[..., Any]:
     """Give how to build what has fields; a form has classifications besides."""
 
-    def build(own: Values, fields: Sequence[Values], *classifications: Any) -> Any:
+    def build(own: Values, fields: Sequence[Values], *more: Any) -> Any:
         values = dict(zip(names, own, strict=True))
-        values["fields"] = tuple(Field(*row) for row in fields)
-        for named in classifications:
+        questions = _questions(*more[:3])
+        values["fields"] = tuple(
+            Field(name, label, coding, identifier, use, questions.get(place))
+            for place, (name, label, coding, identifier, use) in enumerate(fields)
+        )
+        for named in more[3:]:
             values["classifications"] = dict(named)
         return kind(**values)
 
@@ -211,16 +277,12 @@ LAYOUTS: dict[str, Layout] = {
         attrgetter(*_FORM),
         _with_fields(Form, _FORM),
         (
-            _FIELDS,
+            *_HELD,
             Part(tables.classifications, lambda f: sorted(f.classifications.items())),
         ),
     ),
-    "source": Layout(
-        tables.sources, attrgetter(*_SOURCE), _with_fields(Source, _SOURCE), (_FIELDS,)
-    ),
-    "target": Layout(
-        tables.targets, attrgetter(*_TARGET), _with_fields(Target, _TARGET), (_FIELDS,)
-    ),
+    "source": Layout(tables.sources, attrgetter(*_SOURCE), _with_fields(Source, _SOURCE), _HELD),
+    "target": Layout(tables.targets, attrgetter(*_TARGET), _with_fields(Target, _TARGET), _HELD),
     "scenario": Layout(
         tables.scenarios,
         _scenario_row,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ __all__ = ["APPLICATION", "FilePlace", "Place", "ServerPlace", "find_place"]
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
+_HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"[^/\\@:]:[^/\\@]+@")  # ann:secret@
 _HEADER = b"SQLite format 3\0"
 _WANTED = (
     "store must be the path of a SQLite file, or a URL such as "
@@ -75,8 +78,8 @@ class FilePlace:
     def _check_absent(self, *, create: bool) -> None:
         if not create:
             raise FileError(
-                f"{self} does not exist. Make a store with `keyhole environment init` or "
-                f"open_store(…, create=True)."
+                f"{self} does not exist. Check its name, or make a store with `keyhole environment "
+                f"init`."
             )
         if not self.path.parent.is_dir():
             raise FileError(
@@ -161,22 +164,32 @@ def find_place(place: str | os.PathLike[str]) -> Place:
 
     Examples
     --------
-    >>> print(find_place("postgresql://ann:secret@registry/environment"))
+    >>> print(find_place("PostgreSQL://ann:secret@registry/environment"))
     'postgresql://registry/environment'
     """
     text = os.fspath(place)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"{_WANTED}. Got nothing of the kind instead.")
-    if "://" not in text:
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        _refuse_half_urls(text)
         return FilePlace(Path(text))
     try:
-        url = sa.make_url(text)
+        url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
     except (sa.exc.ArgumentError, ValueError):  # whose message may show the password
         raise OptionError(
             f"{_WANTED}. Got a URL that cannot be read: write @, /, : and % in a password as "
             f"%40, %2F, %3A and %25."
         ) from None
     return _file(url) if url.get_backend_name() == "sqlite" else _server(url)
+
+
+def _refuse_half_urls(text: str) -> None:
+    """Refuse what is meant as a URL, before it is taken for a path and shown with its password."""
+    if _HALF_URL.match(text) or _CREDENTIALS.search(text):
+        raise OptionError(
+            f"{_WANTED}. Got a URL that is not whole instead: begin it with postgresql://."
+        )
 
 
 def _file(url: sa.URL) -> FilePlace:

@@ -31,6 +31,9 @@ __all__ = [
     "organisations",
     "overlap_pairs",
     "overlaps",
+    "question_answers",
+    "question_edges",
+    "questions",
     "scenario_classes",
     "scenario_columns",
     "scenario_origins",
@@ -217,6 +220,20 @@ scenario_stages = _part(
     "scenario_stages", *map(_text, ("form", "sector", "purpose")), _number("threshold")
 )
 scenario_classes = _part("scenario_classes", _whole("stage"), _text("name"), _text("value"))
+
+# What was asked by a field that nobody has placed; `field` is its position in `fields`.
+questions = _part(
+    "questions",
+    _whole("field"),
+    *map(_text, ("path", "universe", "coding")),
+    _text("scale", nullable=True),
+    *(_number(name, nullable=True) for name in ("start", "stop", "step")),
+    _text("unit", nullable=True),
+)
+question_answers = _part(
+    "question_answers", _whole("field"), *map(_text, ("code", "label", "kind"))
+)
+question_edges = _part("question_edges", _whole("field"), _number("edge"))
 
 # The fields of forms, sources and targets alike.
 fields = _part(

@@ -17,7 +17,7 @@ __all__ = ["bring_up", "is_current", "lock", "require_current", "require_readabl
 
 TABLE = "keyhole_store_version"
 FOLDER = Path(__file__).parent / "migrations"
-VERSIONS = ("0001",)
+VERSIONS = ("0001", "0002")
 
 _version = sa.table(TABLE, sa.column("version_num"))
 
@@ -69,7 +69,7 @@ def require_readable(connection: sa.Connection, place: Place) -> None:
     elif version != VERSIONS[-1]:
         raise FileError(
             f"{place} is a store of version {version}, and this keyhole reads {VERSIONS[-1]}. Open "
-            f"it once for writing, which brings it up."
+            f"it once for writing, which brings it up; `keyhole environment import` does, for one."
         )
 
 
@@ -88,8 +88,7 @@ def _require_empty(connection: sa.Connection, place: Place, create: bool) -> Non
         )
     if not create:
         raise FileError(
-            f"{place} is empty. Make a store with `keyhole environment init` or open_store(…, "
-            f"create=True)."
+            f"{place} is empty. Check its name, or make a store with `keyhole environment init`."
         )
 
 

@@ -1,0 +1,94 @@
+"""Taking a thing out of an environment, unless something uses it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from keyhole.data.naming import nearest
+from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
+from keyhole.environment.model import Environment
+from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.errors import InputError, OptionError
+
+__all__ = ["find", "remove", "without"]
+
+_ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*~\s*")}
+_MARKS = {"map": " → ", "overlap": " ~ "}
+
+
+def find(environment: Environment, kind: str, name: str) -> Any:
+    """Return a thing by its kind and name; a map is named ``FINER -> COARSER``.
+
+    Parameters
+    ----------
+    environment
+        Where it is.
+    kind
+        construct, coding, map, overlap, organisation, form, source, target or scenario.
+    name
+        Its name: a construct's letters, ``A -> B`` of a map, ``A ~ B`` of an overlap.
+    """
+    if kind not in KIND_OF:
+        raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {shown(kind)} instead.")
+    known = {KIND_OF[kind].key(one): one for one in KIND_OF[kind].of(environment)}
+    wanted = _ARROWS[kind].sub(_MARKS[kind], name) if kind in _ARROWS else name
+    if wanted not in known:
+        near = nearest(wanted, list(known))
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+    return known[wanted]
+
+
+def remove(environment: Environment, kind: str, name: str) -> Environment:
+    """Take a thing out; an `InputError` names everything that uses it, and nothing is changed.
+
+    Parameters
+    ----------
+    environment
+        Where it is; it is not changed.
+    kind, name
+        What is taken out, as in `find`.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Coding, Construct
+    >>> world = Environment((Construct("SX", "sex"),), (Coding("SX0.001", "SX"),))
+    >>> remove(world, "construct", "SX")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: construct 'SX' is used by coding 'SX0.001' (its construct). Change
+    that first.
+    >>> remove(remove(world, "coding", "SX0.001"), "construct", "SX") == Environment()
+    True
+    """
+    entity = find(environment, kind, name)
+    sort = KIND_OF[kind]
+    require_none(
+        f"{kind} {shown(sort.key(entity))} is used by {user} ({words}). Change that first."
+        for user, words in _users(environment, sort, entity)
+    )
+    return without(environment, kind, sort.key(entity))
+
+
+def without(environment: Environment, kind: str, name: str) -> Environment:
+    """Return the environment without a thing, whoever uses it."""
+    sort = KIND_OF[kind]
+    kept = tuple(one for one in sort.of(environment) if sort.key(one) != name)
+    return replace(environment, **{sort.attribute: kept})
+
+
+def _users(environment: Environment, sort: EntityKind, entity: Any) -> Iterator[tuple[str, str]]:
+    """Tell what uses a thing, by any of its names, and as what."""
+    names = set(sort.names(entity)) if sort.names else {sort.key(entity)}
+    for kind in KINDS:
+        for one in kind.of(environment):
+            for what, name, words in kind.uses(one):
+                if what == sort.name and name in names:
+                    yield f"{kind.name} {shown(kind.key(one))}", words
+    if sort.name == "organisation":
+        for form in environment.forms:
+            if form.organisation in names:
+                yield f"form {shown(form.name)}", "the organisation that collects"
