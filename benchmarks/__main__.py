@@ -37,6 +37,7 @@ PARTS = (
     "environment",
     "screening",
     "protection",
+    "disk",
     "selection",
 )
 Store = dict[str, dict[str, Any]]
@@ -53,6 +54,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     from benchmarks import (
         command,
         coverage,
+        disk,
         environment,
         memory,
         protection,
@@ -76,6 +78,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
             "screening": lambda: screening.measure_screening((5_000, 10_000), 1),
             "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
+            "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -94,6 +97,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         ),
         "screening": screening.measure_screening,
         "protection": protection.measure_protection,
+        "disk": lambda: disk.measure_disk(disk.FULL),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
 from benchmarks.protection_report import protection_sections, protection_targets
@@ -43,6 +44,7 @@ def render(
         *_selection(found.get("selection", [])),
         _growth(growth),
         _memory(found.get("memory", [])),
+        *disk_sections(found.get("disk", []), _table),
         _subsets(found),
         *study_sections(found.get("study"), _table),
         *synthesis_sections(found, _table),
@@ -91,6 +93,7 @@ def _laid(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 def _targets(found: Mapping[str, Any]) -> str:
     every = [
         *targets(found),
+        *disk_targets(found.get("disk", [])),
         *synthesis_targets(found.get("synthesis", [])),
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),

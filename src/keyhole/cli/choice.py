@@ -62,7 +62,7 @@ class Choice:
 def _offer(source: Source, kept: tuple[str, ...]) -> str:
     from keyhole.data.naming import quoted
 
-    data = source.read([])
+    data = source.open([])
     free = [name for name in data.names if name not in kept]
     return (
         f"candidates must name the variables to choose among: --candidates A,B,… Got none "

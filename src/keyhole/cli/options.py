@@ -30,12 +30,14 @@ __all__ = [
     "Keys",
     "Kinds",
     "Limit",
+    "Memory",
     "MissingCodes",
     "NameSmallGroups",
     "Plot",
     "Records",
     "Sheet",
     "Values",
+    "WorkFolder",
     "columns",
     "number",
     "whole_number",
@@ -128,8 +130,26 @@ Kinds = Annotated[
     ),
 ]
 Engine = Annotated[
-    Literal["memory", "disk", "spark"],
-    typer.Option(metavar="NAME", help="Where to count; only memory in this version."),
+    Literal["auto", "memory", "disk", "spark"],
+    typer.Option(
+        metavar="NAME",
+        help="Where to count: memory, disk, or auto, which is memory where the file fits half "
+        "of it.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What counting on disk may use, like 1GB; half of what is free if left out.",
+    ),
+]
+WorkFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where counting on disk makes its files; the system's temporary folder if left out.",
+    ),
 ]
 Encoding = Annotated[
     str | None,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keyhole.cli import lists
 from keyhole.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata
+    from keyhole.engines import Records
 
 __all__ = ["Source"]
 
@@ -25,13 +27,17 @@ class Source:
     file: Path
     missing_codes: str | None = None
     kinds: str | None = None
-    engine: str = "memory"
+    engine: str = "auto"
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    memory: str | None = None
+    work_folder: Path | None = None
 
     def read(self, columns: Iterable[str | None], problems: Iterable[str] = ()) -> Microdata:
-        """Read the columns that are needed; problems found before are told with the file's.
+        """Read the columns that are needed into memory.
+
+        Problems found before are told with the file's.
 
         Parameters
         ----------
@@ -40,35 +46,64 @@ class Source:
         problems
             What is wrong with the verb's other options.
         """
-        found = [*self._engine_problems(), *problems]
-        wanted = list(dict.fromkeys(name for name in columns if name is not None))
-        try:
-            data = self._load(wanted)
-        except InputError as error:
-            raise type(error)([*found, *error.problems]) from None
-        if found:
-            raise OptionError(found)
-        _tell_of_compiling()
-        return data
+        with self._told_with([*self._engine_problems(), *problems]):
+            return self._in_memory(columns)
 
-    def _load(self, columns: list[str]) -> Microdata:
+    def open(self, columns: Iterable[str | None], problems: Iterable[str] = ()) -> Records:
+        """Open the columns that are needed where they are to be counted.
+
+        Parameters
+        ----------
+        columns, problems
+            As in `read`.
+        """
+        from keyhole.engines.choose import engine_problems, open_records
+
+        wrong = engine_problems(self.engine, self.memory, self.work_folder)
+        with self._told_with([*wrong, *problems]):
+            # What is wrong with the engine's options is told already; the file's faults are not.
+            if wrong:
+                return self._in_memory(columns)
+            return open_records(
+                self.file,
+                engine=self.engine,
+                memory=self.memory,
+                work_folder=self.work_folder,
+                **self._options(columns),
+            )
+
+    def _in_memory(self, columns: Iterable[str | None]) -> Microdata:
         from keyhole.data import load
 
-        return load(
-            self.file,
-            columns=columns or None,
-            missing_codes=lists.codes(self.missing_codes),
-            kinds=lists.kinds(self.kinds),
-            encoding=self.encoding,
-            delimiter="\t" if self.delimiter in ("tab", r"\t") else self.delimiter,
-            sheet=self.sheet,
-        )
+        return load(self.file, **self._options(columns))
+
+    @contextmanager
+    def _told_with(self, problems: list[str]) -> Iterator[None]:
+        """Tell problems found before together with those of the file."""
+        try:
+            yield
+        except InputError as error:
+            raise type(error)([*problems, *error.problems]) from None
+        if problems:
+            raise OptionError(problems)
+        _tell_of_compiling()
+
+    def _options(self, columns: Iterable[str | None]) -> dict[str, Any]:
+        wanted = list(dict.fromkeys(name for name in columns if name is not None))
+        return {
+            "columns": wanted or None,
+            "missing_codes": lists.codes(self.missing_codes),
+            "kinds": lists.kinds(self.kinds),
+            "encoding": self.encoding,
+            "delimiter": "\t" if self.delimiter in ("tab", r"\t") else self.delimiter,
+            "sheet": self.sheet,
+        }
 
     def _engine_problems(self) -> list[str]:
-        if self.engine == "memory":
+        if self.engine in ("auto", "memory"):
             return []
         return [
-            f"engine must be one that this version has: memory. Got {self.engine!r} instead: "
+            f"engine must be the one that can do this: memory. Got {self.engine!r} instead: "
             f"leave --engine out, or give --engine memory."
         ]
 

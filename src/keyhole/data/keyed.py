@@ -68,8 +68,8 @@ def keyed_choice(
     if scenario is None:
         return keyed(data, candidates, None, option="candidates")
     require_key(scenario)
-    kept = [keep] if isinstance(keep, str) else list(keep)
-    given = list(scenario.keys) if candidates is None else list(candidates)
+    kept = _listed(keep)
+    given = list(scenario.keys) if candidates is None else _listed(candidates)
     known = set(scenario.keys)
     strange = [name for name in _single([*kept, *given]) if name not in known]
     if strange:
@@ -79,6 +79,11 @@ def keyed_choice(
         )
     rest = [one for one in given if one not in kept] if candidates is None else given
     return scenario.recode(data), rest
+
+
+def _listed(names: Iterable[str | Sequence[str]]) -> list[str | Sequence[str]]:
+    """Return names one after the other; a name alone is a list of one."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _single(names: Iterable[str | Sequence[str]]) -> list[str]:

@@ -5,7 +5,56 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["absent", "are_vouched", "nearest", "quoted", "repeated", "repeated_places"]
+__all__ = [
+    "absent",
+    "are_vouched",
+    "nearest",
+    "plural",
+    "quoted",
+    "repeated",
+    "repeated_places",
+    "shown",
+    "were",
+]
+
+# Characters of a name that are shown, and up to which names are looked for that come near.
+LONGEST = 60
+LONGEST_SOUGHT = 500
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> plural(1, "record"), plural(2_000, "record"), plural(2, "category", "categories")
+    ('1 record', '2,000 records', '2 categories')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def were(count: int) -> str:
+    """Return the verb of a number of things.
+
+    Examples
+    --------
+    >>> were(1), were(2)
+    ('was', 'were')
+    """
+    return "was" if count == 1 else "were"
+
+
+def shown(name: object) -> str:
+    r"""Quote a name for a message: control characters escaped, a long one cut.
+
+    Examples
+    --------
+    >>> print(shown("sex\x1b[2J"), len(shown("a" * 200)))
+    'sex\x1b[2J' 62
+    """
+    if not isinstance(name, str):
+        return repr(name)[:LONGEST]
+    return repr(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
 
 
 def quoted(names: Iterable[str], most: int = 10) -> str:
@@ -18,8 +67,8 @@ def quoted(names: Iterable[str], most: int = 10) -> str:
     """
     listed = list(names)
     rest = len(listed) - most
-    text = ", ".join(map(repr, listed[:most]))
-    return f"{text} and {rest} more" if rest > 0 else text
+    text = ", ".join(map(shown, listed[:most]))
+    return f"{text} and {rest:,} more" if rest > 0 else text
 
 
 def nearest(name: str, names: Sequence[str], most: int = 3) -> list[str]:
@@ -34,6 +83,8 @@ def nearest(name: str, names: Sequence[str], most: int = 3) -> list[str]:
     """
     from rapidfuzz import fuzz, process
 
+    if len(name) > LONGEST_SOUGHT:
+        return []
     found = process.extract(
         name, names, scorer=fuzz.ratio, processor=str.casefold, limit=most, score_cutoff=65
     )
@@ -54,7 +105,7 @@ def absent(
     asked, known = list(wanted), set(names)
     vouched = are_vouched(asked, names)
     return [
-        f"{purpose or 'column'} {name!r} is not a column of {where}. "
+        f"{purpose or 'column'} {shown(name)} is not a column of {where}. "
         f"{_remedy(name, names, vouched)}"
         for name in asked
         if name not in known

@@ -15,7 +15,7 @@ from keyhole.data.origin import Origin
 from keyhole.data.text import read_text
 from keyhole.errors import OptionError
 
-__all__ = ["load"]
+__all__ = ["load", "request_of"]
 
 
 def load(
@@ -84,19 +84,36 @@ def load(
     >>> data.column("age").to_list(), data.role("key")
     ([34, None, 51], ('age',))
     """
-    request = Request(
-        _names(columns),
-        _by_name(roles, "roles"),
-        _codes(missing_codes),
-        _by_name(kinds, "kinds"),
-        {column: str(label) for column, label in _by_name(labels, "labels").items()},
-    )
+    request = request_of(columns, roles, missing_codes, kinds, labels)
     if isinstance(source, Microdata):
         return describe_again(source, request, name)
     if isinstance(source, str | os.PathLike):
         return _load_file(Path(source), request, name, encoding, delimiter, sheet)
     frame, origin = read_frame(source, request)
     return Microdata(frame, describe(frame, request), name or "data", origin)
+
+
+def request_of(
+    columns: Any = None,
+    roles: Any = None,
+    missing_codes: Any = None,
+    kinds: Any = None,
+    labels: Any = None,
+) -> Request:
+    """Read what a caller of `load` declares about the columns.
+
+    Examples
+    --------
+    >>> request_of("age", missing_codes=[-9]).codes_for("age")
+    (-9,)
+    """
+    return Request(
+        _names(columns),
+        _by_name(roles, "roles"),
+        _codes(missing_codes),
+        _by_name(kinds, "kinds"),
+        {column: str(label) for column, label in _by_name(labels, "labels").items()},
+    )
 
 
 def _names(columns: Any) -> list[str] | None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.sorting import sort, spans
+from keyhole.engines.rooms import MEMORY, Room, copied, parts
+from keyhole.engines.sorting import joined_words, shares_of, sort, spans
 from keyhole.engines.threads import WORKERS, in_threads
 from keyhole.kernels import cells, leave_one_out
 from keyhole.kernels.packing import Layout
-from keyhole.kernels.words import join
 
 __all__ = ["Partition", "Patterns"]
 
@@ -38,24 +39,33 @@ class Partition:
         Cells smaller than this are at risk.
     workers
         How many threads to use.
+    room
+        Where arrays as long as the rows are made.
     """
 
     def __init__(
-        self, rows: Words, weights: Weights, plan: Layout, cutoff: int, workers: int = WORKERS
+        self,
+        rows: Words,
+        weights: Weights,
+        plan: Layout,
+        cutoff: int,
+        workers: int = WORKERS,
+        room: Room = MEMORY,
     ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
-        self._workers = workers
-        self._spare, self._spare_weights = np.empty_like(rows), np.empty_like(weights)
+        self._workers, self._room = workers, room
+        self._spare = room.empty(rows.shape, rows.dtype)
+        self._spare_weights = room.empty(weights.shape, weights.dtype)
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
 
     def refined(self, variables: Sequence[int]) -> Partition:
         """Return a copy split further by these variables."""
-        copy = Partition(
-            self._rows.copy(), self._weights.copy(), self._plan, self._cutoff, self._workers
-        )
-        copy._starts, copy.variables = self._starts.copy(), self.variables
+        rows, weights = copied(self._rows, self._room), copied(self._weights, self._room)
+        copy = Partition(rows, weights, self._plan, self._cutoff, self._workers, self._room)
+        # Never changed in place, only replaced.
+        copy._starts, copy.variables = self._starts, self.variables
         copy._settled_cells, copy._settled_at_risk = self._settled_cells, self._settled_at_risk
         copy.refine(variables)
         return copy
@@ -70,6 +80,7 @@ class Partition:
             variables,
             spare=(self._spare, self._spare_weights),
             workers=self._workers,
+            room=self._room,
         )
         self.variables |= frozenset(variables)
         self._settle(self._plan.mask(self.variables))
@@ -77,30 +88,38 @@ class Partition:
     def _settle(self, mask: Words) -> None:
         """Find the new cells and drop the rows alone in theirs; each thread has its old cells."""
         rows, weights, old = self._rows, self._weights, self._starts
-        shares = [(int(old[a]), int(old[b])) for a, b in spans(old, self._workers)]
-        found = in_threads(
-            lambda of: cells.settle(rows[slice(*of)], weights[slice(*of)], mask, self._cutoff),
-            shares,
-        )
-        left, starts = 0, [np.zeros(0, dtype=np.int64)]
-        for (first, _), (kept, begins, dropped, at_risk) in zip(shares, found, strict=True):
-            # What is left of a share moves down to where the share before ends.
-            rows[left : left + kept] = rows[first : first + kept]
-            weights[left : left + kept] = weights[first : first + kept]
-            starts.append(begins[:-1] + left)
-            left += kept
+        pieces = [(int(old[a]), int(old[b])) for a, b in spans(old, self._workers)]
+        # Each share writes its cells to its own stretch, of half as many as it has rows.
+        stretches = [(first // 2 + i, first, last) for i, (first, last) in enumerate(pieces)]
+        starts = self._room.empty(len(rows) // 2 + len(pieces) + 1, np.int64)
+
+        def work(of: tuple[int, int, int]) -> tuple[int, int, int, int]:
+            some = slice(of[1], of[2])
+            room = starts[of[0] :]
+            return tuple(cells.settle(rows[some], weights[some], mask, self._cutoff, room))
+
+        left = count = 0
+        for (at, first, _), found in zip(stretches, in_threads(work, stretches), strict=True):
+            kept, held, dropped, at_risk = found
+            _move(rows, first, left, kept)
+            _move(weights, first, left, kept)
+            _move(starts, at, count, held, more=left)
+            left, count = left + kept, count + held
             self._settled_cells += dropped
             self._settled_at_risk += at_risk
-        self._rows, self._weights = rows[:left], weights[:left]
-        self._starts = np.append(np.concatenate(starts), left)
+        starts[count] = left
+        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: count + 1]
 
     def tally(self, records: int) -> Tally:
         """Tally the partition as it stands."""
-        sizes: Ints = np.zeros(0, dtype=np.int64)
-        if len(self._weights):
-            sizes = np.add.reduceat(self._weights, self._starts[:-1], dtype=np.int64)
-        at_risk = int(sizes[sizes < self._cutoff].sum())
-        return Tally(records, self._settled_cells + len(sizes), self._settled_at_risk + at_risk)
+        starts, at_risk = self._starts, self._settled_at_risk
+        held = len(starts) - 1 if len(self._weights) else 0
+        for some in parts(held):
+            begins = starts[some]
+            rows = slice(int(begins[0]), int(starts[some.stop]))
+            sizes = np.add.reduceat(self._weights[rows], begins - begins[0], dtype=np.int64)
+            at_risk += int(sizes[sizes < self._cutoff].sum())
+        return Tally(records, self._settled_cells + held, at_risk)
 
     def tally_joint(self, variables: Sequence[int], records: int) -> Tally:
         """Tally what splitting by all these variables together would give."""
@@ -108,7 +127,8 @@ class Partition:
         if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
             return self.refined(variables).tally(records)
         masks = plan.mask(self.variables.union(variables))
-        joined = join(self._rows, self._weights, masks, np.zeros(1, dtype=np.int64), tag_bits)
+        where = np.zeros(1, dtype=np.int64)
+        joined = joined_words(self._rows, self._weights, masks, where, tag_bits, self._room)
         joined.sort()
         found, at_risk = cells.tally_runs(joined, tag_bits, self._cutoff)
         return Tally(records, self._settled_cells + found, self._settled_at_risk + at_risk)
@@ -127,31 +147,60 @@ class Partition:
         return [Tally(records, int(c) + settled[0], int(r) + settled[1]) for c, r in total]
 
 
+def _move(array: npt.NDArray[Any], start: int, to: int, count: int, more: int = 0) -> None:
+    """Move a stretch of an array down to another place, and add to it if there is `more`."""
+    if start == to and not more:
+        return
+    for some in parts(count):
+        held = array[start + some.start : start + some.stop]
+        array[to + some.start : to + some.stop] = held + more if more else held
+
+
 class Patterns:
     """The distinct patterns of some variables, each with the number of its records."""
 
     def __init__(
-        self, rows: Words, weights: Weights, plan: Layout, variables: frozenset[int]
+        self,
+        rows: Words,
+        weights: Weights,
+        plan: Layout,
+        variables: frozenset[int],
+        room: Room = MEMORY,
     ) -> None:
         self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
+        self._room = room
 
     @classmethod
-    def of(cls, rows: Words, weights: Weights, plan: Layout, variables: frozenset[int]) -> Patterns:
+    def of(
+        cls,
+        rows: Words,
+        weights: Weights,
+        plan: Layout,
+        variables: frozenset[int],
+        room: Room = MEMORY,
+    ) -> Patterns:
         """Return the distinct patterns of rows, which are taken over and sorted about."""
-        mask = plan.mask(variables)
-        sort(rows, weights, np.array([0, len(rows)], dtype=np.int64), plan, sorted(variables))
+        mask, whole = plan.mask(variables), np.array([0, len(rows)], dtype=np.int64)
+        sort(rows, weights, whole, plan, sorted(variables), room=room)
         left = cells.merge(rows, weights, mask)
         # Copies, so that the larger arrays can be freed.
-        return cls(rows[:left] & mask, weights[:left].copy(), plan, variables)
+        distinct = room.empty((left, plan.words), np.uint64)
+        for some in parts(left):
+            np.bitwise_and(rows[some], mask, out=distinct[some])
+        return cls(distinct, copied(weights[:left], room), plan, variables, room)
 
     def merged(self, variables: frozenset[int]) -> Patterns:
         """Return the distinct patterns of fewer variables."""
-        return Patterns.of(self.rows.copy(), self.weights.copy(), self.plan, variables)
+        rows, weights = copied(self.rows, self._room), copied(self.weights, self._room)
+        return Patterns.of(rows, weights, self.plan, variables, self._room)
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
-        small = self.weights[self.weights < cutoff]
-        return Tally(records, len(self.weights), int(small.sum(dtype=np.int64)))
+        at_risk = 0
+        for some in parts(len(self.weights)):
+            weights = self.weights[some]
+            at_risk += int(weights[weights < cutoff].sum(dtype=np.int64))
+        return Tally(records, len(self.weights), at_risk)
 
     def tally_without(self, removable: Sequence[int], records: int, cutoff: int) -> list[Tally]:
         """Tally the patterns with each removable variable left out in turn."""
@@ -181,10 +230,11 @@ class Patterns:
         keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
         masks = np.array([plan.mask([v]) for v in dealt])
         digit_starts = np.cumsum([0] + [len(d) for d in digits])
-        rows, weights = self.rows.copy(), self.weights.copy()
-        arrays = (rows, weights, np.empty_like(rows), np.empty_like(weights))
-        whole = np.array([0, len(rows)], dtype=np.int64)
-        sort(rows, weights, whole, plan, sorted(kept), spare=arrays[2:], workers=workers)
+        room = self._room
+        rows, weights = copied(self.rows, room), copied(self.weights, room)
+        spare = room.empty(rows.shape, rows.dtype), room.empty(weights.shape, weights.dtype)
+        arrays, whole = (rows, weights, *spare), np.array([0, len(rows)], dtype=np.int64)
+        sort(rows, weights, whole, plan, sorted(kept), spare=spare, workers=workers, room=room)
 
         def work(of: slice) -> tuple[Ints, Ints]:
             lost, safe = leave_one_out.tally_without(
@@ -198,11 +248,7 @@ class Patterns:
             )
             return lost, safe
 
-        shares = [slice(0, len(rows))]
-        if workers > 1:
-            starts = cells.bounds(rows, keep)
-            shares = [slice(starts[a], starts[b]) for a, b in spans(starts, workers)]
-        total: Ints = np.sum(in_threads(work, shares), axis=0)
+        total: Ints = np.sum(in_threads(work, shares_of(rows, keep, workers)), axis=0)
         return total
 
 

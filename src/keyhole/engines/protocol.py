@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-__all__ = ["Engine", "Missing", "Tally"]
+from keyhole.data.columns import Codes, Variable
+
+__all__ = ["Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
+
+Ints = npt.NDArray[np.int64]
 
 Missing = Literal["own", "wildcard", "drop"]
 
@@ -45,6 +51,108 @@ class Tally:
         return self.at_risk / self.cells
 
 
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """How many records lie in cells of each size, and how many cells there are.
+
+    Records that were left out (a missing key under `drop`) are in none of the counts.
+
+    Examples
+    --------
+    >>> spectrum = Spectrum(cells=3, sizes=(1, 2), counts=(2, 2))
+    >>> spectrum.counted, spectrum.below(2), spectrum.mean_risk(4)
+    (4, 2, 0.75)
+    """
+
+    cells: int
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def counted(self) -> int:
+        """The records in any cell."""
+        return sum(self.counts)
+
+    def below(self, size: int) -> int:
+        """Return the records in cells smaller than a size."""
+        return sum(c for s, c in zip(self.sizes, self.counts, strict=True) if s < size)
+
+    def mean_risk(self, records: int) -> float:
+        """Return the mean over so many records of one over the size of their cells."""
+        parts = (c / s for s, c in zip(self.sizes, self.counts, strict=True))
+        return math.fsum(parts) / records
+
+
+class Cells(Protocol):
+    """The cells of one key: their sizes, and what each record has of them."""
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The records by the size of their cells."""
+        ...
+
+    def sizes(self) -> Ints:
+        """Return for each record, in order, the size of its cell (0: left out by `drop`).
+
+        Under `wildcard` it counts every record that agrees wherever both are known.
+        """
+        ...
+
+    def numbers(self) -> Ints:
+        """Return for each record a number of its cell; -1 where it was left out."""
+        ...
+
+
+class Records(Protocol):
+    """What a stage needs of a file: what is known of its columns, and their codes.
+
+    `Microdata` is one; so is a file whose codes lie on disk.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the data is called."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        ...
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of a column."""
+        ...
+
+    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong."""
+        ...
+
+    def require_records(self, least: int = 1) -> None:
+        """Say so if there are no records, or fewer than a stage can use."""
+        ...
+
+    def codes(self, name: str) -> Codes:
+        """Return a column as small unsigned integers."""
+        ...
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column's values, missing ones null."""
+        ...
+
+    def weights(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of sampling weights."""
+        ...
+
+    def filter(self, mask: npt.NDArray[np.bool_]) -> Records:
+        """Return the records for which the mask is true."""
+        ...
+
+
 class Engine(Protocol):
     """Counts cells of the records it holds.
 
@@ -52,8 +160,13 @@ class Engine(Protocol):
     """
 
     @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
+    @property
     def records(self) -> int:
-        """Return the number of records."""
+        """The number of records."""
         ...
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
@@ -72,6 +185,6 @@ class Engine(Protocol):
         """Tally the key with each removable variable left out in turn."""
         ...
 
-    def cell_sizes(self, keys: Sequence[str], *, missing: Missing) -> npt.NDArray[np.int64]:
-        """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
+    def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> Cells:
+        """Sort the records into the cells of a key."""
         ...

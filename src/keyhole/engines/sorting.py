@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.engines.rooms import MEMORY, Room, parts
 from keyhole.engines.threads import WORKERS, in_threads
 from keyhole.kernels import cells
 from keyhole.kernels.packing import Layout
 from keyhole.kernels.words import join, part
 
-__all__ = ["sort", "sort_as_words", "spans"]
+__all__ = ["joined_words", "shares_of", "sort", "sort_as_words", "spans"]
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -29,6 +30,28 @@ def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
     ]
 
 
+def shares_of(rows: Words, mask: Words, workers: int) -> list[slice]:
+    """Cut sorted rows into one share a worker, none of which ends inside a cell."""
+    goals = np.linspace(0, len(rows), workers + 1)[1:-1].astype(np.int64).tolist()
+    cuts = [0, *(_end_of_cell(rows, mask, goal) for goal in goals), len(rows)]
+    return [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b] or [slice(0, 0)]
+
+
+def _end_of_cell(rows: Words, mask: Words, at: int) -> int:
+    """Return where the cell of the row before ends, by halving: its rows lie side by side."""
+    if at == 0:
+        return 0
+    mine = rows[at - 1] & mask
+    inside, outside = at - 1, len(rows)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if np.array_equal(rows[middle] & mask, mine):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
 def sort(
     rows: Words,
     tags: Tags,
@@ -38,16 +61,18 @@ def sort(
     *,
     spare: tuple[Words, Tags] | None = None,
     workers: int = WORKERS,
+    room: Room = MEMORY,
 ) -> None:
     """Sort the rows inside each cell by more variables, in place.
 
     A single cell whose rows and tags fit one word is sorted by NumPy, which compares many words
     at once. Otherwise threads share the cells; a single large one is first cut by one digit.
     """
-    if len(starts) == 2 and sort_as_words(rows, tags, plan, variables):
+    if len(starts) == 2 and sort_as_words(rows, tags, plan, variables, room=room):
         return
     digits = plan.digits(variables)
-    spare = (np.empty_like(rows), np.empty_like(tags)) if spare is None else spare
+    if spare is None:
+        spare = (room.empty(rows.shape, rows.dtype), room.empty(tags.shape, tags.dtype))
     if len(starts) == 2 and workers > 1 and len(digits):
         mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
         cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
@@ -59,17 +84,35 @@ def sort(
     )
 
 
-def sort_as_words(rows: Words, tags: Tags, plan: Layout, variables: Iterable[int]) -> bool:
+def sort_as_words(
+    rows: Words, tags: Tags, plan: Layout, variables: Iterable[int], *, room: Room = MEMORY
+) -> bool:
     """Sort all rows by some variables as single words, if rows and tags fit; tell whether."""
     tag_bits = int(tags.max(initial=0)).bit_length()
     if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
         return False
     masks, shifts = plan.moves(variables)
-    joined = join(rows, tags, masks, shifts, tag_bits)
+    joined = joined_words(rows, tags, masks, shifts, tag_bits, room)
     joined.sort()
     back = np.array([_shifted(m, s) for m, s in zip(masks, shifts, strict=True)], dtype=np.uint64)
-    part(joined, back, -shifts, tag_bits, rows, tags)
+    in_threads(
+        lambda some: part(joined[some], back, -shifts, tag_bits, rows[some], tags[some]),
+        list(parts(len(rows))),
+    )
     return True
+
+
+def joined_words(
+    rows: Words, tags: Tags, masks: Words, shifts: Ints, tag_bits: int, room: Room
+) -> Words:
+    """Return one word a row: its fields moved, and its tag below them."""
+    joined = room.empty(len(rows), np.uint64)
+
+    def fill(some: slice) -> None:
+        joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
+
+    in_threads(fill, list(parts(len(rows))))
+    return joined
 
 
 def _shifted(mask: np.uint64, shift: np.int64) -> int:

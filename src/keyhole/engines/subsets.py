@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
+from keyhole.engines.rooms import MEMORY, Room
 from keyhole.engines.sorted_cells import SortedCells
 from keyhole.kernels import minimal
 
@@ -20,10 +21,15 @@ __all__ = ["minimal_uniques"]
 Progress = Callable[[int, int], None]
 
 POLL_SECONDS = 0.2
+# What a record takes, about, until its score and its level are known.
+RECORD_BYTES = 64
 
 
 def minimal_uniques(
-    columns: Sequence[Codes], max_size: int, progress: Progress | None = None
+    columns: Sequence[Codes],
+    max_size: int,
+    progress: Progress | None = None,
+    room: Room = MEMORY,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Find the minimal uniques of every record.
 
@@ -35,12 +41,15 @@ def minimal_uniques(
         The largest number of variables of a minimal unique.
     progress
         Called now and then with the sets visited and the sets there are at most.
+    room
+        Where the records are sorted; it refuses a search that needs too much memory.
 
     Returns
     -------
     The record and the mask of variables (bit j is column j) of each minimal unique.
     """
-    cells = SortedCells(columns, drop=False)
+    cells = SortedCells(columns, drop=False, room=room)
+    room.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
     first = cells.first_records()
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
     places = sorted(range(len(columns)), key=lambda v: columns[v].size)
@@ -53,6 +62,16 @@ def minimal_uniques(
     arguments = (codes, cells.counts.astype(np.int32), missing, sizes, known, max_size)
     owner, mask = _watched(arguments, most, progress)
     return first[owner].astype(np.int64), _moved_bits(mask, places)
+
+
+def _bytes(columns: Sequence[Codes], patterns: int, max_size: int) -> int:
+    """Return about what a search takes: patterns, their order by size of set, and bits by set."""
+    codes = sum(max(c.values.dtype.itemsize for c in columns) for _ in columns)
+    sets = sum(math.comb(len(columns), k) for k in range(max_size))
+    records = len(columns[0].values)
+    return (
+        patterns * (2 * codes + 8 * max_size + 40) + sets * patterns // 8 + records * RECORD_BYTES
+    )
 
 
 def _watched(

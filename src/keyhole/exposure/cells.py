@@ -8,17 +8,17 @@ two metrics when the target is known to be in the file).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.data.keyed import KeyedData, keyed
-from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine, Missing
+from keyhole.data.keyed import KeyedData
+from keyhole.engines import MemoryEngine, Missing, Records
+from keyhole.engines.choose import engine_notes, engine_of, open_keyed, require_memory
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import (
     check_cutoff,
@@ -30,18 +30,22 @@ from keyhole.exposure.checks import (
     small_group_note,
 )
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
+from keyhole.exposure.subgroups import groups_of
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["AT_RISK_BELOW", "Exposure", "groups_of", "option_problems", "risk"]
+__all__ = ["AT_RISK_BELOW", "Exposure", "option_problems", "risk"]
 
 Ints = npt.NDArray[np.int64]
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
 AT_RISK_BELOW = (2, 3, 5, 10)
+
+# What a record takes, about, while the risk in the population is estimated.
+POPULATION_BYTES = 160
 
 POLICIES = {
     "own": "a missing key is a category of its own",
@@ -79,6 +83,7 @@ class Exposure(Result):
     name_small_groups: bool = False
     engine: str = "memory"
     scenario: str | None = None
+    engine_notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -116,6 +121,7 @@ class Exposure(Result):
 
     def _notes(self) -> list[str]:
         notes = [] if self.scenario is None else [scenario_note(self.scenario)]
+        notes += self.engine_notes
         if self.missing == "wildcard":
             notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
         if self.complete < self.records:
@@ -206,6 +212,9 @@ def risk(
     by: str | None = None,
     approximation: Approximation = "exact",
     name_small_groups: bool = False,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Exposure:
     """Measure how exposed the records of a file are on a key.
 
@@ -234,6 +243,9 @@ def risk(
         `exact`, or `sdcmicro` for that program's approximation of the individual risk.
     name_small_groups
         Whether the tables name groups of fewer records than the cutoff, which may be people.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -248,7 +260,9 @@ def risk(
     >>> exposure.cells, exposure.uniques, exposure.rp, exposure.cr
     (3, 2, 1.0, 0.75)
     """
-    data, keys = keyed(load(data), keys, scenario)
+    data, keys = open_keyed(
+        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder
+    )
     names = listed(keys, "keys")
     question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
     _check(data, question, by)
@@ -292,7 +306,7 @@ def option_problems(
     return problems + fraction_problems(fraction)
 
 
-def _check(data: Microdata, asked: _Question, by: str | None) -> None:
+def _check(data: Records, asked: _Question, by: str | None) -> None:
     problems = option_problems(
         cutoff=asked.cutoff,
         missing=asked.missing,
@@ -313,48 +327,45 @@ def _check(data: Microdata, asked: _Question, by: str | None) -> None:
         data.weights(asked.weight)  # says what is wrong with them
 
 
-def groups_of(data: Microdata, by: str) -> list[tuple[str, Microdata]]:
-    """Cut a file by the categories of a column; a missing one is a group of its own."""
-    codes = data.codes(by)
-    labels = data.variable(by).value_labels
-    names = [str(labels.get(level, level)) for level in codes.levels.to_list()]
-    names += ["(missing)"] if codes.has_missing else []
-    return [(name, data.filter(codes.values == i)) for i, name in enumerate(names)]
-
-
-def _measure(data: Microdata, asked: _Question) -> Exposure:
-    engine = MemoryEngine({name: data.codes(name) for name in asked.keys})
-    f, numbers = engine.cells(asked.keys, missing=asked.missing)
-    by_size = np.bincount(f, minlength=2)
-    by_size[0] = 0
-    sizes = np.flatnonzero(by_size)
-    cells = int(numbers.max(initial=-1)) + 1
-    population, unestimated = _population(data, asked, engine, f, numbers)
+def _measure(data: Records, asked: _Question) -> Exposure:
+    engine = engine_of(data, asked.keys)
+    measured = engine.measure(asked.keys, missing=asked.missing)
+    found, f = measured.spectrum, measured.sizes()
+    population, unestimated = _population(data, asked, engine, f, measured.numbers)
     return Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
         missing=asked.missing,
         records=data.records,
-        complete=int(by_size.sum()),
-        cells=cells,
-        uniques=int(by_size[1]),
-        rp=int(by_size[: asked.cutoff].sum()) / data.records,
-        cr=float((1 / f).mean()) if asked.missing == "wildcard" else cells / data.records,
-        at_risk={c: int(by_size[:c].sum()) for c in AT_RISK_BELOW},
-        sizes=tuple(sizes.tolist()),
-        counts=tuple(by_size[sizes].tolist()),
+        complete=found.counted,
+        cells=found.cells,
+        uniques=found.below(2),
+        rp=found.below(asked.cutoff) / data.records,
+        cr=found.mean_risk(data.records)
+        if asked.missing == "wildcard"
+        else found.cells / data.records,
+        at_risk={c: found.below(c) for c in AT_RISK_BELOW},
+        sizes=found.sizes,
+        counts=found.counts,
         f=f,
         population=population,
         unestimated=unestimated,
+        engine=engine.name,
+        engine_notes=engine_notes(data),
     )
 
 
 def _population(
-    data: Microdata, asked: _Question, engine: MemoryEngine, f: Ints, numbers: Ints
+    data: Records,
+    asked: _Question,
+    engine: MemoryEngine,
+    f: Ints,
+    numbers: Callable[[], Ints],
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
     if (asked.weight, asked.fraction, asked.household) == (None, None, None):
         return None, ""
+    require_memory(data, data.records * POPULATION_BYTES, "estimating the risk in the population")
     if asked.weight is not None and data.column(asked.weight).max() == 0:
         return None, "the weights of these records are all 0"
     weights = None if asked.weight is None else data.weights(asked.weight)
@@ -363,7 +374,7 @@ def _population(
         people = engine.matched(asked.keys, weights)
     found = measure_population(
         f,
-        cells=numbers,
+        cells=numbers(),
         weights=weights,
         fraction=asked.fraction,
         population=people,
@@ -373,7 +384,7 @@ def _population(
     return found, ""
 
 
-def _households(data: Microdata, name: str) -> Ints:
+def _households(data: Records, name: str) -> Ints:
     """Number the households; a record without one lives alone."""
     codes = data.codes(name)
     homes = codes.values.astype(np.int64)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.errors import ColumnError, OptionError
 
 if TYPE_CHECKING:
-    from keyhole.data.microdata import Microdata
+    from keyhole.engines import Records
 
 __all__ = [
     "check_cutoff",
@@ -106,7 +106,7 @@ def value_problems(values: Any) -> list[str]:
     ]
 
 
-def problems_of(data: Microdata, names: Iterable[str], purpose: str) -> list[str]:
+def problems_of(data: Records, names: Iterable[str], purpose: str) -> list[str]:
     """Return what is wrong with the columns named, instead of raising it."""
     try:
         data.require(names, purpose=purpose)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from keyhole.charts import ACCENT, INK, QUIET, SOFT, house_style, inline, listed, percentage, plain
+from keyhole.data.naming import plural
 from keyhole.exposure.driver_results import ratio_text
 
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     chosen = drivers.shown()[:DRAWN]
     rows = [row for place, one in enumerate(chosen) for row in _rows(place, one)]
     names = [_name(place, one) for place, one in enumerate(chosen)]
-    chart = alt.hconcat(_forest(rows, _domain(rows)), _figures(names), spacing=4)
-    return house_style(
-        chart, title=_finding(drivers, chosen), subtitle=_explanation(drivers), width=92
-    )
+    domain = _domain(rows)
+    chart = alt.hconcat(_forest(rows, domain), _figures(names), spacing=4)
+    below = _explanation(drivers)
+    if any(_ends_cut(rows, domain, right=right) for right in (False, True)):
+        below.append("An arrow: the interval goes on past the frame.")
+    return house_style(chart, title=_finding(drivers, chosen), subtitle=below, width=92)
 
 
 def _finding(drivers: Drivers, chosen: list[Driver]) -> str:
@@ -57,8 +60,8 @@ def _finding(drivers: Drivers, chosen: list[Driver]) -> str:
     first = chosen[0]
     return (
         f"{plain(first.variable)} {plain(first.label)} stands out most: "
-        f"{percentage(first.at_risk / first.records)} of its {first.records:,} records are at "
-        f"risk, of all {percentage(drivers.totals.rp)}"
+        f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
+        f"{'is' if first.records == 1 else 'are'} at risk, of all {percentage(drivers.totals.rp)}"
     )
 
 
@@ -98,8 +101,22 @@ def _ends(odds: OddsRatio) -> dict[str, Any]:
         "value": value,
         "low": low,
         "high": high,
+        # Far past any frame, and still a number that JSON has.
+        "true_low": max(odds.low, LEAST / 2),
+        "true_high": min(odds.high, MOST * 2),
         "text": f"{ratio_text(odds.value)} ({ratio_text(odds.low)} to {ratio_text(odds.high)})",
     }
+
+
+def _ends_cut(
+    rows: list[dict[str, Any]], domain: tuple[float, float], *, right: bool
+) -> list[dict[str, Any]]:
+    """Return an arrow for each interval that goes on past the frame on one side."""
+    edge = domain[right]
+    end = "true_high" if right else "true_low"
+    return [
+        {**row, "edge": edge} for row in rows if (row[end] > edge if right else row[end] < edge)
+    ]
 
 
 def _domain(rows: list[dict[str, Any]]) -> tuple[float, float]:
@@ -117,18 +134,19 @@ def _forest(
         values=[t for t in TICKS if domain[0] <= t <= domain[1]], format="~g", labelFlush=False
     )
     # Rows are laid out by place: two long names cut to the same text stay two rows.
-    base = alt.Chart(inline(rows)).encode(
-        y=alt.Y("place:O", title=None, axis=None, sort=None),
-        yOffset=alt.YOffset("off:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
-        color=alt.Color("sort:N", title=None, sort=[CRUDE, ADJUSTED])
+    encodings: dict[str, Any] = {
+        "y": alt.Y("place:O", title=None, axis=None, sort=None),
+        "yOffset": alt.YOffset("off:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
+        "color": alt.Color("sort:N", title=None, sort=[CRUDE, ADJUSTED])
         .scale(domain=[CRUDE, ADJUSTED], range=[ACCENT, QUIET])
         .legend(orient="top", direction="horizontal", symbolType="circle"),
-        tooltip=[
+        "tooltip": [
             alt.Tooltip("name:N", title="level"),
             alt.Tooltip("sort:N", title="odds ratio"),
             alt.Tooltip("text:N", title="with interval"),
         ],
-    )
+    }
+    base = alt.Chart(inline(rows)).encode(**encodings)
     lines = base.mark_rule(strokeWidth=1.6).encode(
         x=alt.X("low:Q", title="Odds ratio (log scale)", scale=x_scale, axis=axis), x2="high:Q"
     )
@@ -145,7 +163,14 @@ def _forest(
         .mark_text(align="right", fontSize=12, dx=-10)
         .encode(x=alt.value(0), y=alt.Y("place:O", sort=None), text="name:N")
     )
-    return alt.layer(even, lines, dots, names).properties(width=440, height=alt.Step(24))
+    arrows = [
+        alt.Chart(inline(_ends_cut(rows, domain, right=right)))
+        .mark_point(filled=True, size=52, opacity=1, shape=shape)
+        .encode(x=alt.X("edge:Q", scale=x_scale, axis=axis), **encodings)
+        for right, shape in ((False, "triangle-left"), (True, "triangle-right"))
+    ]
+    layers = alt.layer(even, lines, dots, *arrows, names)
+    return layers.properties(width=440, height=alt.Step(24))
 
 
 def _figures(names: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from keyhole.data.naming import plural
 from keyhole.exposure.odds import OddsRatio
 from keyhole.exposure.regrouping import Apart, Regrouping, Totals
 from keyhole.results import Result, Table, share
@@ -71,6 +72,8 @@ class Drivers(Result):
     apart: tuple[Apart, ...]
     unfitted: str = ""
     name_small_groups: bool = False
+    engine: str = "memory"
+    engine_notes: tuple[str, ...] = ()
 
     @property
     def cutoff(self) -> int:
@@ -91,6 +94,7 @@ class Drivers(Result):
         """Return the figures as plain values, as `--json` prints them."""
         return {
             "records": self.totals.records,
+            "engine": self.engine,
             "keys": list(self.keys),
             "variables": list(self.variables),
             "cutoff": self.cutoff,
@@ -112,11 +116,14 @@ class Drivers(Result):
         return row
 
     def _notes(self) -> list[str]:
+        notes = list(self.engine_notes)
         if self.unfitted:
-            return [f"adjusted odds ratios are null: {self.unfitted}"]
-        if any(d.adjusted is None for d in self.levels):
-            return ["adjusted odds ratios are null for levels that follow from other variables"]
-        return []
+            notes.append(f"adjusted odds ratios are null: {self.unfitted}")
+        elif any(d.adjusted is None for d in self.levels):
+            notes.append(
+                "adjusted odds ratios are null for levels that follow from other variables"
+            )
+        return notes
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level, in the order of the variables."""
@@ -162,8 +169,9 @@ class Drivers(Result):
             return []
         records = sum(d.records for d in small)
         return [
-            f"{len(small):,} levels of fewer than {self.cutoff} records ({records:,} records) are "
-            f"not named; --name-small-groups names them."
+            f"{plural(len(small), 'level')} of fewer than {self.cutoff} records "
+            f"({plural(records, 'record')}) {'is' if len(small) == 1 else 'are'} not named; "
+            f"--name-small-groups names {'it' if len(small) == 1 else 'them'}."
         ]
 
     def _label(self, variable: str, level: int) -> str:

@@ -7,15 +7,16 @@ variables selection methods."
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, engine_of, open_records
+from keyhole.engines.pattern_table import PatternTable
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, is_number, listed, problems_of
 from keyhole.exposure.driver_results import Driver, Drivers
@@ -37,6 +38,9 @@ def drivers(
     level: float = 0.95,
     most_levels: int = 40,
     name_small_groups: bool = False,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Drivers:
     """Find the levels that put records into small cells, and what regrouping them would do.
 
@@ -56,6 +60,9 @@ def drivers(
         Measures and dates with more levels than this are taken in round bands.
     name_small_groups
         Whether the tables name levels of fewer records than the cutoff, which may be people.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -72,44 +79,48 @@ def drivers(
     >>> women.variable, women.label, women.records, women.at_risk, women.crude.corrected
     ('sex', 'f', 6, 6, True)
     """
-    data = load(data)
+    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
     names = listed(keys, "keys")
     chosen = names if variables is None else listed(variables, "variables")
     _check(data, names, chosen, cutoff=cutoff, level=level, most_levels=most_levels)
-    engine = MemoryEngine({name: data.codes(name) for name in names})
-    f, numbers = engine.cells(names)
-    at_risk = f < cutoff
-    totals = Totals(data.records, int(numbers.max()) + 1, int(at_risk.sum()), cutoff)
+    everything = tuple(dict.fromkeys((*names, *chosen)))
+    counter = engine_of(data, everything)
+    table = counter.patterns(everything)
+    held, numbers = table.records, table.numbers(names)
+    sizes = _summed(numbers, held)
+    at_risk = sizes[numbers] < cutoff
+    totals = Totals(data.records, len(sizes), int(held[at_risk].sum()), cutoff)
     groupings = [
         group_levels(data.variable(name), data.codes(name), most_levels=most_levels)
         for name in chosen
     ]
-    groups = [g.group[data.codes(g.name).values] for g in groupings]
-    fit, unfitted = _fit(groupings, groups, at_risk)
+    groups = [g.group[table.codes(g.name)] for g in groupings]
+    fit, unfitted = _fit(groupings, groups, at_risk, held)
     moves = [
         move
         for grouping in groupings
         if grouping.name in names
         for move in regroupings(
-            totals, _others(engine, names, grouping.name, data.records),
-            data.codes(grouping.name).values, grouping,
+            totals, _others(table, names, grouping.name), table.codes(grouping.name), grouping, held
         )
-    ]  # fmt: skip
+    ]
     apart = [
         one
         for grouping, group in zip(groupings, groups, strict=True)
-        for one in set_apart(totals, numbers, group, name=grouping.name, groups=grouping.size)
+        for one in set_apart(totals, numbers, group, held, name=grouping.name, groups=grouping.size)
     ]
     return Drivers(
         keys=names,
         variables=tuple(chosen),
         totals=totals,
         confidence=level,
-        levels=tuple(_levels(groupings, groups, at_risk, fit, level)),
+        levels=tuple(_levels(groupings, groups, at_risk, held, fit, level)),
         regroupings=tuple(sorted(moves, key=lambda m: (-m.gain, m.price))),
         apart=tuple(sorted(apart, key=lambda a: -a.gain)),
         unfitted=unfitted,
         name_small_groups=name_small_groups,
+        engine=counter.name,
+        engine_notes=engine_notes(data),
     )
 
 
@@ -125,7 +136,7 @@ def option_problems(*, cutoff: Any = 3, level: Any = 0.95, most_levels: Any = 40
     return problems
 
 
-def _check(data: Microdata, names: Sequence[str], chosen: Sequence[str], **options: Any) -> None:
+def _check(data: Records, names: Sequence[str], chosen: Sequence[str], **options: Any) -> None:
     problems = option_problems(**options)
     for what, given in (("keys", names), ("variables", chosen)):
         if not given:
@@ -138,13 +149,20 @@ def _check(data: Microdata, names: Sequence[str], chosen: Sequence[str], **optio
     data.require_records()
 
 
-def _others(engine: MemoryEngine, names: Sequence[str], name: str, records: int) -> Ints:
-    rest = [one for one in names if one != name]
-    return engine.cells(rest)[1] if rest else np.zeros(records, dtype=np.int64)
+def _others(table: PatternTable, names: Sequence[str], name: str) -> Ints:
+    return table.numbers([one for one in names if one != name])
+
+
+def _summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:
+    """Add up whole amounts by number."""
+    return np.bincount(numbers, weights=amounts, minlength=least).astype(np.int64)
 
 
 def _fit(
-    groupings: Sequence[Grouping], groups: Sequence[Ints], at_risk: npt.NDArray[np.bool_]
+    groupings: Sequence[Grouping],
+    groups: Sequence[Ints],
+    at_risk: npt.NDArray[np.bool_],
+    held: Ints,
 ) -> tuple[Fit | None, str]:
     """Fit the model on the distinct patterns, or say why there is none."""
     if at_risk.all() or not at_risk.any():
@@ -158,8 +176,7 @@ def _fit(
         # Numbered anew at each step, so that many variables do not run over.
         number = np.unique(number * grouping.size + group, return_inverse=True)[1]
     first = np.unique(number, return_index=True)[1]
-    records = np.bincount(number)
-    risky = np.bincount(number, weights=at_risk).astype(np.int64)
+    records, risky = _summed(number, held), _summed(number, held * at_risk)
     codes, sizes = [group[first] for group in groups], [g.size for g in groupings]
     fit = fit_logistic(codes, sizes, records, risky)
     return fit, "" if fit is not None else "the model did not settle"
@@ -169,18 +186,19 @@ def _levels(
     groupings: Sequence[Grouping],
     groups: Sequence[Ints],
     at_risk: npt.NDArray[np.bool_],
+    held: Ints,
     fit: Fit | None,
     level: float,
 ) -> Iterable[Driver]:
-    records, total = len(at_risk), int(at_risk.sum())
+    records, total = int(held.sum()), int(held[at_risk].sum())
     for place, (grouping, group) in enumerate(zip(groupings, groups, strict=True)):
-        held = np.bincount(group, minlength=grouping.size)
-        risky = np.bincount(group, weights=at_risk, minlength=grouping.size).astype(np.int64)
+        counts = _summed(group, held, grouping.size)
+        risky = _summed(group, held * at_risk, grouping.size)
         adjusted = (
-            [None] * grouping.size if fit is None else level_odds(fit, place, held, level=level)
+            [None] * grouping.size if fit is None else level_odds(fit, place, counts, level=level)
         )
         for g, label in enumerate(grouping.labels):
-            a, n = int(risky[g]), int(held[g])
-            counts = [a, n - a, total - a, records - n - (total - a)]
-            crude = crude_odds(counts, level=level)
+            a, n = int(risky[g]), int(counts[g])
+            two_by_two = [a, n - a, total - a, records - n - (total - a)]
+            crude = crude_odds(two_by_two, level=level)
             yield Driver(grouping.name, g, label, n, a, crude, adjusted[g])

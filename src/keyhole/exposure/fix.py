@@ -6,6 +6,7 @@ lowest numbers in one category; with its rare categories pooled. The price is wh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -16,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes
-from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine, Tally
+from keyhole.engines import Records, Tally
+from keyhole.engines.choose import engine_of, open_records, room_of
+from keyhole.engines.rooms import Room, counted, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
 from keyhole.results import Result, Table, share
@@ -114,7 +115,16 @@ class Fixes(Result):
         return [Table("Cheapest fix", columns, rows, notes)]
 
 
-def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 3) -> Fixes:
+def cheapest_fix(
+    data: Any,
+    *,
+    keys: Iterable[str],
+    limit: float,
+    cutoff: int = 3,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+) -> Fixes:
     """Find the single variable whose change brings RP within the limit at the lowest price.
 
     Parameters
@@ -127,6 +137,9 @@ def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 
         The largest RP accepted.
     cutoff
         Records in cells smaller than this are at risk.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -136,16 +149,16 @@ def cheapest_fix(data: Any, *, keys: Iterable[str], limit: float, cutoff: int = 
     >>> fixes.best.variable, fixes.best.action, fixes.best.detail
     ('age', 'regroup', 'bands of 5')
     """
-    data = load(data)
+    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
     names = listed(keys, "keys")
     _check(data, names, limit, cutoff)
-    now = MemoryEngine({n: data.codes(n) for n in names}).tally(names, cutoff=cutoff)
+    now = engine_of(data, names).tally(names, cutoff=cutoff)
     fixes = [fix for name in names for fix in _fixes(data, names, name, now, limit, cutoff)]
     fixes.sort(key=lambda f: (not f.meets, f.price if f.meets else f.rp, f.price))
     return Fixes(names, cutoff, limit, now.rp, now.cr, tuple(fixes))
 
 
-def _check(data: Microdata, names: tuple[str, ...], limit: Any, cutoff: Any) -> None:
+def _check(data: Records, names: tuple[str, ...], limit: Any, cutoff: Any) -> None:
     problems = problems_of(data, names, "key") + check_cutoff(cutoff)
     problems += share_problems("limit", limit)
     if not names:
@@ -166,16 +179,16 @@ class _Change:
 
 
 def _fixes(
-    data: Microdata, names: tuple[str, ...], name: str, now: Tally, limit: float, cutoff: int
+    data: Records, names: tuple[str, ...], name: str, now: Tally, limit: float, cutoff: int
 ) -> Iterator[Fix]:
     """Try every change of one variable, all of them against one partition of the others."""
     codes, others = data.codes(name), [n for n in names if n != name]
     changes = [_Change("drop", "leave it out", np.zeros(codes.size, dtype=np.int64))]
     changes += _changes(codes, data.variable(name).kind)
     # Names that no column has: the changes stand beside the columns as further ones.
-    columns = {f"{place}": _changed(codes, c) for place, c in enumerate(changes)}
+    columns = {f"{place}": _changed(codes, c, room_of(data)) for place, c in enumerate(changes)}
     kept = {f"key {n}": data.codes(n) for n in others}
-    engine = MemoryEngine({**kept, **columns})
+    engine = engine_of(data, {**kept, **columns})
     tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
     for change, tally in zip(changes, tallies, strict=True):
         yield Fix(
@@ -191,14 +204,17 @@ def _fixes(
         )
 
 
-def _changed(codes: Codes, change: _Change) -> Codes:
-    new = change.new_code.astype(np.uint32)[codes.values]
-    levels = pl.Series(np.arange(int(change.new_code.max(initial=0)) + 1))
-    return Codes(new, levels, has_missing=False)
+def _changed(codes: Codes, change: _Change, room: Room) -> Codes:
+    most = int(change.new_code.max(initial=0))
+    table = change.new_code.astype(np.min_scalar_type(most))
+    new = room.empty(len(codes.values), table.dtype)
+    for some in parts(len(new)):
+        new[some] = table[codes.values[some]]
+    return Codes(new, pl.Series(np.arange(most + 1)), has_missing=False)
 
 
 def _changes(codes: Codes, kind: str) -> list[_Change]:
-    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+    counts = counted(codes.values, codes.size)[: len(codes.levels)]
     dtype = codes.levels.dtype
     if kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
         found = _calendar(codes.levels)

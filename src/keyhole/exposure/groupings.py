@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
+from keyhole.engines.rooms import counted
 
 __all__ = ["Grouping", "group_levels"]
 
@@ -121,7 +122,7 @@ def _by_bands(codes: Codes) -> tuple[Ints, list[str]] | None:
     levels = codes.levels.cast(pl.Float64).to_numpy()
     if np.abs(levels).max() >= LARGEST:
         return None
-    held = np.bincount(codes.values, minlength=codes.size)[: len(levels)]
+    held = counted(codes.values, codes.size)[: len(levels)]
     for width in _widths(levels):
         group = np.unique(np.floor(levels / width), return_inverse=True)[1]
         if group.max() <= MOST_BANDS:

@@ -83,9 +83,10 @@ class _Cells:
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
 
-def _cells(others: Ints, codes: npt.NDArray[np.unsignedinteger], size: int) -> _Cells:
+def _cells(others: Ints, codes: Ints, size: int, held: Ints) -> _Cells:
     span = int(others.max(initial=0)) + 1
-    place, counts = np.unique(codes.astype(np.int64) * span + others, return_counts=True)
+    place, which = np.unique(codes * span + others, return_inverse=True)
+    counts = np.bincount(which, weights=held).astype(np.int64)
     code = place // span
     return _Cells(place % span, code, counts, np.searchsorted(code, np.arange(size + 1)))
 
@@ -93,8 +94,9 @@ def _cells(others: Ints, codes: npt.NDArray[np.unsignedinteger], size: int) -> _
 def regroupings(
     totals: Totals,
     others: Ints,
-    codes: npt.NDArray[np.unsignedinteger],
+    codes: Ints,
     grouping: Grouping,
+    held: Ints,
 ) -> Iterator[Regrouping]:
     """Try the merges of one key variable that make sense without knowing what it means.
 
@@ -107,19 +109,21 @@ def regroupings(
     totals
         The file as it is.
     others
-        The cell of each record on the other keys.
+        The cell of each pattern on the other keys.
     codes
-        The variable's codes.
+        The variable's codes, by pattern.
     grouping
         Its levels or bands.
+    held
+        How many records have each pattern.
     """
-    cells = _cells(others, codes, len(grouping.group))
+    cells = _cells(others, codes, len(grouping.group), held)
     if grouping.banded:
         moves = ((g, None, _collapse(cells, grouping.group == g, totals.cutoff))
                  for g in range(grouping.size) if g != grouping.missing)  # fmt: skip
         action: Action = "one category"
     else:
-        moves = _merges(cells, codes, grouping, totals.cutoff)  # type: ignore[assignment]
+        moves = _merges(cells, _commonest(codes, held), grouping, totals.cutoff)  # type: ignore[assignment]
         action = "merge"
     for level, other, (fewer_at_risk, fewer_cells) in moves:
         if fewer_cells:
@@ -130,10 +134,13 @@ def regroupings(
             )
 
 
+def _commonest(codes: Ints, held: Ints) -> int:
+    return int(np.bincount(codes, weights=held).argmax())
+
+
 def _merges(
-    cells: _Cells, codes: npt.NDArray[np.unsignedinteger], grouping: Grouping, cutoff: int
+    cells: _Cells, commonest: int, grouping: Grouping, cutoff: int
 ) -> Iterator[tuple[int, int | None, tuple[int, int]]]:
-    commonest = int(np.bincount(codes, minlength=grouping.size).argmax())
     last = grouping.size - 1 - (grouping.missing is not None)
     done = set()
     for level in range(grouping.size):
@@ -171,7 +178,7 @@ def _collapse(cells: _Cells, inside: npt.NDArray[np.bool_], cutoff: int) -> tupl
 
 
 def set_apart(
-    totals: Totals, numbers: Ints, group: Ints, *, name: str, groups: int
+    totals: Totals, numbers: Ints, group: Ints, held: Ints, *, name: str, groups: int
 ) -> Iterator[Apart]:
     """Put each group into a file of its own, and count what is left and what is in it.
 
@@ -180,17 +187,20 @@ def set_apart(
     totals
         The file as it is.
     numbers
-        The cell of each record on all the keys.
+        The cell of each pattern on all the keys.
     group
-        The group of each record.
+        The group of each pattern.
+    held
+        How many records have each pattern.
     name
         The variable that makes the groups.
     groups
         How many there are.
     """
     c = totals.cutoff
-    sizes = np.bincount(numbers, minlength=totals.cells)
-    place, held = np.unique(numbers * groups + group, return_counts=True)
+    sizes = np.bincount(numbers, weights=held, minlength=totals.cells).astype(np.int64)
+    place, inside = np.unique(numbers * groups + group, return_inverse=True)
+    held = np.bincount(inside, weights=held).astype(np.int64)
     cell, which = place // groups, place % groups
     whole, rest = sizes[cell], sizes[cell] - held
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["scenarios_chart"]
 
 STEP = 34
+# Half of a letter's width as a share of the axis: words stay beside it, and near their mark.
+LETTER = 0.0095
 
 
 def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
@@ -83,7 +85,9 @@ def _intervals(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
         base.mark_text(dy=-12, align="center")
         .encode(x=alt.X("middle:Q"), text="bounds:N")
         .transform_calculate(
-            middle="datum.low === null ? 0.5 : clamp((datum.low + datum.high) / 2, 0.12, 0.88)"
+            half=f"{LETTER} * length(datum.bounds)",
+            middle="datum.low === null ? 0.5 : "
+            "clamp((datum.low + datum.high) / 2, datum.half, 1 - datum.half)",
         )
     )
     return alt.layer(lines, ends, texts).properties(width=330, height=alt.Step(STEP))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScenarioComparison", "ScenarioExposure", "compare_scenarios"]
 
+FIGURES = ("scenario", "keys", "cells", "uniques", "rp", "cr", "at_risk")
 EMPTY = "the key is empty: nobody in it holds anything that matches the file"
 
 
@@ -90,9 +91,16 @@ class ScenarioComparison(Result):
         return max(known, key=lambda part: (_probability(part) or (0, 0))[::-1], default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
+        """Return the figures as plain values, as `--json` prints them.
+
+        Besides the scenarios one by one there is the exposure of the worst case; where all keys
+        are empty its figures are None.
+        """
         worst, likeliest = self.worst, self.likeliest
+        exposure = None if worst is None else worst.exposure
+        found = dict.fromkeys(FIGURES) if exposure is None else exposure.to_dict()
         return {
+            **found,
             "records": self.records,
             "cutoff": self.cutoff,
             "scenarios": [part.to_dict() for part in self.parts],

@@ -7,6 +7,7 @@ values. What is missing matches nothing and is never part of one.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,10 +15,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.data.keyed import KeyedData, keyed
-from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine
+from keyhole.data.keyed import KeyedData
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, engine_of, open_keyed
 from keyhole.engines.subsets import minimal_uniques
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
@@ -170,6 +170,9 @@ def uniques(
     availability: Sequence[float] | None = None,
     identifiability: Sequence[float] | None = None,
     progress: Progress | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> MinimalUniques:
     """Find every record's minimal uniques, and score the records by them.
 
@@ -193,6 +196,9 @@ def uniques(
         For each key how easily it is learnt and how much it tells, in (0, 2]; 1 by default.
     progress
         Called with the number of sets visited and the most there can be.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -202,7 +208,9 @@ def uniques(
     >>> found.smallest.tolist(), found.score.tolist()
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
-    data, keys = keyed(load(data), keys, scenario)
+    data, keys = open_keyed(
+        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder
+    )
     names = listed(keys, "keys")
     size = max(len(names) - 1, 1) if max_size is None else max_size
     _check(
@@ -211,9 +219,11 @@ def uniques(
     )  # fmt: skip
     size = int(size)
     columns = [data.codes(name) for name in names]
-    f, cells = MemoryEngine(dict(zip(names, columns, strict=True))).cells(names)
-    _check_work(len(names), size, int(cells.max()) + 1)
-    owner, mask = minimal_uniques(columns, size, progress)
+    counter = engine_of(data, names)
+    cells = counter.measure(names)
+    _check_work(len(names), size, cells.spectrum.cells)
+    f = cells.sizes()
+    owner, mask = minimal_uniques(columns, size, progress, counter.room)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
     weights = variable_weights(len(names), availability, identifiability)
     level = levels(f, sets, weights=weights, cutoff=cutoff)
@@ -235,7 +245,8 @@ def uniques(
         level_summary=summary,
         contributions=_contributions(sets, codes, convention, score),
         worst_category=_category(data, summary),
-        notes=(*told, *notes, *_level_notes(size, len(names))),
+        notes=(*told, *engine_notes(data), *notes, *_level_notes(size, len(names))),
+        engine=counter.name,
     )
 
 
@@ -282,7 +293,7 @@ def _contributions(
     return tuple(scores.summarise_contributions(sets, codes, convention))
 
 
-def _category(data: Microdata, summary: LevelSummary) -> str | None:
+def _category(data: Records, summary: LevelSummary) -> str | None:
     """Name the category that flags most records, unless it would point at a record or two."""
     if summary.worst_variable is None or summary.worst_category is None:
         return None
@@ -325,7 +336,7 @@ def option_problems(
     return problems
 
 
-def _check(data: Microdata, names: tuple[str, ...], **options: Any) -> None:
+def _check(data: Records, names: tuple[str, ...], **options: Any) -> None:
     problems = problems_of(data, names, "key") + option_problems(names, **options)
     if problems:
         raise OptionError(problems)

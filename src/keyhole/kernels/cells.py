@@ -196,13 +196,15 @@ def merge(rows: Words, weights: Weights, mask: Words) -> int:
 
 
 @njit(nogil=True, cache=True)
-def settle(rows: Words, weights: Weights, mask: Words, cutoff: int) -> tuple[int, Ints, int, int]:
+def settle(
+    rows: Words, weights: Weights, mask: Words, cutoff: int, starts: Ints
+) -> tuple[int, int, int, int]:
     """Find the cells of sorted rows, and drop the rows that are alone in theirs, in place.
 
-    Returns the number of rows left, where each cell left starts (and at the end that number
-    again), the cells dropped and the records at risk in them.
+    Where each cell left starts is written to `starts`, which needs room for half the rows.
+    Returns the number of rows left, of cells left, of cells dropped and of the records at risk
+    in those.
     """
-    starts = np.empty(len(rows) // 2 + 1, dtype=np.int64)
     kept_rows = kept_cells = dropped = at_risk = 0
     a = 0
     while a < len(rows):
@@ -222,8 +224,7 @@ def settle(rows: Words, weights: Weights, mask: Words, cutoff: int) -> tuple[int
                 weights[kept_rows] = weights[i]
                 kept_rows += 1
         a = b
-    starts[kept_cells] = kept_rows
-    return kept_rows, starts[: kept_cells + 1].copy(), dropped, at_risk
+    return kept_rows, kept_cells, dropped, at_risk
 
 
 @njit(nogil=True, cache=True)

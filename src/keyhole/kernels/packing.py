@@ -98,11 +98,15 @@ def layout(sizes: Sequence[int]) -> Layout:
     return Layout(as_ints[0], as_ints[1], as_ints[2], len(used))
 
 
-def pack(columns: Sequence[npt.NDArray[np.unsignedinteger]], plan: Layout) -> Words:
-    """Pack columns of codes into rows of words by the layout."""
-    rows = np.zeros((len(columns[0]), plan.words), dtype=np.uint64)
+def pack(
+    columns: Sequence[npt.NDArray[np.unsignedinteger]], plan: Layout, out: Words | None = None
+) -> Words:
+    """Pack columns of codes into rows of words by the layout; into `out` if it is given."""
+    shape = (len(columns[0]), plan.words)
+    rows = np.empty(shape, dtype=np.uint64) if out is None else out
     for lo in range(0, len(rows), ROWS_AT_ONCE):
         some = slice(lo, lo + ROWS_AT_ONCE)
+        rows[some] = 0
         for v, column in enumerate(columns):
             codes = column[some].astype(np.uint64)
             rows[some, plan.word[v]] |= codes << np.uint64(plan.shift[v])

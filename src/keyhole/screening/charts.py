@@ -26,6 +26,7 @@ _COLOURS = {
     "exact dependence": PALETTE[0],
     "near dependence": "#8fb0d0",
 }
+GIVES_AWAY = "gives key away"
 
 
 def screening_chart(screening: Screening) -> alt.TopLevelMixin:
@@ -39,6 +40,7 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
     ['1 of 1 columns needs seeing to: 1 is a direct identifier']
     """
     found = _found(screening)
+    colours = {**_COLOURS, GIVES_AWAY: PALETTE[2]} if screening.keys else _COLOURS
     places = {
         name: place for place, name in enumerate(dict.fromkeys(row["column"] for row in found))
     }
@@ -46,9 +48,9 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
         {**row, "place": places[row["column"]], "column": plain(row["column"])} for row in found
     ]
     base = alt.Chart(inline(rows)).encode(
-        x=alt.X("what:N", title=None, sort=list(_COLOURS))
+        x=alt.X("what:N", title=None, sort=list(colours))
         .axis(orient="top", labelAngle=-30, domain=False, ticks=False)
-        .scale(domain=list(_COLOURS)),
+        .scale(domain=list(colours)),
         y=alt.Y("place:O", title=None, axis=None, sort=None),
         tooltip=[
             alt.Tooltip("column:N"),
@@ -56,7 +58,7 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
             alt.Tooltip("why:N"),
         ],
     )
-    colour = alt.Color("what:N").scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    colour = alt.Color("what:N").scale(domain=list(colours), range=list(colours.values()))
     squares = base.mark_square(size=190, opacity=1).encode(color=colour.legend(None))
     items = base.mark_text(color="white", fontWeight="bold", fontSize=10).encode(text="item:N")
     once = inline(list({row["place"]: row for row in rows}.values()))
@@ -100,9 +102,22 @@ def _found(screening: Screening) -> list[dict[str, Any]]:
     rows += [_row(d.determined, "exact dependence", "", str(d)) for d in screening.dependencies]
     for near in screening.near_dependencies:
         rows += [_row(n, "near dependence", "", str(near)) for n in (near.first, near.second)]
+    rows += [
+        _row(by, GIVES_AWAY, "", f"tells {told!r} exactly") for by, told in _telling(screening)
+    ]
     order = {one.variable.name: place for place, one in enumerate(screening.columns)}
     rows.sort(key=lambda row: order[row["column"]])
     return rows
+
+
+def _telling(screening: Screening) -> list[tuple[str, str]]:
+    """Return the columns outside the key that tell a key by themselves, each with that key."""
+    keys, found = set(screening.keys), []
+    for d in screening.dependencies:
+        if len(d.by) == 1:
+            pairs = [(d.by[0], d.determined), *([(d.determined, d.by[0])] if d.equivalent else [])]
+            found += [(by, told) for by, told in pairs if told in keys and by not in keys]
+    return found
 
 
 def _row(column: str, what: str, item: str, why: str) -> dict[str, Any]:

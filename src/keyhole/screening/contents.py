@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
+from keyhole.data.naming import plural
 from keyhole.screening.common_names import GIVEN, SURNAMES
 from keyhole.screening.identifiers import Identifier, recognise
 
@@ -194,5 +195,6 @@ def _within(column: pl.Series, known: set[str]) -> Iterator[Identifier]:
             continue
         hits = int(texts.str.contains(pattern).sum())
         if hits:
-            told = f"{hits:,} of its {len(texts):,} longer values have in them: {kind}"
+            have = "has in it" if hits == 1 else "have in them"
+            told = f"{hits:,} of its {plural(len(texts), 'longer value')} {have}: {kind}"
             yield Identifier(kind, 0.8, told, letter)

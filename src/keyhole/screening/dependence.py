@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
+from keyhole.engines.rooms import parts
 from keyhole.engines.threads import in_threads
 from keyhole.kernels.crosstab import crosstab
 from keyhole.kernels.pairing import number_pairs
@@ -25,6 +26,8 @@ __all__ = ["NEARLY", "Dependence", "cramers_v", "dependences", "says_something",
 NEARLY = 0.9
 # A cross-tabulation larger than this is made of its occupied cells alone.
 DENSE_CELLS = 1 << 18
+# Columns longer than this are gone through in parts: only the occupied cells are held.
+LONG = 1 << 22
 # What a shuffled column explains is what chance explains; the shuffle is always the same.
 SHUFFLE = 20_130_613
 
@@ -144,6 +147,8 @@ def _cells(a: Codes, b: Codes) -> Cells:
         table = crosstab(a.values, b.values, a.size, b.size)
         rows, cols = np.nonzero(table)
         return table[rows, cols], rows, cols
+    if len(a.values) > LONG:
+        return _cells_in_parts(a, b)
     left, right = a.values.astype(np.int32), b.values.astype(np.int32)
     numbers, cells = number_pairs(left, right, b.size, len(left))
     counts = np.bincount(numbers, minlength=cells)
@@ -152,6 +157,16 @@ def _cells(a: Codes, b: Codes) -> Cells:
     rows, cols = left[some].astype(np.int64), right[some].astype(np.int64)
     order = np.argsort(rows * b.size + cols)  # as a dense table has them, to the last bit of a sum
     return counts[order], rows[order], cols[order]
+
+
+def _cells_in_parts(a: Codes, b: Codes) -> Cells:
+    places = counts = np.zeros(0, dtype=np.int64)
+    for some in parts(len(a.values)):
+        place = a.values[some].astype(np.int64) * b.size + b.values[some]
+        fresh, held = np.unique(place, return_counts=True)
+        places, which = np.unique(np.append(places, fresh), return_inverse=True)
+        counts = np.bincount(which, weights=np.append(counts, held)).astype(np.int64)
+    return counts, places // b.size, places % b.size
 
 
 def uncertainty(

@@ -10,6 +10,7 @@ from itertools import groupby
 import polars as pl
 
 from keyhole.data.columns import Variable
+from keyhole.data.naming import plural
 from keyhole.screening.contents import by_contents, sample
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
 from keyhole.screening.places import Place, find_place, zip_digits
@@ -94,9 +95,9 @@ class Inspection:
                 place = Place(place.kind, _WEAK / 2, "none is in a small area by that census")
         elif place.kind == "ZIP code":
             records = self.zip_small
-            what = f"ZIP codes of {self.zip_digits} digits"
+            what = f"ZIP codes of {plural(self.zip_digits, 'digit')}"
         if records:
-            what += f", {records:,} records in areas of 20,000 people or fewer"
+            what += f", {plural(records, 'record')} in areas of 20,000 people or fewer"
         return Finding(name, what, place.confidence, place.reason, _REMEDIES["B"], records)
 
 

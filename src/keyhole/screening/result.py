@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from keyhole.data.naming import plural
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import Dependence
 from keyhole.screening.determination import Determination
@@ -132,7 +133,8 @@ class Screening(Result):
         return [*self._people(), *self._columns(), *self._dependence(), *self._said()]
 
     def _people(self) -> Iterator[Table]:
-        title = f"Direct identifiers, in {self.records:,} records and {len(self.columns):,} columns"
+        size = f"{plural(self.records, 'record')} and {plural(len(self.columns), 'column')}"
+        title = f"Direct identifiers, in {size}"
         if self.identifiers:
             rows = [
                 [f.column, f.identifier.kind, f"{f.identifier.confidence:.2f}",
@@ -174,7 +176,6 @@ class Screening(Result):
             [one.variable.name, "nearly unique", f"{one.alone / one.filled:.0%} of the "
              f"records that have a value have it alone"]
             for one in self.near_unique
-            if not one.identifiers and one.number is None
         ]  # fmt: skip
         if rows:
             yield Table("Columns that tell nothing, or nearly everything", ["column", "is", "why"],
@@ -212,4 +213,6 @@ class Screening(Result):
 
 def _cut(rows: list[list[str]]) -> list[str]:
     left = len(rows) - SHOWN
-    return [f"{left:,} more are in the JSON."] if left > 0 else []
+    if left <= 0:
+        return []
+    return [f"{left:,} more {'is' if left == 1 else 'are'} in the JSON."]

@@ -8,6 +8,7 @@ since they lead the selection astray.
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,7 +18,8 @@ import polars as pl
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, open_records, require_memory
 from keyhole.engines.threads import in_threads
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.screening.dependence import NEARLY, Dependence, dependences
@@ -43,6 +45,9 @@ def screen(
     nearly: float = NEARLY,
     sets: bool = True,
     year: int | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Screening:
     """Find what must be seen to before a file is measured or released.
 
@@ -66,6 +71,9 @@ def screen(
         Whether pairs that together determine a third variable are looked for.
     year
         The year to which ages are counted from years of birth; this year if left out.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -77,10 +85,11 @@ def screen(
     >>> [check.item for check in found.safe_harbor if check.status == "found"]
     ['C', 'G']
     """
-    data = load(data)
+    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
     names = _checked(data, keys, sure, nearly, year)
     year = datetime.date.today().year if year is None else year
-    seen = in_threads(lambda v: inspect(v, _values(data, v), year=year), data.variables)
+    variables = [data.variable(name) for name in data.require(data.names, purpose="column")]
+    seen = in_threads(lambda v: inspect(v, _values(data, v), year=year), variables)
     seen = [_sure_of(one, sure) for one in seen]
     pairs, together = _dependences(data, seen, nearly, sets)
     given_away = _given_away(seen, pairs)
@@ -101,7 +110,7 @@ def screen(
         near_dependencies=tuple(
             d for d in pairs if d.determined is None and _concerns((d.first, d.second), names)
         ),
-        warnings=tuple(_warnings(seen, names, pairs)),
+        warnings=(*_warnings(seen, names, pairs), *engine_notes(data)),
     )
 
 
@@ -120,7 +129,7 @@ def option_problems(*, sure: Any = 0.5, nearly: Any = NEARLY, year: Any = None) 
 
 
 def _checked(
-    data: Microdata, keys: Iterable[str] | None, sure: Any, nearly: Any, year: Any
+    data: Records, keys: Iterable[str] | None, sure: Any, nearly: Any, year: Any
 ) -> tuple[str, ...]:
     problems = option_problems(sure=sure, nearly=nearly, year=year)
     names: tuple[str, ...] = ()
@@ -143,8 +152,10 @@ def _checked(
     return names
 
 
-def _values(data: Microdata, variable: Variable) -> pl.Series:
+def _values(data: Records, variable: Variable) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
+    if not isinstance(data, Microdata):
+        return data.column(variable.name)
     raw = data.frame.get_column(variable.name)
     return raw if is_unreadable(raw) else data.column(variable.name)
 
@@ -157,7 +168,7 @@ def _sure_of(one: Inspection, sure: float) -> Inspection:
 
 
 def _dependences(
-    data: Microdata, seen: Sequence[Inspection], nearly: float, sets: bool
+    data: Records, seen: Sequence[Inspection], nearly: float, sets: bool
 ) -> tuple[list[Dependence], list[Determination]]:
     # What is constant or nearly unique says nothing; encoding it would only take time.
     names = [
@@ -168,6 +179,9 @@ def _dependences(
     encoded: list[Codes] = in_threads(data.codes, names)
     columns = dict(zip(names, encoded, strict=True))
     pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
+    if sets:
+        size = data.records * (8 * len(names) + 64)
+        require_memory(data, size, "looking for pairs that determine a third (--no-sets does not)")
     return pairs, determinations(columns, pairs) if sets else []
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine
+from keyhole.data.keyed import KeyedData
+from keyhole.engines.choose import engine_of, open_choice
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import listed
+from keyhole.exposure.checks import listed, scenario_note
 from keyhole.results import Result, Table, share
 from keyhole.selection.result import Selection
 from keyhole.selection.select import METHODS, select
@@ -47,13 +48,19 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Result):
-    """What each method, cutoff and limit would let out."""
+    """What each method, cutoff and limit would let out.
+
+    `scenario` names the scenario to whose key the file was recoded, if it was.
+    """
 
     rows: tuple[ComparisonRow, ...]
+    scenario: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
+        named = {} if self.scenario is None else {"scenario": self.scenario}
         return {
+            **named,
             "comparison": [row.to_dict() for row in self.rows],
             "warnings": list(self.warnings),
         }
@@ -84,7 +91,8 @@ class Comparison(Result):
             for r in (row.to_dict() for row in self.rows)
         ]
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
-        notes = [f"Warning: {w}" for w in self.warnings]
+        notes = [] if self.scenario is None else [scenario_note(self.scenario)]
+        notes += [f"Warning: {w}" for w in self.warnings]
         return [Table("Selections compared", columns, rows, notes)]
 
     def plot(self) -> altair.TopLevelMixin:
@@ -98,23 +106,30 @@ def compare(
     data: Any,
     *,
     keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]],
+    candidates: Iterable[str | Sequence[str]] | None = None,
+    scenario: KeyedData | None = None,
     methods: Sequence[str] = METHODS,
     limits: Sequence[float] = (0.05, 0.1),
     cutoffs: Sequence[int] = (3,),
     progress: Callable[[str], None] | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Comparison:
     """Run several selections and set them side by side.
 
     Parameters
     ----------
-    data, keep, candidates
+    data, keep, candidates, scenario
         As in `select`.
     methods, limits, cutoffs
         Every combination of these is run.
     progress
         Called with the name of each step before it is evaluated.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
     options
         Whatever else `select` takes, for all of them.
 
@@ -130,8 +145,11 @@ def compare(
       forward       3   1.0%          3  ...
       forward       3  50.0%          4  ...
     """
-    data = load(data)
-    keep, candidates = listed(keep, "keep"), listed(candidates, "candidates")
+    keep = listed(keep, "keep")
+    chosen = None if candidates is None else listed(candidates, "candidates")
+    data, candidates = open_choice(
+        data, keep, chosen, scenario, engine=engine, memory=memory, work_folder=work_folder
+    )
     methods, cutoffs = listed(methods, "methods"), listed(cutoffs, "cutoffs")
     limits = listed(limits, "limits")
     asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]
@@ -150,12 +168,11 @@ def compare(
             **options,
         )
         rows.append(_measured(data, found))
-    return Comparison(tuple(rows))
+    return Comparison(tuple(rows), None if scenario is None else scenario.name)
 
 
 def _measured(data: Any, found: Selection) -> ComparisonRow:
     if not found.within_limit or found.cutoff is None:
         return ComparisonRow(found, None, None)
-    engine = MemoryEngine({name: data.codes(name) for name in found.within_limit})
-    tally = engine.tally(found.within_limit, cutoff=found.cutoff)
+    tally = engine_of(data, found.within_limit).tally(found.within_limit, cutoff=found.cutoff)
     return ComparisonRow(found, tally.rp, tally.cr)

@@ -8,14 +8,15 @@ mining of maximal frequent itemsets (Burdick et al. 2001, Gouda & Zaki 2005).
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.keyed import KeyedData, keyed_choice
-from keyhole.data.reading import load
+from keyhole.data.keyed import KeyedData
 from keyhole.engines import MemoryEngine, Tally
+from keyhole.engines.choose import engine_notes, engine_of, open_choice
 from keyhole.exposure.checks import (
     check_cutoff,
     is_number,
@@ -172,6 +173,9 @@ def frontier(
     seconds: float | None = None,
     values: Mapping[str, float] | None = None,
     progress: Progress | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Frontier:
     """Find all sets of variables within the limit to which nothing can be added.
 
@@ -185,6 +189,9 @@ def frontier(
         Stop after about this time with what was found; the result says that it is not complete.
     progress
         Called with the first-level branches done, and how many there are.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -195,14 +202,16 @@ def frontier(
     >>> found.complete, [s.variables for s in found.sets]
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
-    data, candidates = keyed_choice(load(data), keep, candidates, scenario)
+    data, candidates = open_choice(
+        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder
+    )
     problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds, values=values)
     space = checked_space(data, keep, candidates, problems=problems)
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
-    engine = MemoryEngine({name: data.codes(name) for name in space.names})
+    counter = engine_of(data, space.names)
     worth = dict(values or {})
-    greedy = _greedy(engine, space, limit, cutoff, start + GREEDY_SHARE * time_left)
-    hunt = Hunt(engine, space, limit, cutoff, start + time_left)
+    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left)
+    hunt = Hunt(counter, space, limit, cutoff, start + time_left)
     hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
@@ -219,8 +228,9 @@ def frontier(
         complete=not hunt.out_of_time,
         evaluated=hunt.evaluated,
         sets=tuple(sets),
-        greedy={k: _measured(engine, space, s, cutoff, worth) for k, s in greedy.items()},
-        notes=(*told, *_notes(hunt, sets, greedy, seconds)),
+        greedy={k: _measured(counter, space, s, cutoff, worth) for k, s in greedy.items()},
+        notes=(*told, *engine_notes(data), *_notes(hunt, sets, greedy, seconds)),
+        engine=counter.name,
     )
 
 

@@ -105,6 +105,7 @@ class Selection(Result):
     groups: tuple[SelectionGroup, ...] = ()
     name_small_groups: bool = False
     scenario: str | None = None
+    engine_notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -140,12 +141,16 @@ class Selection(Result):
         return out
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = list(self.engine_notes)
         if self.within_limit is None:
             notes.append(f"{why_nothing(self.keep)}: within_limit is null")
         if any(step.alpha is None for step in self.steps):
             notes.append("alpha is undefined where the ratio it divides by is 0: it is left empty")
         return notes
+
+    def _told(self) -> list[str]:
+        """Return the notes that the summary has not told in other words."""
+        return [note for note in self._notes() if note in self.engine_notes or "alpha" in note]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step taken."""
@@ -198,7 +203,7 @@ class Selection(Result):
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [scenario_note(self.scenario)]),
-            *(f"{note[0].upper()}{note[1:]}." for note in self._notes() if "alpha" in note),
+            *(f"{note[0].upper()}{note[1:]}." for note in self._told()),
             ASSUMPTION,
         ]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keyhole.data.keyed import KeyedData, keyed_choice
-from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
-from keyhole.engines import MemoryEngine
+from keyhole.data.keyed import KeyedData
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, engine_of, open_choice
 from keyhole.errors import OptionError
-from keyhole.exposure.cells import groups_of
 from keyhole.exposure.checks import (
     check_cutoff,
     is_number,
@@ -20,6 +19,7 @@ from keyhole.exposure.checks import (
     share_problems,
     value_problems,
 )
+from keyhole.exposure.subgroups import groups_of
 from keyhole.screening.dependence import Dependence, dependences
 from keyhole.selection.criteria import CRITERIA, Criterion, named_criterion
 from keyhole.selection.evaluators import EngineEvaluator
@@ -49,6 +49,9 @@ def select(
     by: str | None = None,
     name_small_groups: bool = False,
     progress: Progress | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Selection:
     """Choose variables of a file by their re-identification risk.
 
@@ -83,6 +86,9 @@ def select(
         Whether the tables name groups of fewer records than the cutoff, which may be people.
     progress
         Called with the name of each step before it is evaluated.
+    engine, memory, work_folder
+        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
+        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -97,7 +103,9 @@ def select(
     >>> chosen.selected, chosen.stopped.variable
     (('sex', 'homstate'), 'pow')
     """
-    data, candidates = keyed_choice(load(data), keep, candidates, scenario)
+    data, candidates = open_choice(
+        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder
+    )
     problems = option_problems(
         method=method, limit=limit, drop_limit=drop_limit, cutoff=cutoff, criterion=criterion,
         cr_weight=cr_weight, values=values,
@@ -144,8 +152,8 @@ class _Question:
     criterion: Criterion
     values: dict[str, float]
 
-    def answer(self, data: Microdata, progress: Progress | None) -> Selection:
-        engine = MemoryEngine({name: data.codes(name) for name in self.space.names})
+    def answer(self, data: Records, progress: Progress | None) -> Selection:
+        engine = engine_of(data, self.space.names)
         search = {"forward": forward, "backward": backward, "stepwise": stepwise}[self.method]
         more = {"drop_limit": self.drop_limit} if self.method == "stepwise" else {}
         found = search(
@@ -167,6 +175,7 @@ class _Question:
             cutoff=self.cutoff,
             records=data.records,
             engine=engine.name,
+            engine_notes=engine_notes(data),
         )
 
 
@@ -192,7 +201,7 @@ def option_problems(
 
 
 def checked_space(
-    data: Microdata,
+    data: Records,
     keep: Iterable[str],
     candidates: Iterable[str | Sequence[str]],
     *,

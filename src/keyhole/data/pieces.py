@@ -1,0 +1,273 @@
+"""Files of any size, read a piece at a time by the same readers as `load` has.
+
+What a column holds is told from its different values, a few of its first ones and how often each
+comes: whatever `load` would have made of the whole column follows from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from keyhole.data import columnar, statistical
+from keyhole.data.arrow import from_arrow
+from keyhole.data.columns import Variable
+from keyhole.data.describing import Facts, Request, describe, describe_text
+from keyhole.data.formats import find_format, require_file
+from keyhole.data.text_pieces import TextFile, open_text
+from keyhole.errors import FileError, OptionError
+
+__all__ = ["FramePieces", "Pieces", "open_pieces"]
+
+Batch = Mapping[str, Any]
+"""By column an array of Arrow; all of one length."""
+
+_FEWEST_ROWS, _MOST_ROWS = 1 << 13, 1 << 20
+_ROW_BYTES = 16
+
+
+class Pieces(Protocol):
+    """A file that is read in pieces, as often as it is asked for."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns, as the file has them."""
+        ...
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        """Yield pieces of the chosen columns, each of about so many bytes."""
+        ...
+
+    def values(self, name: str, values: Any) -> pl.Series:
+        """Return values of a column, given as an array of Arrow, as `load` would read them."""
+        ...
+
+    def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
+        """Return a column as `load` would keep it, and what is known of it."""
+        ...
+
+    def finish(self) -> None:
+        """Say what shows itself to be wrong only when all has been read."""
+        ...
+
+
+def open_pieces(
+    path: Path,
+    copy: Callable[[], Path],
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> Pieces:
+    """Open a file that is to be read in pieces.
+
+    Parameters
+    ----------
+    path
+        The file.
+    copy
+        Gives a new place for a copy of a text that is packed or not in UTF-8.
+    encoding, delimiter, sheet
+        As in `load`.
+    """
+    require_file(path)
+    form = find_format(path)
+    if form == "text":
+        return _Text(open_text(path, copy, encoding=encoding, delimiter=delimiter))
+    if form == "Parquet":
+        return _Parquet(path)
+    if form == "Arrow":
+        return _Arrow(path)
+    if form == "Excel":
+        from keyhole.data import excel
+
+        # A sheet has a million rows at most.
+        return FramePieces(excel.read_excel(path, Request(), sheet))
+    return _Statistical(path, form, encoding)
+
+
+def _rows(size: int, columns: int) -> int:
+    return min(max(size // (_ROW_BYTES * max(columns, 1)), _FEWEST_ROWS), _MOST_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    file: TextFile
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.file.names
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        for batch in self.file.batches(chosen, size):
+            yield dict(zip(chosen, batch.columns, strict=True))
+
+    def values(self, name: str, values: Any) -> pl.Series:
+        return pl.Series(name, values, dtype=pl.String)
+
+    def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
+        frame, (variable,) = describe_text(column.to_frame(), request)
+        return frame.to_series(), variable
+
+    def finish(self) -> None:
+        self.file.check_quotes()
+
+
+class _Typed:
+    """What files have in common that tell the types of their columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._names: tuple[str, ...] = ()
+        self._types: dict[str, pl.DataType] = {}
+        self._facts: dict[str, Facts] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns, as the file has them."""
+        return self._names
+
+    def values(self, name: str, values: Any) -> pl.Series:
+        """Return values of a column, given as an array of Arrow, as `load` would read them."""
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        series = from_arrow(pa.table({name: values}))[name]
+        wanted = self._types.get(name, series.dtype)
+        return series if series.dtype == wanted else series.cast(wanted)
+
+    def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
+        """Return a column as `load` would keep it, and what is known of it."""
+        (variable,) = describe(column.to_frame(), request, self._facts)
+        return column, variable
+
+    def finish(self) -> None:
+        """Nothing shows itself late."""
+
+
+class _Parquet(_Typed):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        opened = self._open()
+        known = (opened.metadata.metadata or {}).get(columnar._KEY.encode(), b"")
+        self._facts.update(columnar._facts(known.decode()))
+        self._names = tuple(opened.schema_arrow.names)
+        try:
+            self._types.update(pl.read_parquet_schema(path))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            self._types.clear()  # it has types that Polars has not
+
+    def _open(self, chosen: Sequence[str] = ()) -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        texts = [name for name in chosen if self._types.get(name) == pl.String]
+        try:
+            return parquet.ParquetFile(self.path, read_dictionary=texts)
+        except (pa.ArrowException, OSError):
+            raise columnar._broken(self.path, "Parquet") from None
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        import pyarrow as pa
+
+        file = self._open(chosen)
+        try:
+            for batch in file.iter_batches(_rows(size, len(chosen)), columns=list(chosen)):
+                yield {name: batch.column(name) for name in chosen}
+        except (pa.ArrowException, OSError):
+            raise columnar._broken(self.path, "Parquet") from None
+
+
+class _Arrow(_Typed):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with self._opened() as file:
+            known = (file.schema.metadata or {}).get(columnar._KEY.encode(), b"")
+            self._facts.update(columnar._facts(known.decode()))
+            self._names = tuple(file.schema.names)
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import ipc
+
+        try:
+            return ipc.open_file(pa.memory_map(str(self.path)))
+        except (pa.ArrowException, OSError):
+            raise columnar._broken(self.path, "Arrow") from None
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        import pyarrow as pa
+
+        rows = _rows(size, len(chosen))
+        try:
+            with self._opened() as file:
+                for number in range(file.num_record_batches):
+                    batch = file.get_batch(number)
+                    for start in range(0, batch.num_rows, rows):
+                        some = batch.slice(start, rows)
+                        yield {name: some.column(name) for name in chosen}
+        except (pa.ArrowException, OSError):
+            raise columnar._broken(self.path, "Arrow") from None
+
+
+class _Statistical(_Typed):
+    """A file of SAS, SPSS or Stata; what it says of a column is known once it has been read."""
+
+    def __init__(self, path: Path, form: str, encoding: str | None) -> None:
+        super().__init__(path)
+        self._form, self._encoding = form, encoding
+        _, self._about = statistical._read(path, form, encoding, metadataonly=True)
+        if not self._about.column_names:
+            raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
+        self._names = tuple(self._about.column_names)
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        rows, start = _rows(size, len(chosen)), 0
+        while True:
+            cells, about = statistical._read(
+                self.path, self._form, self._encoding,
+                usecols=list(chosen), row_offset=start, row_limit=rows,
+            )  # fmt: skip
+            if not len(cells):
+                return
+            yield {name: self._plain(cells[name], about) for name in chosen}
+            start += len(cells)
+
+    def _plain(self, series: pl.Series, about: Any) -> Any:
+        """Bring the pieces of a column to one type: they differ by what is missing in them."""
+        name = series.name
+        tags = self._form != "SPSS" and about.missing_user_values.get(name)
+        if tags or series.dtype == pl.Object:
+            raise OptionError(
+                f"column {name!r} has missing values of a user's own, like .a, which only "
+                f"--engine memory reads from {self._form}. Write the file as Parquet where there "
+                f"is memory for it, or leave the column out."
+            )
+        if series.dtype == pl.Null:
+            text = self._about.readstat_variable_types.get(name) == "string"
+            series = series.cast(pl.String if text else pl.Float64)
+        return (series.cast(pl.Float64) if series.dtype.is_numeric() else series).to_arrow()
+
+    def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
+        kept, facts = statistical._column(column.name, column, self._about, self._form)
+        (variable,) = describe(kept.to_frame(), request, {column.name: facts})
+        return kept, variable
+
+
+class FramePieces(_Typed):
+    """A frame in memory, in pieces like the others."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        super().__init__(Path())
+        self._frame, self._names = frame, tuple(frame.columns)
+        self._types.update(frame.schema)
+
+    def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
+        """Yield pieces of the chosen columns, each of about so many bytes."""
+        rows = _rows(size, len(chosen))
+        for start in range(0, self._frame.height, rows):
+            some = self._frame.slice(start, rows)
+            yield {name: some[name].to_arrow() for name in chosen}

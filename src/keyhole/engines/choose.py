@@ -1,0 +1,250 @@
+"""Where a file is counted: the one place that chooses an engine.
+
+A stage opens its data here, asks it for codes and for an engine, and never asks which it got.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from keyhole.data.columns import Codes
+from keyhole.data.formats import find_format, require_file
+from keyhole.data.keyed import KeyedData, keyed, keyed_choice
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load, request_of
+from keyhole.engines.memory import MemoryEngine
+from keyhole.engines.protocol import Records
+from keyhole.engines.rooms import MEMORY, Room
+from keyhole.engines.sizes import available, parse_memory, written
+from keyhole.errors import FileError, OptionError
+
+if TYPE_CHECKING:
+    from keyhole.engines.disk.data import DiskData
+
+__all__ = [
+    "ENGINES",
+    "EngineName",
+    "engine_notes",
+    "engine_of",
+    "engine_problems",
+    "open_choice",
+    "open_keyed",
+    "open_records",
+    "require_memory",
+    "room_of",
+]
+
+EngineName = Literal["auto", "memory", "disk"]
+ENGINES: tuple[str, ...] = get_args(EngineName)
+
+SHARE = 0.5
+"""The share of the memory to be had that a file may take before it is counted on disk."""
+# How many times its size a file takes while it is loaded and encoded, as measured.
+TIMES = {"text": 5.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0}
+UNPACKED = 6.0
+# What a value takes, by how Parquet stores it, and that it is there twice while it is encoded.
+PARQUET_BYTES = {"BOOLEAN": 2, "INT32": 9, "FLOAT": 9, "BYTE_ARRAY": 40}
+OTHER_BYTES = 18
+
+
+def open_records(
+    source: Any,
+    *,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+    in_memory_for: str = "",
+    **options: Any,
+) -> Records:
+    """Open a file or a frame where it is to be counted.
+
+    Parameters
+    ----------
+    source
+        The path of a file, a frame, microdata, or what this function returned before.
+    engine
+        ``memory``; ``disk``, where what has a value for each record is in mapped files; or
+        ``auto``: memory, unless the file would take more than half of what is to be had (or
+        more than `memory`, if it is given).
+    memory
+        What the disk engine may use, like ``"1GB"``; half of what is to be had if left out.
+    work_folder
+        Where it makes its files; the system's folder for temporary files if left out.
+    in_memory_for
+        What is asked of the data that can only be done in memory, if anything.
+    options
+        Whatever else `load` takes.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = open_records(pl.DataFrame({"sex": ["f", "m", "f"]}), engine="disk")
+    >>> people.records, people.codes("sex").values.tolist()
+    (3, [0, 1, 0])
+    """
+    from keyhole.engines.disk.data import DiskData
+
+    if isinstance(source, DiskData):
+        if in_memory_for:
+            raise OptionError(_only_in_memory(in_memory_for))
+        return source
+    problems = engine_problems(engine, memory, work_folder)
+    if engine == "disk" and in_memory_for:
+        problems.append(_only_in_memory(in_memory_for))
+    if problems:
+        raise OptionError(problems)
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    note = ""
+    if engine == "auto" and path is not None and not in_memory_for:
+        note = _too_large(path, memory)
+    if engine != "disk" and not note:
+        ready = isinstance(source, Microdata) and not options
+        return source if ready else load(source, **options)
+    return _on_disk(source if path is None else path, memory, work_folder, note, options)
+
+
+def engine_problems(engine: Any, memory: Any = None, work_folder: Any = None) -> list[str]:
+    """Return what is wrong with the options that say where to count."""
+    problems = []
+    if engine not in ENGINES:
+        problems.append(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r} instead.")
+    if memory is not None:
+        try:
+            parse_memory(memory)
+        except OptionError as error:
+            problems += error.problems
+    if engine == "memory" and (memory is not None or work_folder is not None):
+        problems.append(
+            "memory and a work folder are for counting on disk. Leave them out, or use the disk "
+            "engine (--engine disk)."
+        )
+    return problems
+
+
+def open_keyed(
+    source: Any, keys: Any, scenario: KeyedData | None, **where: Any
+) -> tuple[Records, Any]:
+    """Open data, and return it with the keys of a question; see `keyed`."""
+    data: Any = open_records(source, in_memory_for=_recoding(scenario), **where)
+    return keyed(data, keys, scenario)
+
+
+def open_choice(
+    source: Any,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]] | None,
+    scenario: KeyedData | None,
+    **where: Any,
+) -> tuple[Records, Iterable[str | Sequence[str]]]:
+    """Open data, and return it with the candidates of a selection; see `keyed_choice`."""
+    data: Any = open_records(source, in_memory_for=_recoding(scenario), **where)
+    return keyed_choice(data, keep, candidates, scenario)
+
+
+def engine_of(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
+    """Return the engine that counts these columns of the data, given by name or encoded."""
+    from keyhole.engines.disk.data import DiskData
+
+    if not isinstance(columns, Mapping):
+        columns = {name: data.codes(name) for name in columns}
+    if isinstance(data, DiskData):
+        from keyhole.engines.disk.engine import DiskEngine
+
+        return DiskEngine(columns, folder=data.folder)
+    return MemoryEngine(columns)
+
+
+def engine_notes(data: Records) -> tuple[str, ...]:
+    """Return what a result should tell of where the data was counted."""
+    note = getattr(data, "note", "")
+    return (note,) if note else ()
+
+
+def room_of(data: Records) -> Room:
+    """Return where arrays with a value for each record of the data are made."""
+    from keyhole.engines.disk.data import DiskData
+
+    return data.folder if isinstance(data, DiskData) else MEMORY
+
+
+def require_memory(data: Records, size: int, what: str) -> None:
+    """Refuse what would take more memory than may be used; where data is in memory, nothing is."""
+    room_of(data).require(size, what)
+
+
+def _recoding(scenario: KeyedData | None) -> str:
+    return "" if scenario is None else "a scenario's recoding"
+
+
+def _only_in_memory(what: str) -> str:
+    return f"engine must be memory for {what}. Got 'disk' instead: leave one of the two out."
+
+
+def _on_disk(
+    source: Any,
+    memory: str | int | None,
+    work_folder: str | os.PathLike[str] | None,
+    note: str,
+    options: Mapping[str, Any],
+) -> DiskData:
+    from keyhole.engines.disk.data import DiskData
+    from keyhole.engines.disk.folder import WorkFolder
+
+    allowed = _allowed(memory)
+    folder = WorkFolder(work_folder, memory=allowed)
+    if not isinstance(source, Path):
+        return DiskData.of_microdata(load(source, **options), folder)
+    given = dict(options)
+    how = {name: given.pop(name, None) for name in ("encoding", "delimiter", "sheet")}
+    name = given.pop("name", None)
+    request = request_of(**given)
+    return DiskData.of_file(source, request, folder, name=name, note=note, **how)
+
+
+def _allowed(memory: str | int | None) -> int:
+    if memory is not None:
+        return parse_memory(memory)
+    free = available()
+    return 10**9 if free is None else max(int(SHARE * free), 10**9)
+
+
+def _too_large(path: Path, memory: str | int | None) -> str:
+    """Return why a file is not to be counted in memory, if it is not."""
+    free = available()
+    if memory is None and free is None:
+        return ""
+    limit = parse_memory(memory) if memory is not None else int(SHARE * (free or 0))
+    need = _needed(path)
+    if need <= limit:
+        return ""
+    most = f"the {written(limit)} allowed" if memory else f"half of the {written(free or 0)} free"
+    return f"counted on disk: in memory it would take about {written(need)}, more than {most}"
+
+
+def _needed(path: Path) -> float:
+    """Return about what a file takes in memory, loaded and encoded; 0 if `load` will tell."""
+    try:
+        require_file(path)
+        form = find_format(path)
+    except FileError:
+        return 0
+    size = path.stat().st_size
+    if form == "Parquet":
+        return _needed_parquet(path)
+    packed = UNPACKED if path.suffix.lower() == ".gz" else 1.0
+    return size * TIMES.get(form, 0.0) * packed
+
+
+def _needed_parquet(path: Path) -> float:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
+    try:
+        about = parquet.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return 0
+    kinds = [about.schema.column(i).physical_type for i in range(about.num_columns)]
+    return float(about.num_rows) * sum(PARQUET_BYTES.get(kind, OTHER_BYTES) for kind in kinds)

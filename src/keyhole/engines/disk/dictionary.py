@@ -1,0 +1,158 @@
+"""A column's different values, numbered as they come, and the numbers of all its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data.arrow import from_arrow
+from keyhole.data.columns import require_flat
+from keyhole.engines.rooms import ROWS_AT_ONCE, Room
+from keyhole.errors import ColumnError, OptionError
+
+__all__ = ["GLANCE", "Dictionary"]
+
+Ids = npt.NDArray[np.int64]
+
+# So many of the first records are kept as they come: `load` looks at no more to guess a kind.
+GLANCE = 10_000
+# So many of the first values that are not missing: `load` looks at no more to guess a type.
+FILLED = 500
+MISSING = 0
+LEVEL_BYTES = 120
+"""What a different value takes, about, with all that is made of it."""
+
+
+class Dictionary:
+    """Numbers the values of one column, 0 for a missing one, and writes the numbers to a file.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    path
+        A new file for the numbers, each in as few bytes as it takes by then.
+    memory
+        What the different values may take.
+    """
+
+    def __init__(self, name: str, path: Path, memory: int) -> None:
+        self.name, self._path, self._most = name, path, memory // LEVEL_BYTES
+        self._file = path.open("xb")
+        self._stretches: list[tuple[np.dtype[Any], int]] = []
+        self.values: Any = None
+        self.counts: Ids = np.zeros(1, dtype=np.int64)
+        self.first: Ids = np.zeros(0, dtype=np.int64)
+        self.filled: Ids = np.zeros(0, dtype=np.int64)
+
+    @property
+    def records(self) -> int:
+        """The number of records so far."""
+        return int(self.counts.sum())
+
+    def add(self, array: Any) -> None:
+        """Number one more piece of the column."""
+        local = self._local(array)
+        places = _places(local.indices)
+        counts = np.bincount(places, minlength=len(local.dictionary) + 1)
+        numbers = self._numbered(local.dictionary, counts)
+        np.add.at(self.counts, numbers, counts)
+        table = numbers.astype(np.min_scalar_type(len(self.counts) - 1))
+        ids = np.take(table, places, mode="clip")  # no place is beyond it: this is the fast way
+        self._remember(ids)
+        ids.tofile(self._file)
+        self._stretches.append((ids.dtype, len(ids)))
+
+    def _local(self, array: Any) -> Any:
+        """Return a piece as places in a dictionary of its own."""
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        if pa.types.is_dictionary(array.type):
+            return array
+        try:
+            return array.dictionary_encode()
+        except pa.ArrowNotImplementedError:
+            # Lists and the like are told as `load` tells them.
+            require_flat(from_arrow(pa.table({self.name: array.slice(0, 0)}))[self.name])
+            raise ColumnError(
+                f"column {self.name!r} is of Arrow's type {str(array.type)!r}, which is not "
+                f"supported: leave it out, or turn it into numbers or text."
+            ) from None
+
+    def _numbered(self, values: Any, counts: Ids) -> Ids:
+        """Return the number of each place that any record has, the first for a missing value."""
+        out = np.zeros(len(counts), dtype=np.int64)
+        used = counts[1:] > 0
+        if values.null_count:
+            used &= values.is_valid().to_numpy(zero_copy_only=False)
+        chosen = np.flatnonzero(used)
+        out[chosen + 1] = self._known(values.take(_arrow(chosen)))
+        return out
+
+    def _known(self, values: Any) -> Ids:
+        """Return the numbers of values, new ones added."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        if self.values is None:
+            self.values = values.slice(0, 0)
+        places = compute.index_in(values, value_set=self.values)
+        fresh = values.filter(places.is_null())
+        if len(fresh):
+            self.values = pa.concat_arrays([self.values, fresh])
+            self.counts = np.append(self.counts, np.zeros(len(fresh), dtype=np.int64))
+            self._require_few()
+            places = compute.index_in(values, value_set=self.values)
+        numbers: Ids = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+        return numbers
+
+    def _require_few(self) -> None:
+        if len(self.values) > self._most:
+            raise OptionError(
+                f"column {self.name!r} has more than {self._most:,} different values, more than "
+                f"the memory that it may use holds. Leave the column out, which sets nearly "
+                f"every record apart, or give more (--memory)."
+            )
+
+    def _remember(self, ids: npt.NDArray[Any]) -> None:
+        if len(self.first) < GLANCE:
+            self.first = np.append(self.first, ids[: GLANCE - len(self.first)])
+        if len(self.filled) < FILLED:
+            filled = ids[ids != MISSING]
+            self.filled = np.append(self.filled, filled[: FILLED - len(self.filled)])
+
+    def recoded(self, codes: npt.NDArray[Any], room: Room) -> npt.NDArray[Any]:
+        """Return the code of each record, given that of each number."""
+        self._file.close()
+        out = room.empty(self.records, codes.dtype)
+        at = 0
+        with self._path.open("rb") as file:
+            for kind, length in self._stretches:
+                left = length
+                while left:
+                    ids = np.fromfile(file, kind, min(left, ROWS_AT_ONCE))
+                    out[at : at + len(ids)] = np.take(codes, ids, mode="clip")
+                    at, left = at + len(ids), left - len(ids)
+        return out
+
+    def drop(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _places(indices: Any) -> npt.NDArray[Any]:
+    """Return the places of a dictionary's values from 1 on, 0 for a missing one."""
+    if indices.null_count or str(indices.type) != "int32":
+        indices = indices.cast("int64").fill_null(-1)
+    places: npt.NDArray[Any] = indices.to_numpy(zero_copy_only=False) + 1
+    return places
+
+
+def _arrow(numbers: Ids) -> Any:
+    import pyarrow as pa
+
+    return pa.array(numbers)

@@ -1,0 +1,183 @@
+"""The work folder: mapped files for one process, gone when it ends, however it ends."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.engines.sizes import written
+from keyhole.errors import FileError, OptionError, RunError
+
+__all__ = ["WorkFolder", "sweep"]
+
+MEMORY = 10**9
+PREFIX = "keyhole-work-"
+LOCK = "lock"
+# A folder without a lock may be one that is just being made; after this time it is not.
+SECONDS_TO_LOCK = 60
+_CAN_UNLINK_OPEN_FILES = os.name == "posix"
+
+
+class WorkFolder:
+    """A folder of its own for the large arrays of one data set.
+
+    Parameters
+    ----------
+    parent
+        Where it is made; the system's folder for temporary files if left out. It should be on
+        a disk: on a file system in memory nothing would be gained.
+    memory
+        About how many bytes may be used besides mapped files.
+
+    Notes
+    -----
+    Only its owner can enter the folder, for it holds the records' codes. An array's file loses
+    its name as soon as it is mapped, so that the system gives its room back when the array goes
+    or the process dies. Folders left by processes that were killed are removed when the next
+    one is made: a lock tells that their owner lives.
+    """
+
+    def __init__(
+        self, parent: str | os.PathLike[str] | None = None, *, memory: int = MEMORY
+    ) -> None:
+        self.memory = memory
+        place = Path(tempfile.gettempdir() if parent is None else parent)
+        if not place.is_dir():
+            raise FileError(
+                f"the work folder {str(place)!r} does not exist. Make it, or give another "
+                f"(--work-folder)."
+            )
+        sweep(place)
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+            lock = _locked(self.path / LOCK)
+        except OSError as error:
+            raise _refused(place, error) from None
+        self._numbers = itertools.count()
+        self._close = weakref.finalize(self, _remove, self.path, lock)
+
+    def close(self) -> None:
+        """Remove the folder; arrays that are still held stay good where the system allows."""
+        self._close()
+
+    def require(self, size: int, what: str) -> None:
+        """Refuse what would take more memory than may be used, before it begins."""
+        if size > self.memory:
+            raise OptionError(
+                f"{what} takes about {written(size)} of memory, more than the "
+                f"{written(self.memory)} that may be used. Give more "
+                f"(--memory {written(1.1 * size, digits=2).replace(' ', '')}), ask for less, or "
+                f"use --engine memory on a machine that has it."
+            )
+
+    def file(self, suffix: str = "") -> Path:
+        """Return a new name in the folder."""
+        return self.path / f"{next(self._numbers)}-{secrets.token_hex(3)}{suffix}"
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        """Return an array in a mapped file; its values are not set."""
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if size == 0:
+            return np.empty(shape, dtype=kind)
+        path = self.file(".array")
+        try:
+            with path.open("x+b") as file:
+                _reserve(file.fileno(), size)
+                held = mmap.mmap(file.fileno(), size)
+            if _CAN_UNLINK_OPEN_FILES:
+                path.unlink()
+        except OSError as error:
+            with suppress(OSError):
+                path.unlink()
+            raise _refused(self.path.parent, error) from None
+        array: npt.NDArray[Any] = np.frombuffer(held, dtype=kind).reshape(shape)
+        return array
+
+
+def _reserve(file: int, size: int) -> None:
+    """Give a file its length and its room: a full disk is told now, not by a crash later."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
+
+
+def _refused(place: Path, error: OSError) -> FileError | RunError:
+    reason = os.strerror(error.errno) if error.errno else "the system refuses"
+    if isinstance(error, PermissionError):
+        return FileError(
+            f"the work folder {str(place)!r} cannot be written: {reason.lower()}. Give another "
+            f"(--work-folder)."
+        )
+    return RunError(
+        f"the work folder {str(place)!r} takes no more: {reason}. Make room there, or give "
+        f"another (--work-folder)."
+    )
+
+
+def _remove(path: Path, lock: int) -> None:
+    with suppress(OSError):
+        os.close(lock)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep(parent: Path) -> None:
+    """Remove the work folders in a folder whose owners have died."""
+    with suppress(OSError):
+        for path in parent.glob(f"{PREFIX}*"):
+            with suppress(OSError):
+                if path.is_dir() and not path.is_symlink() and _is_left(path):
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_left(path: Path) -> bool:
+    """Tell whether nobody holds the lock of a folder any more."""
+    if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
+        return False
+    if not (path / LOCK).exists():
+        return time.time() - path.stat().st_mtime > SECONDS_TO_LOCK
+    try:
+        lock = _locked(path / LOCK, create=False)
+    except OSError:
+        return False
+    os.close(lock)
+    return True
+
+
+def _locked(path: Path, *, create: bool = True) -> int:
+    """Open a lock and hold it until it is closed or the process ends; else raise `OSError`."""
+    flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
+    file = os.open(path, flags, 0o600)
+    try:
+        _lock(file)
+        if create:
+            os.write(file, f"{os.getpid()}\n".encode())
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _lock(file: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

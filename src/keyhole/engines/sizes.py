@@ -1,0 +1,83 @@
+"""Amounts of memory: as people write them, and how much there is."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from keyhole.errors import OptionError
+
+__all__ = ["LEAST", "available", "parse_memory", "written"]
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+_MEMINFO = Path("/proc/meminfo")
+_GROUPS = Path("/sys/fs/cgroup")
+
+LEAST = 256 * 10**6
+"""What the libraries take by themselves, and a little to work with."""
+
+
+def parse_memory(amount: Any) -> int:
+    """Return an amount of memory in bytes.
+
+    Examples
+    --------
+    >>> parse_memory("1GB"), parse_memory("1.5 GiB"), parse_memory(500_000_000)
+    (1000000000, 1610612736, 500000000)
+    """
+    found = _AMOUNT.fullmatch(amount) if isinstance(amount, str) else None
+    if isinstance(amount, int) and not isinstance(amount, bool):
+        size = amount
+    elif found is not None and found[2].lower() in _UNITS:
+        size = int(float(found[1]) * _UNITS[found[2].lower()])
+    else:
+        raise OptionError(
+            f"memory must be an amount like 1GB or 512MB. Got {amount!r} instead: say how much "
+            f"the program may take."
+        )
+    if size < LEAST:
+        raise OptionError(f"memory must be at least {written(LEAST)}. Got {amount!r} instead.")
+    return size
+
+
+def written(size: float, digits: int = 3) -> str:
+    """Write an amount of memory.
+
+    Examples
+    --------
+    >>> written(1_500_000_000), written(256e6), written(900)
+    ('1.5 GB', '256 MB', '900 bytes')
+    """
+    for unit in ("TB", "GB", "MB", "kB"):
+        if size >= _UNITS[unit.lower()]:
+            amount = float(f"{size / _UNITS[unit.lower()]:.{digits}g}")
+            return f"{amount:g} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def available() -> int | None:
+    """Return how much memory can be had without taking it from others; None if nobody tells."""
+    known = [size for size in (_free(), _allowed()) if size is not None]
+    return min(known, default=None)
+
+
+def _free() -> int | None:
+    with suppress(OSError, StopIteration, ValueError):
+        lines = _MEMINFO.read_text().splitlines()
+        return int(next(x for x in lines if x.startswith("MemAvailable")).split()[1]) * 1024
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return None
+
+
+def _allowed() -> int | None:
+    """Return what is left of the limit of a container."""
+    with suppress(OSError, ValueError):
+        most = int((_GROUPS / "memory.max").read_text())  # "max" is no limit
+        return max(0, most - int((_GROUPS / "memory.current").read_text()))
+    return None

@@ -1,0 +1,532 @@
+"""The disk engine's own manners: reading in pieces, its work folder, and what it may use."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import keyhole
+from keyhole.data.examples import KEYS, veterans_sample
+from keyhole.engines import choose, rooms, sizes
+from keyhole.engines.choose import engine_of, open_records
+from keyhole.engines.disk import encoding, folder
+from keyhole.engines.disk.folder import WorkFolder
+from keyhole.engines.memory import MemoryEngine
+from keyhole.errors import ColumnError, FileError, KeyholeError, OptionError, RunError
+
+
+def check_as_loaded(path, **options):
+    """Hold what the disk engine makes of a file against what `load` does."""
+    loaded = keyhole.load(path, **options)
+    held = open_records(path, engine="disk", **options)
+    assert held.names == loaded.names
+    held.require(loaded.names, purpose="column")
+    assert held.records == loaded.records
+    for name in loaded.names:
+        mine, other = loaded.codes(name), held.codes(name)
+        assert held.variable(name) == loaded.variable(name)
+        assert other.levels.dtype == mine.levels.dtype
+        assert other.levels.equals(mine.levels, null_equal=True)
+        assert (other.has_missing, other.values.dtype) == (mine.has_missing, mine.values.dtype)
+        assert np.array_equal(other.values, mine.values)
+    return held
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Let pieces be of a few lines, and arrays be worked through a few rows at a time."""
+    monkeypatch.setattr(encoding, "SMALLEST_PIECE", 64)
+    monkeypatch.setattr(encoding, "LARGEST_PIECE", 64)
+    monkeypatch.setattr("keyhole.data.pieces._FEWEST_ROWS", 5)
+    monkeypatch.setattr(rooms.parts, "__defaults__", (7,))
+
+
+CELLS = st.sampled_from(
+    ["", "1", "2", "07", "-9", ".", "1.5", "1.50", "2.0", ".5", "-0.00", "1e3", "12E3", "x", " x",
+     "2020-01-31", "1999-02-28", "2020-01-31T10:00:00", "true", "NaN", "9007199254740993",
+     "9007199254740992", "123456789012345678901", '"', "a,b", "é", "line\nbreak"]
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(
+    cells=st.lists(CELLS, min_size=1, max_size=30),
+    few=st.integers(1, 5),
+    codes=st.sampled_from([None, ["."], [-9, "x"]]),
+)
+def test_text_is_typed_as_load_types_it(tmp_path_factory, cells, few, codes):
+    path = tmp_path_factory.getbasetemp() / "cells.csv"
+    chosen = [cells[i % few % len(cells)] if few > 2 else one for i, one in enumerate(cells)]
+    pl.DataFrame({"a": cells, "b": chosen}).write_csv(path, quote_style="always")
+    check_as_loaded(path, missing_codes=codes)
+
+
+LATE = {
+    "a point that comes late": ["3"] * 600 + ["1.5"] * 20,
+    "numbers after nothing": [""] * 700 + ["1.5", "2.25"] * 300,
+    "text after numbers": ["1"] * 12_000 + ["x"],
+    "few after much missing": [""] * 12_000 + [str(i % 30) for i in range(40)],
+    "many of few after much missing": [""] * 12_000 + [str(i % 30) for i in range(900)],
+    "many levels late": ["1"] * 12_000 + [str(i) for i in range(5_000)],
+    "codes": [str(i % 40) for i in range(12_000)],
+    "free text": [f"a sentence of its own, number {i}" for i in range(12_000)],
+    "text that repeats late": [f"a sentence, number {i:06}" for i in range(9_900)] + ["x"] * 300,
+    "nothing": [""] * 11_000,
+    "decimals": [f"{i % 700 / 100:.2f}" for i in range(11_000)],
+    "days": [f"20{i % 90 + 10}-01-{i % 27 + 1:02}" for i in range(11_000)],
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_what_shows_itself_late_is_seen(tmp_path, case):
+    path = tmp_path / "late.csv"
+    pl.DataFrame({"a": LATE[case], "b": ["1"] * len(LATE[case])}).write_csv(path)
+    check_as_loaded(path)
+    check_as_loaded(path, missing_codes=["3"])
+
+
+TEXTS = {
+    "quotes inside": b'a,b\n5" pipe,1\n "x",2\n"x"y,3\n',
+    "blank lines": b"a,b\n1,2\n\n\n3,4\n\n",
+    "one column with blank lines": b"a\n1\n\n2\n",
+    "lone returns": b"a,b\r1,2\r3,4\r",
+    "windows": b"a;b\r\n1;2\r\n3;4",
+    "line breaks": b'"a\nx",b\n"1\n,2",3\n4,5\n',
+    "mark": b"\xef\xbb\xbfa,b\n1,2\n",
+    "utf-16": "a,b\né,2\n".encode("utf-16"),
+    "no records": b"a,b\n",
+    "no records, blank lines": b"a,b\n\n\r\n",
+    "awkward names": b'"a""b",select,"x;drop", \n1,2,3,4\n',
+}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_texts_of_every_make(tmp_path, case, packed):
+    path = tmp_path / ("text.csv.gz" if packed else "text.csv")
+    path.write_bytes(gzip.compress(TEXTS[case]) if packed else TEXTS[case])
+    check_as_loaded(path)
+
+
+def test_another_encoding(tmp_path):
+    path = tmp_path / "western.csv"
+    path.write_bytes("größe,b\nä,1\nö,2\n".encode("cp1252"))
+    check_as_loaded(path, encoding="cp1252")
+
+
+FAULTS = {
+    "too few cells": b"a,b\n1,2\n3\n",
+    "too many cells": b"a,b\n1,2\n3,4,5\n",
+    "open quote": b'a,b\n1,"x\n2,y\n3,z\n',
+    "not UTF-8": b"a,b\n1,2\n\xff,3\n",
+    "not UTF-8 in the header": b"a\xff,b\n1,2\n",
+    "zero bytes": b"a,b\n1,2\n\0,3\n",
+    "nothing": b"\n\n",
+    "the same name twice": b"a,a\n1,2\n",
+}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("case", FAULTS)
+def test_faults_are_told_as_load_tells_them(tmp_path, case):
+    path = tmp_path / "fault.csv"
+    path.write_bytes(FAULTS[case])
+    with pytest.raises(KeyholeError) as here:
+        keyhole.load(path)
+    with pytest.raises(KeyholeError) as there:
+        open_records(path, engine="disk").records  # noqa: B018
+    assert (type(there.value), str(there.value)) == (type(here.value), str(here.value))
+
+
+def test_other_faults(tmp_path):
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1" + b"x" * 100)
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1000)[:-20])
+    for path in (broken, cut, tmp_path / "absent.csv", tmp_path):
+        with pytest.raises(FileError) as here:
+            keyhole.load(path)
+        with pytest.raises(FileError) as there:
+            open_records(path, engine="disk").records  # noqa: B018
+        assert str(there.value) == str(here.value)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_cell_longer_than_a_piece(tmp_path):
+    path = tmp_path / "long.csv"
+    pl.DataFrame({"a": ["x" * 5_000, "y", "x" * 5_000]}).write_csv(path)
+    assert check_as_loaded(path).codes("a").values.tolist() == [0, 1, 0]
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".arrow", ".sav", ".dta", ".xpt", ".xlsx"])
+def test_every_format_in_small_pieces(tmp_path, kind):
+    path = tmp_path / f"veterans{kind}"
+    data = veterans_sample(300)
+    frame = data.frame.select(["sex", "age", "income", "homstate", "weight"])
+    frame = frame.with_columns(
+        pl.when(pl.col("age") > 80).then(None).otherwise("age").alias("age"),
+        (pl.col("income") / 8).alias("eighth"),
+    )
+    data.replace(frame=frame).save(path)
+    check_as_loaded(path)
+
+
+def test_missing_values_of_a_users_own_are_refused(tmp_path):
+    import pandas as pd
+    import pyreadstat
+
+    path = tmp_path / "tagged.dta"
+    frame = pd.DataFrame({"a": [1.0, 2.0, "a"], "b": [1.0, 2.0, 3.0]})
+    pyreadstat.write_dta(frame, str(path), missing_user_values={"a": ["a"]})
+    held = open_records(path, engine="disk")
+    with pytest.raises(OptionError, match=r"column 'a' has missing values.*--engine memory"):
+        held.codes("a")
+    check = open_records(path, engine="disk", columns=["b"])
+    assert check.codes("b").values.tolist() == [0, 1, 2]
+
+
+def test_lists_are_refused_as_load_refuses_them(tmp_path):
+    path = tmp_path / "lists.parquet"
+    pl.DataFrame({"a": [[1], [2, 3]], "b": [1, 2]}).write_parquet(path)
+    with pytest.raises(ColumnError) as here:
+        keyhole.risk(path, keys=["a", "b"])
+    with pytest.raises(ColumnError) as there:
+        keyhole.risk(path, keys=["a", "b"], engine="disk")
+    assert str(there.value) == str(here.value)
+    assert keyhole.risk(path, keys=["b"], engine="disk").cells == 2
+
+
+def test_columns_named_together_are_read_together(tmp_path, monkeypatch):
+    path = tmp_path / "veterans.csv"
+    veterans_sample(200).save(path)
+    asked = []
+    whole = encoding.encode_pieces
+
+    def spy(pieces, names, *rest):
+        asked.append(names)
+        return whole(pieces, names, *rest)
+
+    monkeypatch.setattr("keyhole.engines.disk.data.encode_pieces", spy)
+    keyhole.risk(path, keys=["sex", "age"], by="ms", engine="disk")
+    keyhole.select(path, candidates=KEYS[:4], limit=0.1, engine="disk")
+    assert asked == [["sex", "age", "ms"], list(KEYS[:4])]
+
+
+def test_a_column_of_too_many_values_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "ids.csv"
+    pl.DataFrame({"id": range(4_000), "sex": [1, 2] * 2_000}).write_csv(path)
+    monkeypatch.setattr("keyhole.engines.disk.dictionary.LEVEL_BYTES", 20_000)
+    with pytest.raises(OptionError, match=r"column 'id' has more than .* values.*--memory"):
+        keyhole.risk(path, keys=["id", "sex"], engine="disk", memory="256MB")
+
+
+def test_absent_columns_are_told_with_everything_else(tmp_path):
+    path = tmp_path / "veterans.csv"
+    veterans_sample(50).save(path)
+    with pytest.raises(OptionError) as error:
+        keyhole.risk(path, keys=["sxe", "age"], cutoff=0, engine="disk")
+    assert "Did you mean 'sex'" in str(error.value)
+    assert "cutoff must be" in str(error.value)
+    blank = tmp_path / "blank.csv"
+    blank.write_text("a,,\n1,2,3\n")
+    with pytest.raises(ColumnError, match="2 columns without a name"):
+        open_records(blank, engine="disk")
+
+
+@settings(max_examples=20)
+@given(
+    rows=st.lists(
+        st.tuples(*[st.one_of(st.none(), st.integers(0, 3))] * 4), min_size=1, max_size=30
+    ),
+    few=st.integers(1, 4),
+    cutoff=st.integers(1, 4),
+)
+def test_arrays_worked_through_in_parts_give_the_same(rows, few, cutoff):
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.Int64), orient="row")
+    names = list("abcd")
+
+    def answers(engine: MemoryEngine):
+        found = [engine.tally(names[:k], cutoff=cutoff) for k in range(5)]
+        found += engine.tally_added(names[:2], names[2:], cutoff=cutoff)
+        found += engine.tally_removed(names, names, cutoff=cutoff)
+        whole = engine.partition(names[:1], cutoff=cutoff)
+        found += [whole.tally(len(rows)), whole.tally_joint([1, 2, 3], len(rows))]
+        sized = [engine.cells(names, missing=m)[0].tolist() for m in ("own", "wildcard", "drop")]
+        table = engine.patterns(names)
+        patterns = [sorted(zip(table.codes("b"), table.records, strict=True)), table.numbers("a")]
+        return found, sized, patterns[0], sorted(patterns[1].tolist())
+
+    here = answers(engine_of(open_records(frame), names))
+    before = rooms.parts.__defaults__
+    try:
+        rooms.parts.__defaults__ = (few,)
+        there = answers(engine_of(open_records(frame, engine="disk"), names))
+    finally:
+        rooms.parts.__defaults__ = before
+    assert there == here
+
+
+def test_long_columns_have_the_same_dependences(monkeypatch):
+    from keyhole.screening import dependence
+
+    random = np.random.default_rng(2)
+    area = random.integers(0, 900, 9_000)
+    frame = pl.DataFrame({"area": area, "near": np.where(random.random(9_000) < 0.02, 0, area)})
+    asked = {"candidates": frame.columns, "limit": 1.0, "skip_dependent": True}
+    here = keyhole.select(frame, **asked).to_dict()
+    assert "nearly duplicate" in here["warnings"][0] or "determined" in here["warnings"][0]
+    monkeypatch.setattr(dependence, "LONG", 100)
+    monkeypatch.setattr(rooms.parts, "__defaults__", (1_000,))
+    assert keyhole.select(frame, **asked).to_dict() == here
+
+
+# --- the work folder
+
+
+def test_the_work_folder_is_private_and_goes_away(tmp_path):
+    held = WorkFolder(tmp_path)
+    assert stat.S_IMODE(held.path.stat().st_mode) == 0o700
+    array = held.empty((4, 3), np.uint16)
+    array[:] = 7
+    assert [file.name for file in held.path.iterdir()] == ["lock"]
+    held.close()
+    assert list(tmp_path.iterdir()) == []
+    assert array.sum() == 84
+    assert WorkFolder(tmp_path).empty(0, np.int64).tolist() == []
+
+
+def test_nothing_is_left_by_a_verb(tmp_path):
+    path, work = tmp_path / "veterans.csv", tmp_path / "work"
+    veterans_sample(200).save(path)
+    work.mkdir()
+    exposure = keyhole.risk(path, keys=["sex", "age"], engine="disk", work_folder=work)
+    assert list(work.iterdir()) == []
+    assert exposure.f.sum() > 0
+
+
+KILLED = """
+import os, sys, time
+from keyhole.engines.choose import open_records
+held = open_records(sys.argv[1], engine="disk", work_folder=sys.argv[2])
+held.codes("sex")
+held.folder.file(".left").write_text("codes")
+print(held.folder.path.name, flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_live_one_has_is_not(tmp_path):
+    path, work = tmp_path / "veterans.csv", tmp_path / "work"
+    veterans_sample(50).save(path)
+    work.mkdir()
+    command = [sys.executable, "-c", KILLED, str(path), str(work)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = work / process.stdout.readline().strip()
+        try:
+            assert left.is_dir()
+            mine = WorkFolder(work)
+            assert left.is_dir()
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    assert left.is_dir()
+    WorkFolder(work).close()
+    assert not left.exists()
+    assert mine.path.is_dir()
+
+
+def test_a_folder_without_a_lock_is_swept_once_it_is_old(tmp_path):
+    young, old, other = (tmp_path / f"{folder.PREFIX}{n}" for n in ("young", "old", "file"))
+    young.mkdir()
+    old.mkdir()
+    other.write_text("no folder")
+    long_ago = time.time() - 2 * folder.SECONDS_TO_LOCK
+    os.utime(old, (long_ago, long_ago))
+    folder.sweep(tmp_path)
+    assert young.is_dir()
+    assert not old.exists()
+    assert other.exists()
+
+
+def test_a_work_folder_that_cannot_be_used_is_told(tmp_path):
+    with pytest.raises(FileError, match=r"does not exist.*--work-folder"):
+        WorkFolder(tmp_path / "absent")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(FileError, match=r"does not exist"):
+        WorkFolder(file)
+
+
+FULL = """
+import resource, signal, sys
+from keyhole.engines.disk.folder import WorkFolder
+from keyhole.errors import RunError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+held = WorkFolder(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+try:
+    held.empty(1 << 20, "u1")
+except RunError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_disk_that_takes_no_more_is_told_before_anything_is_written(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert "takes no more: File too large. Make room there" in done.stdout, done.stderr
+    assert RunError.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what may be used, and the choice
+
+
+def test_amounts_of_memory():
+    assert sizes.parse_memory("1 GiB") == 1 << 30
+    assert sizes.parse_memory("0.5gb") == sizes.parse_memory(500_000_000) == 500_000_000
+    for wrong in ("plenty", "1XB", "", None, True, -1, "-1GB", 1.5, "100MB"):
+        with pytest.raises(OptionError, match="memory must be"):
+            sizes.parse_memory(wrong)
+
+
+def test_the_memory_of_a_container_counts(tmp_path, monkeypatch):
+    (tmp_path / "memory.max").write_text("3000000000\n")
+    (tmp_path / "memory.current").write_text("1000000000\n")
+    monkeypatch.setattr(sizes, "_GROUPS", tmp_path)
+    monkeypatch.setattr(sizes, "_free", lambda: 10**12)
+    assert sizes.available() == 2 * 10**9
+    (tmp_path / "memory.max").write_text("max\n")
+    assert sizes.available() == 10**12
+
+
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".dta"])
+def test_a_file_that_does_not_fit_is_counted_on_disk_and_the_result_says_so(
+    tmp_path, monkeypatch, kind
+):
+    path = tmp_path / f"veterans{kind}"
+    veterans_sample(400).save(path)
+    asked = {"keys": ["sex", "age"]}
+    assert keyhole.risk(path, **asked).engine == "memory"
+    monkeypatch.setattr(choose, "available", lambda: 10_000)
+    found = keyhole.risk(path, **asked)
+    assert found.engine == "disk"
+    assert "counted on disk: in memory it would take about" in found.to_dict()["notes"][0]
+    assert "more than half of the 10 kB free" in str(found)
+    assert keyhole.risk(path, **asked, engine="memory").engine == "memory"
+    for verb, more in {
+        keyhole.select: {"candidates": ["sex", "ms"], "limit": 0.1},
+        keyhole.frontier: {"candidates": ["sex", "ms"], "limit": 0.1},
+        keyhole.uniques: {"keys": ["sex", "ms"]},
+        keyhole.drivers: {"keys": ["sex", "ms"]},
+    }.items():
+        told = verb(path, **more).to_dict()
+        assert told["engine"] == "disk"
+        assert "counted on disk" in told["notes"][0]
+
+
+def test_memory_that_is_given_decides(tmp_path, monkeypatch):
+    path = tmp_path / "veterans.csv"
+    veterans_sample(400).save(path)
+    assert keyhole.risk(path, keys=["sex"], memory="1GB").engine == "memory"
+    monkeypatch.setitem(choose.TIMES, "text", 1e7)
+    found = keyhole.risk(path, keys=["sex"], memory="1GB")
+    assert found.engine == "disk"
+    assert "more than the 1 GB allowed" in found.to_dict()["notes"][0]
+
+
+def test_frames_stay_in_memory_unless_told_otherwise(monkeypatch):
+    monkeypatch.setattr(choose, "available", lambda: 10)
+    frame = pl.DataFrame({"a": [1, 2, 2]})
+    assert keyhole.risk(frame, keys="a").engine == "memory"
+    assert keyhole.risk(frame, keys="a", engine="disk").engine == "disk"
+
+
+def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "veterans.csv"
+    veterans_sample(400).save(path)
+    monkeypatch.setattr("keyhole.engines.subsets.RECORD_BYTES", 10**7)
+    with pytest.raises(
+        OptionError, match=r"search for minimal uniques takes about 4 GB.*--memory 4.4GB"
+    ):
+        keyhole.uniques(path, keys=["sex", "age"], engine="disk", memory="1GB")
+    monkeypatch.setattr("keyhole.exposure.cells.POPULATION_BYTES", 10**7)
+    with pytest.raises(OptionError, match=r"risk in the population takes.*--engine memory"):
+        keyhole.risk(path, keys=["sex"], fraction=0.1, engine="disk", memory="1GB")
+    monkeypatch.setattr("keyhole.engines.disk.data.VALUE_BYTES", 10**7)
+    with pytest.raises(OptionError, match=r"reading column '.*' as values takes"):
+        keyhole.screen(path, engine="disk", memory="1GB")
+
+
+@pytest.mark.parametrize("wrong", ["spark", "steam", None, 3])
+def test_an_engine_that_is_not_there(wrong):
+    with pytest.raises(OptionError, match="engine must be one of auto, memory, disk"):
+        keyhole.risk(pl.DataFrame({"a": [1]}), keys="a", engine=wrong)
+
+
+def test_a_scenario_needs_memory(tmp_path):
+    class Key:
+        name, keys = "intruder", ("sex",)
+
+        def recode(self, data, *, partial=False):  # noqa: ARG002
+            return data
+
+    path = tmp_path / "veterans.csv"
+    veterans_sample(50).save(path)
+    with pytest.raises(OptionError, match="engine must be memory for a scenario's recoding"):
+        keyhole.risk(path, scenario=Key(), engine="disk")
+    assert keyhole.risk(path, scenario=Key()).engine == "memory"
+
+
+HELD = """
+import sys, threading, time
+from pathlib import Path
+import keyhole
+from keyhole.data.examples import KEYS, veterans_sample
+
+def held():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(x for x in lines if x.startswith("RssAnon")).split()[1]) * 1024
+
+keyhole.select(veterans_sample(500), candidates=KEYS[:8], limit=1.0)
+before, peak, going = held(), 0, True
+def watch():
+    global peak
+    while going:
+        peak = max(peak, held())
+        time.sleep(0.005)
+thread = threading.Thread(target=watch)
+thread.start()
+keyhole.select(sys.argv[1], candidates=KEYS[:8], limit=1.0, engine="disk", memory="256MB")
+going = False
+thread.join()
+print(peak - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+def test_memory_stays_within_what_is_given(tmp_path):
+    path = tmp_path / "veterans.parquet"
+    piece = veterans_sample(60_000).frame.select(KEYS[:8])
+    pl.concat([piece] * 15).write_parquet(path)
+    command = [sys.executable, "-c", HELD, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 256 * 10**6
