@@ -25,7 +25,8 @@ DROP = {"method": "drop", "columns": ["puf_id", "household"]}
 TOP = {"method": "top-code", "column": "age", "value": 80}
 BANDS = {"method": "recode", "column": "age", "width": 10}
 PRAM = {"method": "pram", "column": "ms", "p": 0.8}
-SUPPRESS = {"method": "suppress", "keys": KEYS, "limit": 0.05}
+# Age, which stays, would tell ag8r.
+SUPPRESS = {"method": "suppress", "keys": KEYS, "limit": 0.05, "never": ["ag8r"]}
 HALF = {"method": "sample", "fraction": 0.5}
 
 
@@ -196,7 +197,8 @@ def test_without_weights_population_uniques_are_not_estimable(people):
 
 
 def test_dropping_every_key_leaves_nothing_to_match(people):
-    plan = [{"method": "drop", "columns": ["sex", "ms"]}]
+    # State and weight together would tell the sex.
+    plan = [{"method": "drop", "columns": ["sex", "ms", "weight"]}]
     found = keyhole.ledger(people, plan, keys=["sex", "ms"], limit=0.1)
     assert found.last.rp is None
     assert found.meets is None

@@ -193,7 +193,7 @@ def test_the_same_seed_gives_the_same_file_and_none_says_so(data):
     free = apply_plan(data.with_roles(dict.fromkeys(data.role("key"))), PLAN)
     assert not free.data.frame.equals(one)
     assert "no seed was given: the draws cannot be repeated" in free.notes
-    assert "before and after are null: no keys were given" in free.notes
+    assert "no keys were given: exposure was not measured" in free.notes
 
 
 def test_leaving_a_line_out_does_not_change_the_draws_of_others(data):
@@ -235,7 +235,7 @@ def test_keys_that_are_dropped_are_left_out_after(data):
     assert "after is measured without 'sex', which the plan drops" in done.notes
     none = apply_plan(data, plan, keys=["sex"])
     assert none.after is None
-    assert "after is null: the plan drops all keys" in none.notes
+    assert "the plan drops all keys: there is no exposure to measure after it" in none.notes
 
 
 def test_roles_are_the_keys_if_none_are_given(data):
@@ -289,7 +289,9 @@ def test_the_verb_does_what_the_function_does(files, keyhole):
     Draft202012Validator(SCHEMA).validate(found)
     done = package.protect(files / "in.csv", plan=files / "plan.toml", keys=KEYS, seed=5)
     assert found == plain_values(done.to_dict())
-    assert load(files / "o.csv").frame.equals(done.data.frame)
+    assert load(files / "o.csv").frame.equals(done.release().frame)
+    assert sorted(done.release().frame.rows(), key=repr) == sorted(done.data.frame.rows(), key=repr)
+    assert not done.release().frame.equals(done.data.frame)
     code, out, _ = keyhole("protect", *words, "--out", files / "o.csv", "--seed", 5)
     assert code == 2  # it exists
     code, out, _ = keyhole("protect", *words, "--out", files / "o.csv", "--seed", 5, "--force")

@@ -92,7 +92,7 @@ def test_codes_of_bands_carry_the_labels():
     [
         ({"bands": [[0, 20], [20, 99]]}, r"bands \[0, 20\] and \[20, 99\] overlap"),
         ({"bands": [[50, 20]]}, "ends before it begins"),
-        ({"bands": [[0, 40]]}, "1 of 3 records are in none"),
+        ({"bands": [[0, 40]]}, "1 of 3 records is in none"),
         ({"cuts": [40, 20]}, "cuts must ascend"),
         ({"map": {30: 1, 31: 1}}, "misses 1 of 3"),
         ({"map": {"30": 1, 30: 2}}, "twice"),
@@ -100,7 +100,7 @@ def test_codes_of_bands_carry_the_labels():
         ({"map": {30: 1}, "cuts": [3]}, "exactly one of"),
         ({}, "exactly one of"),
         ({"cuts": [40], "output": "middle"}, "end on both sides"),
-        ({"cuts": [40], "labels": ["young"]}, "There are 2 bands"),
+        ({"cuts": [40], "labels": ["young"]}, "one text a band: 2 texts"),
         ({"width": 1e-9}, "Give a larger one"),
         ({"width": -1}, "width must be a number above 0"),
     ],
@@ -211,7 +211,7 @@ def test_generalise_climbs_a_ladder():
     assert values(made, "area") == ["N", "S", "N", None]
     with pytest.raises(OptionError, match=r"groups must not overlap\. In two groups: 'b'"):
         generalise(data, column="area", groups={"N": ["a", "b"], "S": ["b", "c"]})
-    with pytest.raises(OptionError, match="1 of 3 are in none"):
+    with pytest.raises(OptionError, match="1 of 3 is in none"):
         generalise(data, column="area", groups={"a": "N", "b": "N"})
     with pytest.raises(OptionError, match="level must be at most 2"):
         generalise(data, column="area", groups=ladder, level=3)
@@ -259,10 +259,13 @@ def test_people_may_be_counted_by_weights_or_a_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 100, "ordered": True}, "threshold must be at most the 4 of the whole file"),
+        (
+            {"threshold": 100, "ordered": True},
+            "threshold must be at most the 4 records of the whole file",
+        ),
         ({"threshold": 2}, "exactly one of"),
         ({"threshold": 2, "adjacency": {"a": ["b"]}}, "misses 1 of 3"),
-        ({"threshold": 2, "adjacency": {"a": [], "b": ["c"]}}, "1 areas stay below"),
+        ({"threshold": 2, "adjacency": {"a": [], "b": ["c"]}}, "1 area stays below"),
         ({"threshold": 2, "ordered": True, "population": "nobody"}, "not a column"),
     ],
 )
@@ -283,7 +286,7 @@ def test_no_area_is_below_the_threshold(areas, threshold):
 TEXT = "zip,age,amount,code\n02134,17,1.50,.5\n00501,-9,2.25,1\n,91,3.00,.25\n02134,95,9.75,2\n"
 
 
-def test_a_text_file_stays_what_it_was_where_nothing_changed(tmp_path):
+def test_a_text_file_stays_what_it_was_but_for_the_form_of_numbers(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(TEXT)
     data = load(path, missing_codes={"age": [-9]}, kinds={"code": "measure"})
@@ -293,7 +296,7 @@ def test_a_text_file_stays_what_it_was_where_nothing_changed(tmp_path):
     data = recode(data, column="zip", map={"00501": "00500"}, keep_rest=True).data
     data.save(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == (
-        "zip,age,amount,code\n02134,17,1.50,.5\n00500,-9,2.00,1\n,90,3.00,.25\n02134,90,10.00,1\n"
+        "zip,age,amount,code\n02134,17,1.50,0.5\n00500,-9,2.00,1\n,90,3.00,0.25\n02134,90,10.00,1\n"
     )
 
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from keyhole.data import Variable, load
@@ -125,7 +125,7 @@ def test_missing_codes_stay_and_count_as_missing():
     made = suppress(data, keys=["a", "b"], k=2)
     assert made.data.frame["a"].to_list() == [-9, 1, 1, 2]  # -9 matches the last
     made = suppress(data, keys=["a", "b"], k=2, missing="own")
-    assert made.data.frame["a"].to_list() == [-9, 1, 1, None]
+    assert made.data.frame["a"].to_list() == [-9, 1, 1, -9], "written as what is missing"
 
 
 def test_many_keys_and_more_than_a_word_of_bits():
@@ -166,3 +166,33 @@ def test_the_report_says_what_was_reached_and_how_it_was_counted():
     assert "a missing value matches every value" in made.notes[1]
     gone = sum(made.data.frame.select("sex", "ag8r", "ms").null_count().row(0))
     assert made.changed == gone > 0
+
+
+@given(ROWS, st.floats(0, 1), st.integers(2, 4))
+def test_no_group_can_be_put_back_within_the_limit(rows, limit, k):
+    assume(k <= len(rows))
+    made = suppress(load(frame_of(rows)), keys=KEYS, limit=limit, cutoff=k, missing="own")
+    new = made.data.frame.rows()
+    allowed = int(limit * len(rows) + 1e-9)
+    assert sum(f < k for f in slow_matches(new, "own")) <= allowed
+    for old, now in {pair for pair in zip(rows, new, strict=True) if pair[0] != pair[1]}:
+        back = [old if pair == (old, now) else pair[1] for pair in zip(rows, new, strict=True)]
+        assert sum(f < k for f in slow_matches(back, "own")) > allowed
+
+
+def test_a_limit_is_not_overdone_by_far():
+    keys = ["sex", "ag8r", "race1", "ms", "homstate"]
+    made = suppress(veterans_sample(3000), keys=keys, limit=0.1, missing="own")
+    assert 0.099 <= risk(made.data, keys=keys, cutoff=3).rp <= 0.1
+
+
+def test_what_is_suppressed_is_written_as_what_was_missing(tmp_path):
+    rows = ["N,1"] * 3 + ["a,1"] * 3 + ["b,1", "c,1", ".,1"]
+    (tmp_path / "in.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    data = load(tmp_path / "in.csv", missing_codes=["N", "."])
+    made = suppress(data, keys=["x", "y"], k=3, missing="own")
+    made.data.save(tmp_path / "out.csv")
+    plain = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert plain["x"].to_list() == [*"NNNaaaNNN"]
+    assert plain.group_by("x", "y").len()["len"].min() == 3, "told and written are the same"
+    assert "what is missing in 'x' is written in one way now" in made.notes

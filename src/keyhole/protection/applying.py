@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
@@ -17,11 +18,16 @@ from keyhole.data.naming import quoted
 from keyhole.data.reading import load
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.cells import Exposure, option_problems, risk
-from keyhole.exposure.checks import listed, problems_of
-from keyhole.protection.options import is_seed
-from keyhole.protection.plan import Plan, Step
-from keyhole.protection.protected import Protected
+from keyhole.exposure.cells import Exposure, risk
+from keyhole.exposure.checks import listed
+from keyhole.protection.checking import PlanLike, draft_of, plan_problems
+from keyhole.protection.drafts import Draft, capped
+from keyhole.protection.drawing import Secret, small_seed
+from keyhole.protection.giving_away import GivenAway, given_away
+from keyhole.protection.goals import hold_against
+from keyhole.protection.plan import Plan
+from keyhole.protection.protected import Protected, minded
+from keyhole.protection.releasing import in_order, trimmed
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -38,8 +44,6 @@ __all__ = [
     "read_plan",
 ]
 
-PlanLike = Plan | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Protection(Result):
@@ -47,7 +51,12 @@ class Protection(Result):
 
     `plan` is the plan with what was found in the data (`plan.fitted`): applied to other data it
     does the same there. `steps` are the steps one by one, each with the file after it. `before`
-    and `after` are on the key, None where there is none.
+    and `after` are on the key, None where there is none; `read_off` is with what an outsider can
+    read off what stayed, None where that is nothing of the key. `warnings` are to be minded before
+    the file goes out.
+
+    `data` has the records in the order of the original. `release` has them in the order in which
+    they go out, which `order` says: a secret, and in no table and no dictionary.
     """
 
     data: Microdata
@@ -57,6 +66,9 @@ class Protection(Result):
     after: Exposure | None
     records: int
     notes: tuple[str, ...] = ()
+    read_off: Exposure | None = None
+    warnings: tuple[str, ...] = ()
+    order: npt.NDArray[np.int64] | None = None
 
     @property
     def changed(self) -> int:
@@ -71,8 +83,18 @@ class Protection(Result):
             "steps": [step.to_dict() for step in self.steps],
             "before": _figures(self.before),
             "after": _figures(self.after),
+            "read_off": _figures(self.read_off),
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
+
+    def release(self) -> Microdata:
+        """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
+        return self.data if self.order is None else in_order(self.data, self.order)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the file as it goes out, whole or not at all; the extension says the format."""
+        return self.release().save(path, force=force)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step."""
@@ -91,8 +113,8 @@ class Protection(Result):
         title = f"Protection of {self.data.name}"
         found = [Table(title, columns, rows, [*notes, *self.notes])]
         if self.before is not None and self.after is not None:
-            found.append(_compared(self.before, self.after))
-        return found
+            found.append(_compared(self.before, self.after, self.read_off))
+        return [*found, *minded(self.warnings)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the exposure before and after; the price of each step is in `ledger`."""
@@ -109,22 +131,23 @@ def _figures(found: Exposure | None) -> dict[str, Any] | None:
     return {name: whole[name] for name in wanted}
 
 
-def _compared(before: Exposure, after: Exposure) -> Table:
-    def row(name: str, *values: str) -> list[str]:
-        return [name, *values]
-
-    both = (before, after)
+def _compared(before: Exposure, after: Exposure, read_off: Exposure | None) -> Table:
+    shown = [before, after, *([] if read_off is None else [read_off])]
+    wildcard = before.missing == "wildcard"
     rows = [
-        row("records", *(f"{e.records:,}" for e in both)),
-        row("cells", *(f"{e.cells:,}" for e in both)),
-        row("uniques", *(f"{e.uniques:,}" for e in both)),
-        row(f"RP({before.cutoff})", *(share(e.rp) for e in both)),
-        row("CR", *(share(e.cr) for e in both)),
+        ["records", *(f"{e.records:,}" for e in shown)],
+        ["cells", *(f"{e.cells:,}" for e in shown)],
+        ["uniques", *(f"{e.uniques:,}" for e in shown)],
+        [f"RP({before.cutoff})", *(share(e.rp) for e in shown)],
+        ["CR (mean of 1/f)" if wildcard else "CR", *(share(e.cr) for e in shown)],
     ]
     notes = []
-    if before.missing == "wildcard":
-        notes.append("Missing values match every value, both ways.")
-    return Table(f"Exposure on {', '.join(after.keys)}", ["figure", "before", "after"], rows, notes)
+    if wildcard:
+        notes.append("Missing values match every value, both ways; in cells they are a category.")
+    if read_off is not None:
+        notes.append("Read off: with the values that what stayed tells; see below.")
+    columns = ["figure", "before", "after", "read off"][: len(shown) + 1]
+    return Table(f"Exposure on {', '.join(after.keys)}", columns, rows, notes)
 
 
 def apply_plan(
@@ -149,8 +172,9 @@ def apply_plan(
         What an intruder is assumed to know: the exposure on it is measured before and after.
         The columns with the role ``key`` if left out.
     seed
-        The secret of everything random; the same seed gives the same file. A step's draws do not
-        depend on the steps before it. Keep it to yourself: with it the noise can be taken off.
+        The secret of everything random; the same seed gives the same file. A step's draws depend
+        on the seed, its options and the columns it names, not on the steps before it. Keep it to
+        yourself: with it the noise can be taken off. Never use one twice.
     cutoff
         Records in cells smaller than this are at risk.
     missing
@@ -165,27 +189,67 @@ def apply_plan(
     >>> done.steps[0].changed, done.before.uniques, done.after.uniques
     (2, 4, 2)
     """
-    data, read = load(data), read_plan(plan)
+    data, draft = load(data), draft_of(plan)
     named = data.role("key") if keys is None else listed(keys, "keys")
-    policy: Missing = missing or policy_of(read)
-    problems = plan_problems(data, read, named, seed=seed, cutoff=cutoff, missing=policy)
+    policy: Missing = missing or policy_of(draft)
+    problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
     if problems:
-        raise OptionError(problems)
+        raise OptionError(capped(problems))
+    read = Plan.of(draft)
     data.require_records()
     before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
-    steps = _carried_out(data, read, seed)
-    last = steps[-1].data
+    secret = Secret(seed, data)
+    steps = _carried_out(data, read, secret)
+    last, trimmings = trimmed(steps[-1].data)
+    steps, warnings = hold_against(data, read, steps, last)
     kept = [name for name in named if name in last.names]
     after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
+    told = given_away(data, steps, last, keep_order=read.keep_order)
+    read_off = _read_off(told, named, cutoff, policy)
     return Protection(
         data=last,
         plan=read.with_fitted([step.fitted for step in steps]),
-        steps=tuple(steps),
+        steps=tuple(_saying_so(step) for step in steps),
         before=before,
         after=after,
         records=data.records,
-        notes=tuple(_notes(read, named, kept, seed)),
+        notes=(*_notes(read, named, kept, seed), *trimmings),
+        read_off=read_off,
+        warnings=(*_told(told, after, read_off), *warnings, *_of_seed(read, seed)),
+        order=None if read.keep_order else secret.order(last.records),
     )
+
+
+def _read_off(
+    told: GivenAway, keys: Sequence[str], cutoff: int, missing: Missing
+) -> Exposure | None:
+    """Measure the exposure with what can be read off the keys, also of dropped ones."""
+    if set(told.columns).isdisjoint(keys):
+        return None
+    data = told.put_back()
+    there = [name for name in keys if name in data.names]
+    return risk(data, keys=there, cutoff=cutoff, missing=missing)
+
+
+def _told(told: GivenAway, after: Exposure | None, read_off: Exposure | None) -> list[str]:
+    found = told.warnings()
+    if read_off is not None:
+        instead = "" if after is None else f", not {after.rp:.4f}"
+        found.append(
+            f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
+        )
+    return found
+
+
+def _saying_so(step: Protected) -> Protected:
+    """Say of a step that changed nothing so."""
+    if step.changed:
+        return step
+    return dataclasses.replace(step, notes=("changed nothing", *step.notes))
+
+
+def _of_seed(plan: Plan, seed: int | None) -> list[str]:
+    return small_seed(seed) if draws(plan) else []
 
 
 def protect(
@@ -206,7 +270,8 @@ def protect(
     data, plan, keys, seed, cutoff, missing
         As in `apply_plan`.
     out
-        The file to be written, of the kind its extension says; none if left out.
+        The file to be written, of the kind its extension says; none if left out. The records are
+        in a new order, unless the plan has ``keep_order = true``.
     force
         Replace the file if it exists.
 
@@ -218,68 +283,29 @@ def protect(
     """
     done = apply_plan(data, plan, keys=keys, seed=seed, cutoff=cutoff, missing=missing)
     if out is not None:
-        done.data.save(out, force=force)
+        done.save(out, force=force)
     return done
 
 
 def read_plan(plan: PlanLike) -> Plan:
     """Return a plan, whatever it was given as."""
-    if isinstance(plan, Plan):
-        return plan
-    if isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan):
-        return Plan.read(Path(plan))
-    return Plan.parse(plan)
+    return plan if isinstance(plan, Plan) else Plan.of(draft_of(plan))
 
 
-def policy_of(plan: Plan) -> Missing:
+def policy_of(plan: Plan | Draft) -> Missing:
     """Return how the suppression of a plan counts a missing value."""
-    policies: list[Missing] = [
-        step.options.get("missing", "wildcard") for step in plan.steps if step.method == "suppress"
-    ]
+    steps = [step for step in draft_of(plan).steps.values() if step.method == "suppress"]
+    told = [step.options.get("missing", "wildcard") for step in steps]
+    policies: list[Missing] = [one for one in told if one in ("wildcard", "own")]
     return policies[-1] if policies else "own"
 
 
-def plan_problems(
-    data: Microdata, plan: Plan, keys: tuple[str, ...], *, seed: Any, cutoff: Any, missing: Any
-) -> list[str]:
-    """Return everything that keeps a plan from being carried out on a file, and measured."""
-    problems = option_problems(cutoff=cutoff, missing=missing) + problems_of(data, keys, "key")
-    wanted = None if seed is None else is_seed(seed)
-    if wanted is not None:
-        problems.append(f"seed must be {wanted}. Got something else instead.")
-    touched: set[str] = set()
-    whole = True
-    for number, step in enumerate(plan.steps, 1):
-        found = _unfit(data, step, touched if whole else set(data.names))
-        problems += [f"step {number} ({step.method}): {problem}" for problem in found]
-        touched |= set(step.columns)
-        whole = whole and step.method != "sample"
-    return problems
-
-
-def _unfit(data: Microdata, step: Step, touched: set[str]) -> list[str]:
-    """Check a step against the data, as far as earlier steps have not changed them."""
-    method, options = step.entry.method, step.effective
-    named = method.columns(options)
-    if touched.isdisjoint(named):
-        try:
-            return method.problems(options, data)
-        except InputError as error:
-            return list(error.problems)
-    return problems_of(data, named, "column")
-
-
-def _carried_out(data: Microdata, plan: Plan, seed: int | None) -> list[Protected]:
-    entropy = np.random.SeedSequence(seed).entropy
+def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]:
     done: list[Protected] = []
-    seen: dict[int, int] = {}
     for number, step in enumerate(plan.steps, 1):
         options = step.effective
         if step.entry.method.is_random:
-            # By what the step is, not by its place: leaving another out changes nothing here.
-            name = crc32(repr((step.method, step.columns)).encode())
-            seen[name] = seen.get(name, 0) + 1
-            options["seed"] = np.random.SeedSequence(entropy, spawn_key=(name, seen[name]))
+            options["seed"] = secret.of(step)
         try:
             done.append(step.entry.apply(data, **options))
         except InputError as error:
@@ -292,9 +318,9 @@ def _carried_out(data: Microdata, plan: Plan, seed: int | None) -> list[Protecte
 def _notes(plan: Plan, named: Sequence[str], kept: Sequence[str], seed: int | None) -> list[str]:
     notes = []
     if not named:
-        notes.append("before and after are null: no keys were given")
+        notes.append("no keys were given: exposure was not measured")
     elif not kept:
-        notes.append("after is null: the plan drops all keys")
+        notes.append("the plan drops all keys: there is no exposure to measure after it")
     elif len(kept) < len(named):
         gone = [name for name in named if name not in kept]
         notes.append(f"after is measured without {quoted(gone)}, which the plan drops")

@@ -14,6 +14,13 @@ import numpy as np
 import polars as pl
 
 from keyhole.data.microdata import Microdata
+from keyhole.data.naming import plural
+from keyhole.protection.area_neighbours import (
+    columns_above,
+    neighbours,
+    units,
+    units_problems,
+)
 from keyhole.protection.forms import by_form, forms_of
 from keyhole.protection.merging import merge
 from keyhole.protection.options import (
@@ -27,12 +34,16 @@ from keyhole.protection.options import (
     is_text,
 )
 from keyhole.protection.protected import Protected
-from keyhole.protection.recoding import merged_labels
+from keyhole.protection.recoding import became, merged_labels
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["GEOGRAPHIC_THRESHOLD", "merge_areas"]
 
 NEIGHBOURS = ("adjacency", "hierarchy", "ordered", "areas")
+Hierarchy = str | Sequence[str] | Mapping[Any, Any] | Sequence[Mapping[Any, Any]]
+
+# Of more areas than this, a merged one is called by the first and the number of the others.
+MOST_NAMED = 3
 
 
 def _is_population(value: Any) -> str | None:
@@ -48,13 +59,19 @@ def _is_adjacency(value: Any) -> str | None:
 
 
 def _is_hierarchy(value: Any) -> str | None:
-    ladder = isinstance(value, Sequence) and not isinstance(value, str) and value
-    fit = all(isinstance(one, Mapping) and one for one in (value if ladder else [value]))
-    return None if fit else "a table from areas to larger ones, or a list of such"
+    ladder = isinstance(value, Sequence) and not isinstance(value, str)
+    listed = list(value) if ladder else [value]
+    tables = all(isinstance(one, Mapping) and one for one in listed)
+    fit = bool(listed) and (tables or not any(map(is_name, listed)))
+    return None if fit else (
+        "a column of larger areas, a table from areas to larger ones, or a list of such"
+    )  # fmt: skip
 
 
 def _clashes(options: Options) -> list[str]:
-    found = exactly_one(options, *NEIGHBOURS)
+    # Within larger areas all are neighbours, unless told otherwise.
+    alone = "within" in options and not any(name in options for name in NEIGHBOURS)
+    found = [] if alone else exactly_one(options, *NEIGHBOURS)
     if options.get("ordered") is False:
         found.append("ordered must be true, or left out.")
     return found
@@ -64,29 +81,51 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     people = options.get("population")
     if isinstance(people, str):
         data.weights(people)  # says what is wrong with them
-    names = _names(data, options["column"])
+    name = options["column"]
+    names = _names(data, name)
     found = [problem for table in _tables(options) for problem in _missed(*table, names)]
+    above = [*columns_above(options), *([options["within"]] if "within" in options else [])]
+    found += [problem for one in above for problem in units_problems(data, name, one)]
     if found or "areas" in options:
         return found
-    total, least = float(_people(data, options).sum()), options["threshold"]
+    return _too_few(data, options)
+
+
+def _too_few(data: Microdata, options: Options) -> list[str]:
+    """Say so where the whole file, or a part that areas merge within, is below the threshold."""
+    people, least = _people(data, options), options["threshold"]
+    total = float(people.sum())
     if total < least:
+        what = "record" if options.get("population") is None else "person"
+        most = plural(int(total), what, "records" if what == "record" else "people")
         return [
-            f"threshold must be at most the {total:,.0f} of the whole file, else no area reaches "
-            f"it. Got {least:,} instead."
+            f"threshold must be at most the {most} of the whole file, else no area reaches it. Got "
+            f"{least:,} instead."
         ]
-    return []
+    if "within" not in options:
+        return []
+    unit = units(data, options["column"], options["within"])
+    by_unit = np.bincount(unit, weights=people)
+    small = int((by_unit < least).sum())
+    if not small:
+        return []
+    return [
+        f"threshold must be reached within each part of {options['within']!r}. {small:,} of "
+        f"{len(by_unit):,} {'is' if small == 1 else 'are'} below it: give a lower threshold, or "
+        f"merge within something larger."
+    ]
 
 
 def _tables(options: Options) -> list[tuple[str, list[Any]]]:
     """Return the areas that each table of the options names."""
     near = options.get("adjacency", {})
     steps = options.get("hierarchy", {})
-    first = steps if isinstance(steps, Mapping) else steps[0]
+    first = steps if isinstance(steps, Mapping | str) else steps[0]
     people = options.get("population")
     named = {
         "population": list(people) if isinstance(people, Mapping) else [],
         "adjacency": [*near, *(one for ones in near.values() for one in ones)],
-        "hierarchy": list(first),
+        "hierarchy": list(first) if isinstance(first, Mapping) else [],
         "areas": list(options.get("areas", {})),
     }
     return [(option, areas) for option, areas in named.items() if areas]
@@ -97,7 +136,8 @@ def _missed(option: str, areas: list[Any], names: list[str]) -> list[str]:
     missed = sum(name not in known for name in names)
     if not missed:
         return []
-    return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add them."]
+    them = "it" if missed == 1 else "them"
+    return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add {them}."]
 
 
 GEOGRAPHIC_THRESHOLD = Method(
@@ -109,15 +149,16 @@ GEOGRAPHIC_THRESHOLD = Method(
         "adjacency": _is_adjacency,
         "hierarchy": _is_hierarchy,
         "ordered": is_flag,
+        "within": is_name,
         "areas": is_table,
         "separator": is_text,
     },
     ("column", "threshold"),
-    reads=("population",),
+    reads=("population", "hierarchy", "within"),
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda _: True,
-    supersedes={"areas": ("adjacency", "hierarchy", "ordered")},
+    supersedes={"areas": ("adjacency", "hierarchy", "ordered", "within")},
 )
 
 
@@ -128,8 +169,9 @@ def merge_areas(
     threshold: float,
     population: str | Mapping[Any, float] | None = None,
     adjacency: Mapping[Any, Iterable[Any]] | None = None,
-    hierarchy: Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None = None,
+    hierarchy: Hierarchy | None = None,
     ordered: bool | None = None,
+    within: str | None = None,
     areas: Mapping[Any, str] | None = None,
     separator: str | None = None,
 ) -> Protected:
@@ -148,14 +190,19 @@ def merge_areas(
     adjacency
         For each area its neighbours; either side may name the other.
     hierarchy
-        For each area the larger one it is in, or a list of such tables from fine to coarse: an
-        area is merged within the smallest larger one that has others.
+        The column that tells the larger area each lies in, a table that gives it for each area,
+        or a list of such columns or tables from fine to coarse: an area is merged within the
+        smallest larger one that has others.
     ordered
         Instead, that areas with neighbouring codes are neighbours.
+    within
+        A column of larger areas, as the state, over whose borders areas are never merged. All
+        areas in one are neighbours, unless one of the above says which are.
     areas
         What each area became before, to repeat the same merging on other data.
     separator
-        What stands between the codes of merged areas; ``+``.
+        What stands between the codes of merged areas; ``+``. More than three are called by the
+        first and the number of the others: ``A+12 more``.
 
     Notes
     -----
@@ -173,8 +220,8 @@ def merge_areas(
     """
     given = {
         "column": column, "threshold": threshold, "population": population,
-        "adjacency": adjacency, "hierarchy": hierarchy, "ordered": ordered, "areas": areas,
-        "separator": separator,
+        "adjacency": adjacency, "hierarchy": hierarchy, "ordered": ordered, "within": within,
+        "areas": areas, "separator": separator,
     }  # fmt: skip
     GEOGRAPHIC_THRESHOLD.require(data, given)
     options = {name: value for name, value in given.items() if value is not None}
@@ -184,7 +231,7 @@ def merge_areas(
         by_text = by_form(areas)
         new = [str(by_text[name]) for name in names]
     else:
-        group = merge(people, threshold, _neighbours(names, options))
+        group = merge(people, threshold, neighbours(data, names, options))
         new = _joined(names, group, separator or "+")
     return _protected(data, column, names, new, people, threshold)
 
@@ -201,12 +248,13 @@ def _protected(
     values = [
         old if text == name else text for old, name, text in zip(levels, names, new, strict=True)
     ]
-    labels = merged_labels(data.variable(column).value_labels, levels, values)
+    old_labels = data.variable(column).value_labels
+    labels = merged_labels(old_labels, levels, values, most=MOST_NAMED)
     out, changed = put_levels(data, column, values, value_labels=labels)
     by_area = pl.DataFrame({"area": new, "people": people}).group_by("area").sum()
     fewest = float(by_area["people"].to_numpy().min())
     notes = (
-        f"{len(names):,} areas became {len(set(new)):,}",
+        became(len(names), len(set(new)), "area", "areas"),
         f"the smallest has {fewest:,.0f}, {threshold:,} asked",
     )
     fitted = {"areas": dict(zip(names, new, strict=True))}
@@ -228,45 +276,20 @@ def _people(data: Microdata, options: Options) -> np.ndarray[Any, np.dtype[np.fl
     return counts[: len(codes.levels)].astype(np.float64)
 
 
-def _neighbours(names: list[str], options: Options) -> list[list[list[int]]]:
-    """Return, by area, its neighbours: in one list, or in several from near to far."""
-    place = {name: i for i, name in enumerate(names)}
-    if "ordered" in options:
-        return [[[j for j in (i - 1, i + 1) if 0 <= j < len(names)]] for i in range(len(names))]
-    if "adjacency" in options:
-        return _adjacent(place, options["adjacency"])
-    steps = options["hierarchy"]
-    return _siblings(names, [steps] if isinstance(steps, Mapping) else list(steps))
-
-
-def _adjacent(place: dict[str, int], table: Mapping[Any, Iterable[Any]]) -> list[list[list[int]]]:
-    near: list[set[int]] = [set() for _ in place]
-    for one, others in table.items():
-        for other in others:
-            ends = [place.get(str(one)), place.get(str(other))]
-            if None not in ends and ends[0] != ends[1]:
-                near[ends[0]].add(ends[1])  # type: ignore[index,arg-type]
-                near[ends[1]].add(ends[0])  # type: ignore[index,arg-type]
-    return [[sorted(ones)] for ones in near]
-
-
-def _siblings(names: list[str], steps: list[Mapping[Any, Any]]) -> list[list[list[int]]]:
-    above: list[list[Any]] = [list(names)]
-    for step in steps:
-        by_text = by_form(step)
-        above.append([None if up is None else by_text.get(str(up)) for up in above[-1]])
-    above.append(["everything"] * len(names))
-    rungs = []
-    for rung in above[1:]:
-        together: dict[Any, list[int]] = {}
-        for place, larger in enumerate(rung):
-            together.setdefault(larger, []).append(place)
-        rungs.append([together[larger] for larger in rung])
-    return [list(near) for near in zip(*rungs, strict=True)]
-
-
 def _joined(names: list[str], group: list[int], separator: str) -> list[str]:
+    """Name merged areas by their parts, or by the first of many; no two names are the same."""
     members: dict[int, list[str]] = {}
     for name, number in zip(names, group, strict=True):
         members.setdefault(number, []).append(name)
-    return [separator.join(members[number]) for number in group]
+    taken, called = set(names), dict[int, str]()
+    for number, parts in members.items():
+        if len(parts) == 1:
+            called[number] = parts[0]
+            continue
+        many = len(parts) > MOST_NAMED
+        name = separator.join([parts[0], f"{len(parts) - 1} more"] if many else parts)
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        called[number] = name
+    return [called[number] for number in group]

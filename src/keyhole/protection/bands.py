@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.protection.options import is_number
+from keyhole.protection.options import is_number, value_text
 
 __all__ = [
     "Bands",
@@ -114,7 +114,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _known(pair: Sequence[Any]) -> bool:
-    return all(isinstance(v, int | float) and not isinstance(v, bool) and v == v for v in pair)
+    return all(is_number(v) is None or v in (-math.inf, math.inf) for v in pair)
 
 
 def cut_problems(cuts: Sequence[float]) -> list[str]:
@@ -135,7 +135,7 @@ def band_problems(pairs: Sequence[Sequence[float]]) -> list[str]:
      of a band is within.']
     """
     found = [
-        f"band {list(pair)} ends before it begins. Give [first, last]."
+        f"band {value_text(list(pair))} ends before it begins. Give [first, last]."
         for pair in pairs
         if pair[0] > pair[1]
     ]

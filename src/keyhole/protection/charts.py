@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["before_after_chart", "ledger_chart"]
 
 WIDTH, HEIGHT = 640, 400
+# How far labels keep off lines, in pixels.
+ROOM = 5.0
+Stretch = tuple[tuple[float, float], tuple[float, float]]
 START, STEP, END = "the file as it is", "after a step", "after the plan"
 SHAPES = {START: ("square", 230), STEP: ("circle", 60), END: ("diamond", 240)}
 
@@ -218,7 +221,7 @@ def _labels(
         [label for path, points in zip(paths, at, strict=True) for label in _texts(path, points)],
         plane=Box(0, 0, WIDTH, HEIGHT),
         points=[point for points in at for point in points],
-        lines=[*(pair for points in at for pair in pairwise(points)), *levels],
+        lines=_with_room([*(pair for points in at for pair in pairwise(points)), *levels]),
         taken=taken,
     )
     leaders = [
@@ -229,6 +232,18 @@ def _labels(
     thin = alt.Chart(inline(leaders)).mark_rule(color=QUIET, strokeWidth=0.8)
     ties = thin.encode(**plane.axes(), x2="lost2:Q", y2="rp2:Q")
     return [ties, *(_flush(plane, placed, side) for side in ("left", "center", "right"))]
+
+
+def _with_room(lines: Sequence[Stretch]) -> list[Stretch]:
+    """Return lines with others beside them, so that labels keep off instead of touching them."""
+    found = list(lines)
+    for (x, y), (x2, y2) in lines:
+        length = math.dist((x, y), (x2, y2)) or 1.0
+        across, down = ROOM * (y2 - y) / length, ROOM * (x - x2) / length
+        for side in (-1, 1):
+            dx, dy = side * across, side * down
+            found.append(((x + dx, y + dy), (x2 + dx, y2 + dy)))
+    return found
 
 
 def _texts(path: _Path, points: Sequence[tuple[float, float]]) -> list[Label]:

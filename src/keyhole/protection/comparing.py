@@ -14,7 +14,16 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import listed
 from keyhole.protection.applying import PlanLike, policy_of, read_plan
 from keyhole.protection.ledger import ledger, ledger_targets
-from keyhole.protection.ledger_result import HEADS, Ledger, figure, risk_cells, shown_heads
+from keyhole.protection.ledger_result import (
+    HEADS,
+    Ledger,
+    counted,
+    figure,
+    other_reading,
+    risk_cells,
+    risk_heads,
+    shown_heads,
+)
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES
 from keyhole.results import Result, Table
@@ -56,7 +65,7 @@ class PlanComparison(Result):
         found = [self._table()]
         for name, one in self.ledgers.items():
             for table in one.tables()[1:]:
-                if table.title.startswith("Cheapest"):
+                if table.title.startswith("Cheapest") or table.title == "Mind":
                     title = f"{table.title} after plan {name}"
                     found.append(Table(title, table.columns, table.rows, table.notes))
         return found
@@ -65,21 +74,31 @@ class PlanComparison(Result):
         heads = shown_heads([one.last.price for one in self.ledgers.values()])
         first = next(iter(self.ledgers.values()))
         people = not first.unestimated
+        lasts = [one.last for one in self.ledgers.values()]
+        other = other_reading(lasts, first.missing)
         rows = [
             [name, str(len(one.lines) - 1), f"{one.protection.changed:,}",
-             *risk_cells(one.last, with_people=people),
+             *risk_cells(one.last, with_people=people, other=other),
              *(figure(key, getattr(one.last.price, key)) for key in heads),
              {True: "yes", False: "no", None: ""}[one.meets]]
             for name, one in self.ledgers.items()
         ]  # fmt: skip
-        columns = ["plan", "steps", "changed", f"RP({first.cutoff})", "CR", "uniques",
-                   *(["in population"] if people else []), *heads.values(),
-                   "within the limit"]  # fmt: skip
+        columns = ["plan", "steps", "changed", *risk_heads(first.cutoff, people, other),
+                   *heads.values(), "within the limit"]  # fmt: skip
         if first.limit is None:
             columns, rows = columns[:-1], [row[:-1] for row in rows]
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
+        notes += self._verdicts() + counted(first.missing, other)
         notes += [f"{HEADS[name]}: {FIGURES[name]}." for name in heads]
         return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
+
+    def _verdicts(self) -> list[str]:
+        """Say of each plan what its RP comes to, where that takes more than a figure."""
+        return [
+            f"{name}: {one.verdict}"
+            for name, one in self.ledgers.items()
+            if one.verdict and (one.protection.read_off is not None or " only " in one.verdict)
+        ]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the risk-utility map with a path for each plan."""
@@ -125,9 +144,9 @@ def compare_plans(
     """
     data, read = load(data), _read(plans)
     named = data.role("key") if keys is None else listed(keys, "keys")
-    counted = targets
+    counts = targets
     if targets is None:
-        counted = ledger_targets(data, list(read.values()), named)
+        counts = ledger_targets(data, list(read.values()), named, weight)
     policies = [policy_of(plan) for plan in read.values()]
     policy = missing or next((one for one in policies if one != "own"), policies[0])
     found, problems = {}, []
@@ -135,7 +154,7 @@ def compare_plans(
         try:
             found[name] = ledger(
                 data, plan, keys=named, cutoff=cutoff, limit=limit, weight=weight,
-                fraction=fraction, formula=formula, targets=counted, seed=seed, missing=policy,
+                fraction=fraction, formula=formula, targets=counts, seed=seed, missing=policy,
             )  # fmt: skip
         except InputError as error:
             problems += [f"plan {name!r}: {problem}" for problem in error.problems]

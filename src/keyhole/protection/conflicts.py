@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from keyhole.data.naming import quoted
+from keyhole.data.naming import quoted, shown
 
 if TYPE_CHECKING:
-    from keyhole.protection.plan import Step
+    from keyhole.protection.steps import Step
 
 __all__ = ["conflicts"]
 
@@ -25,17 +25,18 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
     found = []
     for number, step in steps.items():
         method, options = step.entry.method, step.effective
-        named = _names(step)
+        named = method.columns(options)
         found += [
-            f"step {number} ({step.method}): column {name!r} is dropped in step {dropped[name]}"
-            f"{' already' if step.method == 'drop' else ''}. Leave one of the steps out."
+            f"step {number} ({step.method}): column {shown(name)} is dropped in step "
+            f"{dropped[name]}{' already' if step.method == 'drop' else ''}. Leave one of the steps "
+            f"out."
             for name in named
             if name in dropped
         ]
         found += list(_twice(number, step, treated, dropped))
         if method.needs_order:
             found += [
-                f"step {number} ({step.method}): column {name!r} holds labels since step "
+                f"step {number} ({step.method}): column {shown(name)} holds labels since step "
                 f"{labelled[name]}, which have no order. Change the order of the steps."
                 for name in step.columns
                 if name in labelled
@@ -45,13 +46,6 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
         if method.makes_labels(options):
             labelled |= {name: number for name in step.columns if name not in labelled}
     return found
-
-
-def _names(step: Step) -> tuple[str, ...]:
-    try:
-        return step.entry.method.columns(step.effective)
-    except TypeError:  # an option that is no list is told of elsewhere
-        return ()
 
 
 def _twice(
@@ -65,7 +59,7 @@ def _twice(
             yield f"step {number} (sample): step {before} samples already. Leave one of them out."
         return
     again: dict[int, list[str]] = {}
-    for name in _written(step):
+    for name in step.columns:
         before = treated.setdefault((step.method, name), number)
         if before != number and name not in dropped:
             again.setdefault(before, []).append(name)
@@ -74,10 +68,3 @@ def _twice(
             f"step {number} ({step.method}): {quoted(names)} is treated so in step {before} "
             f"already. Leave one of them out."
         )
-
-
-def _written(step: Step) -> tuple[str, ...]:
-    try:
-        return step.columns
-    except TypeError:
-        return ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime
+from datetime import date
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
+from keyhole.protection.limits import (
+    LEAST_WHOLE,
+    MOST_WHOLE,
+    as_held,
+    beyond,
+    find_limit,
+    whole_type,
+)
+from keyhole.protection.microaggregation import DOMINANT
 from keyhole.protection.options import (
     Method,
     Options,
@@ -32,8 +41,6 @@ Replace = Literal["limit", "mean", "median", "label"]
 
 # The mean of one value is that value, and that of two tells either of them the other's.
 FEWEST = 3
-# A limit found by share is told in so many digits.
-ROUND_DIGITS = 3
 
 
 def _clashes(options: Options) -> list[str]:
@@ -60,19 +67,58 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
         return [f"value must be {kind}, as column {name!r} holds them. Got another kind instead."]
     if not dtype.is_numeric() and replace in ("mean", "median"):
         return [f"replace={replace!r} needs numbers. Column {name!r} holds dates."]
-    if replace in ("mean", "median") and "replacement" not in options:
+    found = _unfit_limit(series, options, top=top) + _unfit_label(series, options)
+    if not found and replace in ("mean", "median") and "replacement" not in options:
         return _too_few(series, options, top=top)
+    return found
+
+
+def _unfit_limit(series: pl.Series, options: Options, *, top: bool) -> list[str]:
+    """Say of a limit that the column cannot hold so."""
+    limit = _limit(series, options, top=top)
+    if series.dtype.is_integer() and not LEAST_WHOLE <= limit <= MOST_WHOLE:
+        return [f"value must be a number that column {series.name!r} can hold. Got a larger one."]
+    if series.dtype.is_float() and not np.isfinite(limit):
+        return [
+            f"share must be larger than that of the infinite values of column {series.name!r}: "
+            f"give a larger one, or the limit by value."
+        ]
     return []
 
 
+def _unfit_label(series: pl.Series, options: Options) -> list[str]:
+    """Say of a label that reads like a value so: who has it could not be told from the others."""
+    label = options.get("label")
+    if label is None or not _reads_as_value(label, series.dtype):
+        return []
+    kind = "a number" if series.dtype.is_numeric() else "a date"
+    return [
+        f"label must be words, since column {series.name!r} holds others like it. Got {kind} "
+        f"instead: give a text like 'above 89'."
+    ]
+
+
+def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
+    try:
+        float(label) if dtype.is_numeric() else date.fromisoformat(label.strip()[:10])
+    except ValueError:
+        return False
+    return True
+
+
 def _too_few(series: pl.Series, options: Options, *, top: bool) -> list[str]:
-    beyond = _beyond(series, _limit(series, options, top=top), top=top)
-    if beyond.sum() == 0 or beyond.sum() >= FEWEST:
+    out = beyond(series, _limit(series, options, top=top), top=top)
+    known = int(out.sum() if not series.dtype.is_float() else (out & _finite(series)).sum())
+    if known >= FEWEST or not out.any():
         return []
     return [
         f"replace={options['replace']!r} needs {FEWEST} or more records beyond the limit of column "
         f"{series.name!r}, else it tells their values: choose another limit, or replace='limit'."
     ]
+
+
+def _finite(series: pl.Series) -> Flags:
+    return np.asarray(series.is_finite().fill_null(False).to_numpy())
 
 
 def _method(name: str, *, top: bool) -> Method:
@@ -96,6 +142,7 @@ def _method(name: str, *, top: bool) -> Method:
         needs_order=True,
         makes_labels=lambda options: options.get("replace") == "label",
         supersedes={"value": ("share",)},
+        also_found=("replacement",),
     )
 
 
@@ -137,8 +184,9 @@ def top_code(
 
     Notes
     -----
-    A mean or median of fewer than three records would tell their values, and is refused. It is
-    rounded to the column's precision.
+    A mean or median of fewer than three records would tell their values, and is refused. Where one
+    record has more than 80% of the sum, the median stands for the mean, which would tell its
+    value. It is rounded to the column's precision.
 
     Examples
     --------
@@ -165,7 +213,26 @@ def bottom_code(
     label: str | None = None,
     replacement: float | None = None,
 ) -> Protected:
-    """Replace the values below a limit; see `top_code`.
+    """Replace the values below a limit.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of numbers or dates.
+    value
+        The limit: all that is *below* it is replaced.
+    share
+        Instead, the share of the records that is to be below, at most; the limit is found as in
+        `top_code`.
+    replace
+        By what: the ``limit`` itself (default), the ``mean`` or the ``median`` of what is below,
+        or a ``label``.
+    label
+        The label; "below 18" if left out.
+    replacement
+        A mean or median found before, to repeat the same protection on other data.
 
     Examples
     --------
@@ -188,88 +255,75 @@ def _coded(data: Microdata, given: Options, *, top: bool) -> Protected:
     name, replace = options["column"], options.get("replace", "limit")
     series = data.column(name)
     limit = _limit(series, options, top=top)
-    beyond = _beyond(series, limit, top=top)
-    fitted: dict[str, Any] = {"value": limit}
+    out = beyond(series, limit, top=top)
+    fitted: dict[str, Any] = {"value": options.get("value", limit)}
     if replace == "label":
         text = options.get("label", f"{'above' if top else 'below'} {_shown(limit)}")
         new = pl.Series(name, [text]).new_from_index(0, data.records)
     else:
-        put_in = limit if replace == "limit" else _middle(data, options, beyond)
+        put_in = limit if replace == "limit" else _middle(data, options, out)
         fitted |= {} if replace == "limit" or put_in is None else {"replacement": put_in}
         new = pl.Series(name, [put_in], dtype=_fitting(series, put_in))
         new = new.new_from_index(0, data.records)
-    hit = pl.select(pl.when(pl.Series(beyond)).then(new).alias(name)).to_series()
-    out, changed = put(data, name, hit)
+    hit = pl.select(pl.when(pl.Series(out)).then(new).alias(name)).to_series()
+    made, changed = put(data, name, hit)
     method = (TOP_CODE if top else BOTTOM_CODE).name
-    return Protected(out, method, {name: changed}, _notes(options, limit, beyond), fitted=fitted)
+    return Protected(made, method, {name: changed}, _notes(options, limit, out), fitted=fitted)
 
 
 def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:
     """Return the limit: as given, or a round one with no more than a share beyond it."""
     if "value" in options:
-        return _as_held(options["value"], series)
-    known = series.drop_nulls().sort(descending=top)
-    if not len(known):
-        return 0
-    return _round_past(known[int(options["share"] * len(known) + 1e-9)], top=top)
+        return as_held(options["value"], series)
+    return find_limit(series, options["share"], top=top)
 
 
-def _as_held(value: Any, series: pl.Series) -> Any:
-    """Return a date as a day or a point in time, whichever the column holds."""
-    if series.dtype == pl.Date and isinstance(value, datetime):
-        return value.date()
-    if series.dtype == pl.Datetime and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day)
-    return value
-
-
-def _round_past(value: Any, *, top: bool) -> Any:
-    """Return the next round number, or New Year: the value itself would tell of its person."""
-    if isinstance(value, date):
-        year = date(value.year + top, 1, 1)
-        return datetime(year.year, 1, 1) if isinstance(value, datetime) else year
-    if not value or not math.isfinite(value):
-        return value
-    power = math.floor(math.log10(abs(value))) - (ROUND_DIGITS - 1)
-    if power <= 0 and isinstance(value, int):
-        return value
-    scaled = round(value / 10.0**power, 6)
-    found = round((math.ceil(scaled) if top else math.floor(scaled)) * 10.0**power, 12)
-    return int(found) if isinstance(value, int) else found
-
-
-def _beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
-    hit = series > limit if top else series < limit
-    return np.asarray(hit.fill_null(False).to_numpy())
-
-
-def _middle(data: Microdata, options: Options, beyond: Flags) -> float | int | None:
+def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None:
     """Return the mean or median beyond the limit; None if nothing is there."""
     if "replacement" in options:
         return options["replacement"]  # type: ignore[no-any-return]
     name = options["column"]
-    values = data.column(name).filter(pl.Series(beyond)).cast(pl.Float64).to_numpy()
+    series = data.column(name).filter(pl.Series(out))
+    values = series.cast(pl.Float64).to_numpy()
+    values = values[np.isfinite(values)]
     if not len(values):
         return None
-    middle = np.mean(values) if options["replace"] == "mean" else np.median(values)
-    found = float(keep_precision(data, name, np.array([middle]))[0])
-    return int(found) if data.column(name).dtype.is_integer() else found
+    mean = options["replace"] == "mean" and not _is_dominated(values)
+    if series.dtype.is_integer():
+        return _whole_middle(series.to_list(), mean=mean)
+    # Divided first: the sum of the largest numbers is none.
+    middle = (values / len(values)).sum() if mean else 2 * np.median(values / 2)
+    return float(keep_precision(data, name, np.array([middle]))[0])
+
+
+def _whole_middle(values: list[int], *, mean: bool) -> int:
+    """Return the mean or median of whole numbers as one, without floats on the way."""
+    count, ordered = len(values), sorted(values)
+    if mean:
+        return round(Fraction(sum(values), count))
+    return round(Fraction(ordered[(count - 1) // 2] + ordered[count // 2], 2))
+
+
+def _is_dominated(values: npt.NDArray[np.float64]) -> bool:
+    """Tell whether one record has so much of the sum that the mean would tell its value."""
+    size = np.abs(values) / (np.abs(values).max(initial=0) or 1.0)
+    return bool(size.max(initial=0) > DOMINANT * size.sum())
 
 
 def _fitting(series: pl.Series, value: Any) -> pl.DataType:
     """Return the column's own type, or a wider one where the value needs it."""
+    if not series.dtype.is_numeric():
+        return series.dtype
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if series.dtype.is_numeric():
-        return pl.Float64() if not (series.dtype.is_integer() and whole) else pl.Int64()
-    return series.dtype
+    return whole_type(int(value)) if series.dtype.is_integer() and whole else pl.Float64()
 
 
 def _shown(limit: Any) -> str:
     return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
-def _notes(options: Options, limit: Any, beyond: Flags) -> tuple[str, ...]:
+def _notes(options: Options, limit: Any, out: Flags) -> tuple[str, ...]:
     if "share" not in options:
         return ()
-    share = beyond.mean() if len(beyond) else 0.0
+    share = out.mean() if len(out) else 0.0
     return (f"limit {_shown(limit)}: a share of {share:.4g} is beyond, {options['share']:g} asked",)

@@ -15,6 +15,7 @@ from keyhole.errors import OptionError
 from keyhole.protection.forms import find, forms_of
 from keyhole.protection.options import Method, Options, is_count, is_name
 from keyhole.protection.protected import Protected
+from keyhole.protection.recoding import became
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["GENERALISE", "generalise"]
@@ -25,8 +26,14 @@ Groups = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 def _is_groups(value: Any) -> str | None:
     ladder = isinstance(value, Sequence) and not isinstance(value, str) and value
     steps = value if ladder else [value]
-    fit = isinstance(value, KeyVariable) or all(isinstance(s, Mapping) and s for s in steps)
+    fit = isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
     return None if fit else "a table of groups, or a list of such from fine to coarse"
+
+
+def _is_group_table(table: Any) -> bool:
+    held = table.values() if isinstance(table, Mapping) else ()
+    flat = [one for value in held for one in (value if _is_list(value) else [value])]
+    return bool(flat) and all(isinstance(one, str | int | float) for one in flat)
 
 
 def _is_coding(value: Any) -> str | None:
@@ -60,7 +67,13 @@ def _clashes(options: Options) -> list[str]:
     steps = groups if _is_list(groups) else [groups]
     if level is not None and level > len(steps):
         return [f"level must be at most {len(steps)}, the number of tables. Got {level} instead."]
-    return [problem for step in steps for problem in _overlaps(step)]
+    return [problem for step in steps for problem in [*_overlaps(step), *_unnamed(step)]]
+
+
+def _unnamed(table: Mapping[Any, Any]) -> list[str]:
+    """Say of groups called by empty text, which is missing in every file, so."""
+    empty = any(isinstance(group, str) and not group.strip() for _, group in _members(table))
+    return ["groups must have names. Got an empty text, which is read as missing."] if empty else []
 
 
 def _overlaps(table: Mapping[Any, Any]) -> list[str]:
@@ -80,7 +93,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         return []
     return [
         f"groups must hold every category of column {options['column']!r}. {missed:,} of "
-        f"{len(data.codes(options['column']).levels):,} are in none: add them."
+        f"{len(data.codes(options['column']).levels):,} {'is' if missed == 1 else 'are'} in none: "
+        f"add {'it' if missed == 1 else 'them'}."
     ]
 
 
@@ -140,7 +154,7 @@ def generalise(
     options = {name: value for name, value in given.items() if value is not None}
     new = _new_levels(data, options)
     out, changed = put_levels(data, column, new, value_labels={})
-    note = f"{len(new):,} categories became {len(set(new)):,}"
+    note = became(len(new), len(set(new)))
     return Protected(out, "generalise", {column: changed}, (note,))
 
 

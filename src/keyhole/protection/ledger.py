@@ -7,34 +7,29 @@ exposure that is left and what the analyst has lost since the original.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Missing
-from keyhole.errors import InputError, OptionError
-from keyhole.exposure.cells import Exposure, option_problems, risk
-from keyhole.exposure.checks import listed, problems_of, share_problems
-from keyhole.protection.applying import (
-    PlanLike,
-    Protection,
-    apply_plan,
-    plan_problems,
-    policy_of,
-    read_plan,
-)
-from keyhole.protection.giving_away import given_away
-from keyhole.protection.ledger_result import Ledger, LedgerLine
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import Exposure, risk
+from keyhole.exposure.checks import listed
+from keyhole.protection.applying import Protection, apply_plan, policy_of
+from keyhole.protection.checking import PlanLike, draft_of, measure_problems, plan_problems
+from keyhole.protection.drafts import capped
+from keyhole.protection.ledger_result import Ledger, LedgerLine, Readings
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan
 from keyhole.protection.population import Population
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
 from keyhole.protection.protected import Protected
+from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 
 __all__ = ["ledger", "ledger_targets"]
@@ -43,6 +38,12 @@ Ints = npt.NDArray[np.int64]
 
 # Columns of these roles are nothing to an analyst's tables.
 NOT_ANALYSED = ("identifier", "household", "weight", "drop")
+# How sure one must be that a name or a label is that of a direct identifier; of the number of a
+# record less, since nobody makes tables of numbers.
+SURE, NUMBER = 0.8, 0.5
+_HOUSEHOLD = {"household", "hh", "hhid", "dwelling", "serialno"}
+_NUMBERED = {"id", "number", "no", "nr", "serial", "key"}
+PERTURBING = ("noise", "rank-swap", "swap-records", "pram", "microaggregate")
 
 
 def ledger(
@@ -91,6 +92,7 @@ def ledger(
 
     Examples
     --------
+    >>> import polars as pl
     >>> people = pl.DataFrame({"sex": [*"ffmmmf"], "age": [30, 31, 33, 34, 34, 97]})
     >>> steps = [{"method": "top-code", "column": "age", "value": 89},
     ...          {"method": "recode", "column": "age", "width": 10}]
@@ -98,17 +100,22 @@ def ledger(
     >>> [(line.step, round(line.rp, 2), round(line.price.lost, 2)) for line in found.lines]
     [(0, 1.0, 0.0), (1, 1.0, 0.0), (2, 0.5, 0.36)]
     """
-    data, read = load(data), read_plan(plan)
+    data, draft = load(data), draft_of(plan)
     named = data.role("key") if keys is None else listed(keys, "keys")
-    policy: Missing = missing or policy_of(read)
-    wanted = ledger_targets(data, [read], named) if targets is None else listed(targets, "targets")
-    problems = plan_problems(data, read, named, seed=seed, cutoff=cutoff, missing=policy)
-    problems += _problems(data, named, wanted, limit, weight, fraction, formula)
+    policy: Missing = missing or policy_of(draft)
+    asked = () if targets is None else listed(targets, "targets")
+    problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
+    problems += measure_problems(
+        data, named, asked, limit=limit, weight=weight, fraction=fraction, formula=formula
+    )
     if problems:
-        raise OptionError(dict.fromkeys(problems))
+        raise OptionError(capped(problems))
+    read = Plan.of(draft)
+    wanted = ledger_targets(data, [read], named, weight) if targets is None else asked
     data.require_records()
     population = Population.of(data, weight, fraction)
-    done, rows = _tracked(data, read, named, seed, cutoff, policy)
+    done = apply_plan(data, read, keys=named, seed=seed, cutoff=cutoff, missing=policy)
+    rows = _rows(data.records, done.steps)
     lines = _lines(data, done, rows, named, wanted, formula, population)
     last = lines[-1]
     steps: tuple[NextStep, ...] = ()
@@ -129,80 +136,62 @@ def ledger(
         next_steps=steps,
         unestimated=population.unestimated,
         seed=seed,
-        warnings=tuple(given_away(data, done.data, rows[-1], done.steps)),
+        plan=read,
+        warnings=(*done.warnings, *_risen(lines)),
     )
 
 
-def ledger_targets(data: Microdata, plans: Sequence[Plan], keys: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables whose loss counts unless told otherwise."""
+def ledger_targets(
+    data: Microdata, plans: Sequence[Plan], keys: Iterable[str], weight: str | None = None
+) -> tuple[str, ...]:
+    """Return the variables whose loss counts unless told otherwise.
+
+    Those of the keys and the plans, but for identifiers, numbers of households, weights and text:
+    they are nothing to an analyst's tables.
+    """
     changed = [name for plan in plans for step in plan.steps for name in step.columns]
     names = dict.fromkeys([*keys, *changed])
     return tuple(
-        name
-        for name in names
-        if name in data.names
-        and data.variable(name).role not in NOT_ANALYSED
-        and data.variable(name).kind != "text"
+        name for name in names if name in data.names and name != weight and _is_analysed(data, name)
     )
 
 
-def _problems(
-    data: Microdata,
-    keys: tuple[str, ...],
-    targets: tuple[str, ...],
-    limit: Any,
-    weight: str | None,
-    fraction: Any,
-    formula: str | None,
-) -> list[str]:
-    problems = option_problems(weight=weight, fraction=fraction)
-    problems += [] if limit is None else share_problems("limit", limit)
-    problems += problems_of(data, targets, "target")
-    if not keys:
-        problems.append("keys must name at least one column: a ledger is about the risk on them.")
-    if weight is not None:
-        problems += problems_of(data, [weight], "weight") or _weight_problems(data, weight)
-    if formula is not None:
-        try:
-            formula_columns(formula, data.names)
-        except InputError as error:
-            problems += error.problems
-    return problems
+def _is_analysed(data: Microdata, name: str) -> bool:
+    variable = data.variable(name)
+    if variable.role is not None and variable.role not in NOT_ANALYSED:
+        return variable.kind != "text"
+    found = recognise(name, variable.label)
+    said = set(words(name))
+    numbers = said <= _HOUSEHOLD | _NUMBERED and not said.isdisjoint(_HOUSEHOLD)
+    return (
+        variable.role is None
+        and variable.kind != "text"
+        and not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
+        and not numbers
+    )
 
 
-def _weight_problems(data: Microdata, weight: str) -> list[str]:
-    try:
-        data.weights(weight)
-    except InputError as error:
-        return list(error.problems)
-    return []
+def _rows(records: int, steps: Sequence[Protected]) -> list[Ints]:
+    """Return after each step which records of the file are left."""
+    rows, found = np.arange(records), []
+    for step in steps:
+        rows = rows if step.kept is None else rows[step.kept]
+        found.append(rows)
+    return found
 
 
-def _tracked(
-    data: Microdata,
-    plan: Plan,
-    keys: tuple[str, ...],
-    seed: int | None,
-    cutoff: int,
-    missing: Missing,
-) -> tuple[Protection, list[Ints]]:
-    """Carry out a plan, and tell after each step which records of the file are left.
-
-    A column of row numbers that no step names goes along and is taken off again.
-    """
-    name = "row"
-    while name in data.names:
-        name += "_"
-    numbers = pl.Series(name, np.arange(data.records))
-    with_rows = data.replace(frame=data.frame.with_columns(numbers))
-    done = apply_plan(with_rows, plan, keys=keys, seed=seed, cutoff=cutoff, missing=missing)
-    rows = [step.data.frame[name].to_numpy().astype(np.int64) for step in done.steps]
-    steps = tuple(dataclasses.replace(step, data=_without(step.data, name)) for step in done.steps)
-    return dataclasses.replace(done, data=steps[-1].data, steps=steps), rows
-
-
-def _without(data: Microdata, name: str) -> Microdata:
-    return data.select([column for column in data.names if column != name])
+def _risen(lines: Sequence[LedgerLine]) -> list[str]:
+    """Say of steps after which RP is higher that what they made is rarer, and not the truth."""
+    return [
+        f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
+        f"keys that nobody has. RP sees only whether keys are equal, so that a study tells more"
+        for before, line in itertools.pairwise(lines)
+        if line.method in PERTURBING
+        and line.rp is not None
+        and before.rp is not None
+        and line.keys == before.keys
+        and line.rp > before.rp
+    ]
 
 
 def _lines(
@@ -224,17 +213,19 @@ def _lines(
         price = dataclasses.replace(price, overlap=None)
     else:
         modelled = formula_columns(formula, data.names)
-    lines = [LedgerLine.of(0, None, exposure, uniques, price)]
+    both = _readings(data, exposure)
+    lines = [LedgerLine.of(0, None, exposure, uniques, price, both)]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
         if step.left_out or not set(step.columns).isdisjoint(keys):
             exposure = _exposure(step.data, keys, done.before)
+            both = _readings(step.data, exposure)
             uniques = population.uniques(step.data, kept, exposure)
         if step.left_out or _touches(step, targets):
             found = measure_price(data, step.data, targets=targets, kept=kept)
             price = found.with_overlap_of(price)
         if formula is not None and (step.left_out or _touches(step, modelled)):
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))
-        lines.append(LedgerLine.of(number, step, exposure, uniques, price))
+        lines.append(LedgerLine.of(number, step, exposure, uniques, price, both))
     return lines
 
 
@@ -243,6 +234,22 @@ def _exposure(data: Microdata, keys: tuple[str, ...], like: Exposure) -> Exposur
     left = [name for name in keys if name in data.names]
     missing: Any = like.missing
     return risk(data, keys=left, cutoff=like.cutoff, missing=missing) if left else None
+
+
+def _readings(data: Microdata, found: Exposure | None) -> Readings:
+    """Return RP with a missing value as a category of its own, and as one that matches all."""
+    if found is None:
+        return None, None
+    if not any(data.codes(name).has_missing for name in found.keys):
+        return found.rp, found.rp
+    readings: tuple[Missing, Missing] = ("own", "wildcard")
+    own, wildcard = (
+        found.rp
+        if reading == found.missing
+        else risk(data, keys=found.keys, cutoff=found.cutoff, missing=reading).rp
+        for reading in readings
+    )
+    return own, wildcard
 
 
 def _touches(step: Protected, names: Iterable[str]) -> bool:

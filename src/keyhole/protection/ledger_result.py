@@ -12,14 +12,29 @@ from keyhole.charts import percentage
 from keyhole.exposure.cells import Exposure
 from keyhole.protection.applying import Protection
 from keyhole.protection.next_steps import NextStep, next_steps_table
+from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price
-from keyhole.protection.protected import Protected, listed
+from keyhole.protection.protected import Protected, listed, minded
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["HEADS", "Ledger", "LedgerLine", "figure", "risk_cells", "shown_heads"]
+__all__ = [
+    "HEADS",
+    "Ledger",
+    "LedgerLine",
+    "Readings",
+    "counted",
+    "figure",
+    "other_reading",
+    "risk_cells",
+    "risk_heads",
+    "shown_heads",
+]
+
+Readings = tuple[float | None, float | None]
+"""RP with a missing value as a category of its own, and as one that matches every value."""
 
 # How the figures of utility are headed in a table.
 HEADS = {
@@ -40,7 +55,8 @@ class LedgerLine:
     """The state of the file after one step; step 0 is the file as it was.
 
     `keys` are those that are left. `rp`, `cr` and `uniques` are None where no key is left;
-    `population_uniques` where it is not estimable.
+    `population_uniques` where it is not estimable. `rp_own` and `rp_wildcard` are RP with a
+    missing value as a category of its own, and as one that matches every value.
     """
 
     step: int
@@ -54,6 +70,8 @@ class LedgerLine:
     uniques: int | None
     population_uniques: float | None
     price: Price
+    rp_own: float | None = None
+    rp_wildcard: float | None = None
 
     @classmethod
     def of(
@@ -63,6 +81,7 @@ class LedgerLine:
         exposure: Exposure | None,
         uniques: float | None,
         price: Price,
+        readings: Readings,
     ) -> LedgerLine:
         """Make the line of a step from what was measured after it."""
         return cls(
@@ -77,6 +96,7 @@ class LedgerLine:
             None if exposure is None else exposure.uniques,
             uniques,
             price,
+            *readings,
         )
 
     @property
@@ -98,6 +118,8 @@ class LedgerLine:
             "left_out": self.left_out,
             "keys": list(self.keys),
             "rp": self.rp,
+            "rp_own": self.rp_own,
+            "rp_wildcard": self.rp_wildcard,
             "cr": self.cr,
             "uniques": self.uniques,
             "population_uniques": self.population_uniques,
@@ -123,10 +145,11 @@ class Ledger(Result):
         Where the limit is not met, what could be added to the plan, the cheapest first.
     unestimated
         Why population uniques are not estimable, if they are not.
-    seed
-        The secret with which the plan was carried out; in no dictionary and no table.
+    seed, plan
+        The secret with which the plan was carried out, and the plan as it was given; in no
+        dictionary and no table.
     warnings
-        What was taken away and can be read off another column.
+        What is to be minded before the file goes out: what can be read off above all.
     """
 
     protection: Protection
@@ -140,6 +163,7 @@ class Ledger(Result):
     next_steps: tuple[NextStep, ...] = ()
     unestimated: str = ""
     seed: int | None = None
+    plan: Plan | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -148,11 +172,22 @@ class Ledger(Result):
         return self.lines[-1]
 
     @property
+    def rp(self) -> float | None:
+        """RP of the file that goes out, with what an outsider can read off what stayed."""
+        told = self.protection.read_off
+        return self.last.rp if told is None else told.rp
+
+    @property
     def meets(self) -> bool | None:
-        """Whether the limit is met at last; None without one, or without a key."""
-        if self.limit is None or self.last.rp is None:
+        """Whether the limit is met with what can be read off; None without one, or a key."""
+        if self.limit is None or self.rp is None:
             return None
-        return self.last.rp <= self.limit
+        return self.rp <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is met, in words; nothing without one."""
+        return "" if self.meets is None else _verdict(self)
 
     @property
     def next_step(self) -> NextStep | None:
@@ -168,6 +203,7 @@ class Ledger(Result):
             "cutoff": self.cutoff,
             "missing": self.missing,
             "limit": self.limit,
+            "rp": self.rp,
             "meets": self.meets,
             "formula": self.formula,
             "lines": [line.to_dict() for line in self.lines],
@@ -190,8 +226,7 @@ class Ledger(Result):
         found = [self._table()]
         if self.last.price.by_variable is not None:
             found += self.last.price.by_variable.tables()
-        if self.warnings:
-            found.append(Table("Mind", [], [], [f"{text}." for text in self.warnings]))
+        found += minded(self.warnings)
         if self.next_steps:
             found.append(next_steps_table(self.next_steps, self.limit or 0.0, self.cutoff))
         return found
@@ -199,14 +234,14 @@ class Ledger(Result):
     def _table(self) -> Table:
         heads = shown_heads([line.price for line in self.lines])
         with_people = not self.unestimated
+        other = other_reading(self.lines, self.missing)
         rows = [
             [str(line.step), line.words, f"{line.changed:,}" if line.step else "",
-             *risk_cells(line, with_people=with_people),
+             *risk_cells(line, with_people=with_people, other=other),
              *(figure(name, getattr(line.price, name)) for name in heads)]
             for line in self.lines
         ]  # fmt: skip
-        people = ["in population"] if with_people else []
-        columns = ["step", "what", "changed", f"RP({self.cutoff})", "CR", "uniques", *people,
+        columns = ["step", "what", "changed", *risk_heads(self.cutoff, with_people, other),
                    *heads.values()]  # fmt: skip
         return Table(self._title(), columns, rows, self._notes())
 
@@ -214,9 +249,8 @@ class Ledger(Result):
         return f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
 
     def _notes(self) -> list[str]:
-        notes = [_verdict(self)] if self.meets is not None else []
-        if self.missing == "wildcard":
-            notes.append("A missing key matches every value, both ways, in all lines.")
+        notes = [self.verdict] if self.verdict else []
+        notes += counted(self.missing, other_reading(self.lines, self.missing))
         if self.unestimated:
             notes.append(f"Population uniques are not estimable: {self.unestimated}.")
         heads = shown_heads([line.price for line in self.lines])
@@ -242,10 +276,37 @@ class Ledger(Result):
 
 
 def _verdict(found: Ledger) -> str:
+    """Say whether the limit is met; and if only in one reading, so."""
     assert found.limit is not None
-    state = "within" if found.meets else "above"
-    asked = f"RP({found.cutoff}) is {share(found.last.rp)} after the plan"
-    return f"{asked}, {state} the limit of {percentage(found.limit)}."
+    assert found.rp is not None
+    limit, state = percentage(found.limit), "within" if found.meets else "above"
+    told = "" if found.protection.read_off is None else ", with what can be read off"
+    text = f"RP({found.cutoff}) is {share(found.rp)} after the plan{told}, {state} the limit of "
+    own = found.last.rp_own
+    if found.meets and found.missing == "wildcard" and own is not None and own > found.limit:
+        return (
+            f"{text}{limit} only where a missing value matches every value: as a category of its "
+            f"own it makes RP {share(own)}, above the limit."
+        )
+    return f"{text}{limit}."
+
+
+def counted(missing: str, other: str | None) -> list[str]:
+    """Say how a missing key is counted, and what the column of the other reading is."""
+    notes = []
+    if missing == "wildcard":
+        notes.append("A missing key matches every value, both ways, in all lines.")
+    if other == "rp_own":
+        notes.append("RP own: with a missing key as a category of its own, the cautious reading.")
+    if other == "rp_wildcard":
+        notes.append("RP wild: with a missing key that matches every value, both ways.")
+    return notes
+
+
+def other_reading(lines: Sequence[LedgerLine], missing: str) -> str | None:
+    """Return the figure of the reading that was not asked for, if it differs anywhere."""
+    name = "rp_own" if missing == "wildcard" else "rp_wildcard"
+    return name if any(getattr(line, name) != line.rp for line in lines) else None
 
 
 def shown_heads(prices: Sequence[Price]) -> Mapping[str, str]:
@@ -258,12 +319,20 @@ def shown_heads(prices: Sequence[Price]) -> Mapping[str, str]:
     }
 
 
-def risk_cells(line: LedgerLine, *, with_people: bool) -> list[str]:
+def risk_heads(cutoff: int, with_people: bool, other: str | None) -> list[str]:
+    """Return the heads of the risk of a line."""
+    also = {"rp_own": ["RP own"], "rp_wildcard": ["RP wild"]}.get(other or "", [])
+    people = ["in population"] if with_people else []
+    return [f"RP({cutoff})", *also, "CR", "uniques", *people]
+
+
+def risk_cells(line: LedgerLine, *, with_people: bool, other: str | None = None) -> list[str]:
     """Write the risk of a line."""
     uniques = "" if line.uniques is None else f"{line.uniques:,}"
     expected = line.population_uniques
     people = "not estimable" if expected is None else f"{expected:,.0f}"
-    return [share(line.rp), share(line.cr), uniques, *([people] if with_people else [])]
+    also = [] if other is None else [share(getattr(line, other))]
+    return [share(line.rp), *also, share(line.cr), uniques, *([people] if with_people else [])]
 
 
 def figure(name: str, value: float | None) -> str:

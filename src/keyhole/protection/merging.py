@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.data.naming import plural
 from keyhole.errors import OptionError
 
 __all__ = ["merge"]
@@ -46,9 +47,11 @@ def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) ->
             None,
         )
         if pair is None:
+            one = len(small) == 1
             raise OptionError(
-                f"{len(small):,} areas stay below the threshold, since they have no neighbours "
-                f"left: name neighbours that connect them, or lower the threshold."
+                f"{plural(len(small), 'area')} {'stays' if one else 'stay'} below the threshold, "
+                f"with no neighbours left: name neighbours that connect {'it' if one else 'them'}, "
+                f"or lower the threshold."
             )
         low, high = sorted(pair)
         for part in members.pop(high):

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
+from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
     Options,
@@ -23,13 +25,15 @@ from keyhole.protection.pairing import cell_numbers
 from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import numbers, put_numbers
 
-__all__ = ["MICROAGGREGATE", "microaggregate"]
+__all__ = ["DOMINANT", "MICROAGGREGATE", "microaggregate"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Replace = Literal["mean", "median"]
 
 OUTSIDE = -1
+# If one record has more than this of a sum, its mean tells nearly its value.
+DOMINANT = 0.8
 
 
 def _sets(options: Options) -> list[tuple[str, ...]]:
@@ -57,12 +61,17 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         if not counts.sum():
             found.append(f"no record has values in all of {', '.join(map(repr, columns))}.")
         elif small:
-            what = f"{small:,} strata have" if options.get("by") else "the file has"
-            found.append(
-                f"k must be at most the number of records to be grouped. {what} fewer than {k}: "
-                f"give a smaller k, or larger strata."
-            )
+            few = _too_small(options, small)
+            found.append(f"k must be at most the number of records to be grouped. {few}")
     return found
+
+
+def _too_small(options: Options, small: int) -> str:
+    k = options["k"]
+    if not options.get("by"):
+        return f"The file has fewer than {k:,} that miss no value: give a smaller k."
+    have = f"{small:,} strata have" if small > 1 else "1 stratum has"
+    return f"{have} fewer than {k:,}: give a smaller k, or larger strata."
 
 
 def _strata(
@@ -120,7 +129,9 @@ def microaggregate(
     separately
         Group each column by itself instead; loses less, and protects less.
     replace
-        By the group's ``mean`` (default), which keeps the column's mean, or its ``median``.
+        By the group's ``mean`` (default), which keeps the column's mean, or its ``median``. Where
+        one record has more than 80% of a group's sum the mean would tell its value, and the
+        median is taken.
     standardise
         Whether a standard deviation counts the same in every column (default); else a unit does.
     whole
@@ -146,18 +157,26 @@ def microaggregate(
         "separately": separately, "replace": replace, "standardise": standardise, "whole": whole,
     }  # fmt: skip
     MICROAGGREGATE.require(data, given)
-    by_column, groups, left = {}, 0, 0
+    by_column, groups, left, ruled = {}, 0, 0, 0
     for together in _sets(given):
         values, strata = _strata(data, together, by)
         group = _grouped(values, strata, k, standardise is not False)
-        new = _middles(values, group, replace == "median")
+        new, dominated = _middles(values, group, replace == "median")
+        ruled += dominated
         for place, name in enumerate(together):
             data, by_column[name] = put_numbers(data, name, new[:, place], precise=not whole)
         groups += int(group.max()) + 1
         left = max(left, int((group < 0).sum()))
-    notes = [f"{groups:,} groups of {k} or more"]
-    notes += [f"{left:,} records miss a value and were left as they are"] if left else []
-    return Protected(data, "microaggregate", by_column, tuple(notes))
+    notes = [f"{plural(groups, 'group')} of {k} or more"]
+    if left:
+        ends = "misses a value and was left as it is", "miss a value and were left as they are"
+        notes.append(f"{plural(left, 'record')} {ends[left > 1]}")
+    if ruled:
+        notes.append(
+            f"{plural(ruled, 'mean')} {were(ruled)} replaced by medians: one record had more than "
+            f"{DOMINANT:.0%} of the sum"
+        )
+    return Protected(data, "microaggregate", by_column, (*notes, *infinite_notes(data, names)))
 
 
 def _grouped(values: Floats, strata: Ints, k: int, standardise: bool) -> Ints:
@@ -177,21 +196,32 @@ def _grouped(values: Floats, strata: Ints, k: int, standardise: bool) -> Ints:
 
 
 def _standard(values: Floats) -> Floats:
+    largest = np.abs(values).max(axis=0, initial=0)
+    values = values / np.where(largest > 1e100, largest, 1)  # their squares are no numbers
     spread = values.std(axis=0)
     return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1))
 
 
-def _middles(values: Floats, group: Ints, median: bool) -> Floats:
-    """Return the mean (or median) of each record's group."""
+def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:
+    """Return the mean (or median) of each record's group, and how many means were dominated."""
     new = values.copy()
     rows = np.flatnonzero(group >= 0)
     rows = rows[np.argsort(group[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
     sizes = np.diff(starts, append=len(rows))
-    if not median:
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
         found = np.add.reduceat(values[rows], starts, axis=0) / sizes[:, None]
-    else:
-        parts = np.split(values[rows], starts[1:])
-        found = np.array([np.median(part, axis=0) for part in parts])
+    apart = np.ones_like(found, dtype=np.bool_) if median else _dominated(values[rows], starts)
+    for number in np.flatnonzero(apart.any(axis=1)).tolist():
+        part = values[rows[starts[number] : starts[number] + sizes[number]]]
+        found[number] = np.where(apart[number], np.median(part, axis=0), found[number])
     new[rows] = np.repeat(found, sizes, axis=0)
-    return new
+    return new, 0 if median else int(apart.sum())
+
+
+def _dominated(values: Floats, starts: Ints) -> npt.NDArray[np.bool_]:
+    """Tell by group and column whether one record has most of the sum."""
+    size = np.abs(values)
+    size = size / max(size.max(initial=0), 1.0)
+    total = np.add.reduceat(size, starts, axis=0)
+    return np.asarray(np.maximum.reduceat(size, starts, axis=0) > DOMINANT * total)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
+from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
     Options,
@@ -51,11 +52,12 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         return found
     low, high = options.get("low", -np.inf), options.get("high", np.inf)
     for name in names:
-        outside = data.column(name).drop_nulls().is_between(low, high).not_().sum()
+        known = _known(numbers(data, name))
+        outside = int(((known < low) | (known > high)).sum())
         if outside:
             found.append(
-                f"low and high must hold column {name!r}. {outside:,} of its values lie outside: "
-                f"widen them, or top-code first."
+                f"low and high must hold column {name!r}. {outside:,} of its values "
+                f"{'lies' if outside == 1 else 'lie'} outside: widen them, or top-code first."
             )
     if options.get("kind") == "correlated" and len(_complete(data, names)) < FEWEST:
         found.append(
@@ -112,7 +114,8 @@ def add_noise(
     rescale
         Shrink towards the mean afterwards, so that variances stay what they were.
     low, high
-        Bounds: what falls beyond one is mirrored at it. A slight bias near the bounds.
+        Bounds: what falls beyond one is mirrored at it. A slight bias near the bounds. Without
+        `low`, a column that has no negative values gets none.
     seed
         The secret of the draws.
 
@@ -141,14 +144,24 @@ def add_noise(
         "high": high, "seed": seed,
     }  # fmt: skip
     NOISE.require(data, given)
-    values = np.column_stack([numbers(data, name) for name in names])
+    values, told = np.column_stack([numbers(data, n) for n in names]), infinite_notes(data, names)
     draws = draw_from(seed).standard_normal(values.shape)
-    new = _noisy(values, draws, size, kind or "additive", bool(rescale))
-    new = _mirrored(new, -np.inf if low is None else low, np.inf if high is None else high)
-    by_column = {}
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused below
+        new = _noisy(values, draws, size, kind or "additive", bool(rescale))
+    highest, by_column, notes = np.inf if high is None else high, {}, []
     for place, name in enumerate(names):
-        data, by_column[name] = put_numbers(data, name, new[:, place])
-    return Protected(data, "noise", by_column, _notes(values, names))
+        lowest = _lowest(values[:, place]) if low is None else low
+        bounded = _mirrored(new[:, place], lowest, highest)
+        if low is None and (_known(new[:, place]) < lowest).any():
+            notes.append(f"column {name!r} has no negative values, and got none: mirrored at 0")
+        data, by_column[name] = put_numbers(data, name, bounded)
+    return Protected(data, "noise", by_column, (*told, *_notes(values, names), *notes))
+
+
+def _lowest(column: Floats) -> float:
+    """Return 0 for a column without negative values: else they would tell who has little."""
+    known = _known(column)
+    return 0.0 if len(known) and known.min() >= 0 else -np.inf
 
 
 def _complete(data: Microdata, names: Iterable[str]) -> Floats:

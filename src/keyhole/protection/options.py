@@ -9,20 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, time
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest, quoted, repeated
-from keyhole.errors import OptionError
+from keyhole.data.naming import nearest, quoted, repeated, shown
+from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import problems_of
 
 __all__ = [
+    "AtLeast",
     "Check",
     "Method",
+    "OneOf",
     "Options",
     "Seed",
     "draw_from",
@@ -41,6 +43,7 @@ __all__ = [
     "is_text",
     "numeric_problems",
     "one_of",
+    "value_text",
 ]
 
 Check = Callable[[Any], str | None]
@@ -48,6 +51,11 @@ Check = Callable[[Any], str | None]
 Options = Mapping[str, Any]
 Seed = int | np.random.SeedSequence | None
 """A secret number that repeats the draws; None draws from the system's entropy."""
+
+# Characters of an option that are shown.
+LONGEST = 60
+# No file has as many records, and no column a number as large, that more were meant.
+LARGEST_COUNT = 2**63 - 1
 
 
 def draw_from(seed: Seed) -> np.random.Generator:
@@ -82,14 +90,25 @@ def is_flag(value: Any) -> str | None:
 
 
 def is_number(value: Any) -> str | None:
-    """Accept a finite number."""
-    fit = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    return None if fit else "a number"
+    """Accept a finite number.
+
+    Examples
+    --------
+    >>> is_number(3), is_number(10**400)
+    (None, 'a number of at most 308 digits')
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return "a number"
+    try:
+        return None if math.isfinite(value) else "a number"
+    except OverflowError:
+        return "a number of at most 308 digits"
 
 
 def is_limit(value: Any) -> str | None:
     """Accept a finite number or a date."""
-    return None if isinstance(value, date) or not is_number(value) else "a number or a date"
+    wanted = None if isinstance(value, date) else is_number(value)
+    return "a number or a date" if wanted == "a number" else wanted
 
 
 def is_positive(value: Any) -> str | None:
@@ -107,19 +126,30 @@ def is_fraction(value: Any) -> str | None:
     return None if not is_number(value) and 0 <= value <= 1 else "a number from 0 to 1"
 
 
-def is_count(least: int) -> Check:
+@dataclass(frozen=True, slots=True)
+class AtLeast:
     """Accept whole numbers from the least on."""
 
-    def check(value: Any) -> str | None:
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return None if whole and value >= least else f"a whole number of at least {least}"
+    least: int
 
-    return check
+    def __call__(self, value: Any) -> str | None:
+        """Say what a value must be."""
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if whole and value > LARGEST_COUNT:
+            return f"a whole number from {self.least} to {LARGEST_COUNT}"
+        fit = whole and value >= self.least
+        return None if fit else f"a whole number of at least {self.least}"
+
+
+def is_count(least: int) -> Check:
+    """Accept whole numbers from the least on."""
+    return AtLeast(least)
 
 
 def is_seed(value: Any) -> str | None:
     """Accept a secret number."""
-    fit = isinstance(value, np.random.SeedSequence) or not is_count(0)(value)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    fit = isinstance(value, np.random.SeedSequence) or whole
     return None if fit else "a whole number of at least 0"
 
 
@@ -128,13 +158,21 @@ def is_table(value: Any) -> str | None:
     return None if isinstance(value, Mapping) and value else "a table"
 
 
-def one_of(*words: str) -> Check:
+@dataclass(frozen=True, slots=True)
+class OneOf:
     """Accept one of a few words."""
 
-    def check(value: Any) -> str | None:
-        return None if isinstance(value, str) and value in words else f"one of {quoted(words)}"
+    words: tuple[str, ...]
 
-    return check
+    def __call__(self, value: Any) -> str | None:
+        """Say what a value must be."""
+        fit = isinstance(value, str) and value in self.words
+        return None if fit else f"one of {quoted(self.words)}"
+
+
+def one_of(*words: str) -> Check:
+    """Accept one of a few words."""
+    return OneOf(words)
 
 
 def exactly_one(options: Options, *names: str) -> list[str]:
@@ -196,6 +234,8 @@ class Method:
         Whether the same column may be treated so more than once.
     supersedes
         By option that is found in the data, the options it stands for.
+    also_found
+        Further options that are found in the data, and stand for none.
     """
 
     name: str
@@ -210,23 +250,37 @@ class Method:
     makes_labels: Callable[[Options], bool] = _never
     repeats: bool = False
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also_found: tuple[str, ...] = ()
 
     def columns(self, options: Options, *, reads: bool = True) -> tuple[str, ...]:
-        """Return the columns that the options name, each once."""
+        """Return the columns that the options name, each once; what is no name is left out."""
         found: list[str] = []
         for option in (*self.writes, *(self.reads if reads else ())):
             given = options.get(option)
-            if not isinstance(given, Mapping):
-                found += [given] if isinstance(given, str) else list(given or ())
+            listed = given if isinstance(given, Sequence) else ()
+            listed = [given] if isinstance(given, str) else listed
+            found += [one for one in listed if isinstance(one, str) and one]
         return tuple(dict.fromkeys(found))
 
     def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
         """Return everything that is wrong with the options, and with the data for them."""
         given = {name: value for name, value in options.items() if value is not None}
         found = [*self._names(given), *self._values(given)] or self.clashes(given)
-        if found or data is None:
-            return found
-        return problems_of(data, self.columns(given), "column") or self.unfit(data, given)
+        return found if data is None else [*found, *self.unfit_for(data, given)]
+
+    def unfit_for(self, data: Microdata, options: Options) -> list[str]:
+        """Return what in the data keeps the options from being carried out.
+
+        Columns that are not there are told whatever else is wrong; the rest only of fit options.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        absent = problems_of(data, self.columns(given), "column")
+        if absent or self.problems(given):
+            return absent
+        try:
+            return self.unfit(data, given)
+        except InputError as error:
+            return list(error.problems)
 
     def _names(self, given: Options) -> list[str]:
         known = list(self.checks)
@@ -238,7 +292,7 @@ class Method:
             hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
                 f"There are {quoted(known)}."
             )  # fmt: skip
-            found.append(f"{name!r} is not an option of {self.name}. {hint}")
+            found.append(f"{shown(name)} is not an option of {self.name}. {hint}")
         return found + [
             f"{name} must be given for {self.name}." for name in self.required if name not in given
         ]
@@ -262,5 +316,31 @@ class Method:
 
 def _shown(name: str, value: Any) -> str:
     """Write an option for a message; a long one is described, and a secret is not shown."""
-    text = "something else" if name == "seed" else repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__} of {len(text):,} characters"
+    if name == "seed":
+        return "something else"
+    if isinstance(value, int) and not -(10**60) < value < 10**60:
+        return "a number of more than 60 digits"
+    text = value_text(value)
+    if len(text) <= LONGEST:
+        return text
+    kinds = {"str": "a text", "list": "a list", "tuple": "a list", "dict": "a table"}
+    kind = kinds.get(type(value).__name__, "something")
+    return f"{kind} of {len(text):,} characters"
+
+
+def value_text(value: Any) -> str:
+    """Write a value for a message: a date as a plan writes it.
+
+    Examples
+    --------
+    >>> value_text({"born": [date(2020, 1, 31), "x"]})
+    "{'born': [2020-01-31, 'x']}"
+    """
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        pairs = (f"{value_text(key)}: {value_text(one)}" for key, one in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(value_text, value)) + "]"
+    return repr(value)

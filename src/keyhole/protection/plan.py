@@ -18,44 +18,16 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.naming import nearest, quoted
-from keyhole.errors import FileError, OptionError
-from keyhole.protection.conflicts import conflicts
-from keyhole.protection.methods import METHODS, Entry
-from keyhole.protection.plan_text import toml_of
+from keyhole.errors import OptionError
+from keyhole.protection.drafts import Draft, capped
+from keyhole.protection.plan_text import INTERNAL, SECRET_OPTIONS, toml_of
+from keyhole.protection.steps import Step
 
-__all__ = ["Plan", "Step"]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One line of a plan: a method, its options, and what was found in the data before."""
-
-    method: str
-    options: Mapping[str, Any]
-    fitted: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def entry(self) -> Entry:
-        """The method, and the function that carries it out."""
-        return METHODS[self.method]
-
-    @property
-    def effective(self) -> dict[str, Any]:
-        """The options, with what was found before instead of how to find it."""
-        supersedes = self.entry.method.supersedes
-        gone = {old for name in self.fitted for old in supersedes.get(name, ())}
-        kept = {name: value for name, value in self.options.items() if name not in gone}
-        return {**kept, **self.fitted}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the step changes."""
-        return self.entry.method.columns(self.options, reads=False)
+__all__ = ["SECRET_OPTIONS", "Plan", "Step"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,39 +50,24 @@ class Plan:
 
     steps: tuple[Step, ...]
     title: str = ""
+    keep_order: bool = False
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file, or say everything that is wrong with it."""
-        where = f"plan {str(path)!r}"
-        try:
-            return cls.parse(_read(Path(path), where))
-        except OptionError as error:
-            raise OptionError(f"{where}, {problem}" for problem in error.problems) from None
+        return cls.of(Draft.read(path))
 
     @classmethod
     def parse(cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Plan:
         """Read a plan from TOML text, from what such a file holds, or from a list of steps."""
-        content: Any = _loads(given, "the plan") if isinstance(given, str) else given
-        content = content if isinstance(content, Mapping) else {"step": content}
-        problems = [
-            f"{key!r} means nothing in a plan. It has [[step]] tables and a title."
-            for key in content
-            if key not in ("step", "title")
-        ]
-        listed = content.get("step")
-        if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
-            raise OptionError([*problems, "a plan must have one [[step]] or more. Got none."])
-        steps = []
-        for number, raw in enumerate(listed, 1):
-            step, found = _step(raw)
-            steps.append(step)
-            problems += [f"step {_called(number, step)}: {problem}" for problem in found]
-        known = {number: step for number, step in enumerate(steps, 1) if step is not None}
-        problems += conflicts(known)
-        if problems:
-            raise OptionError(problems)
-        return cls(tuple(known.values()), str(content.get("title", "")))
+        return cls.of(Draft.of(given))
+
+    @classmethod
+    def of(cls, draft: Draft) -> Plan:
+        """Return a draft as a plan, or say everything that is wrong with it."""
+        if draft.problems:
+            raise OptionError(capped(draft.problems))
+        return cls(tuple(draft.steps.values()), draft.title, draft.keep_order)
 
     @property
     def fitted(self) -> tuple[Mapping[str, Any], ...]:
@@ -150,13 +107,30 @@ class Plan:
         ]
         return dataclasses.replace(self, steps=tuple(steps))
 
+    def told(self) -> str:
+        """Write the plan as it may be told: without what would help to take back what was drawn.
+
+        Such a plan can be read, but not carried out.
+
+        Examples
+        --------
+        >>> print(Plan.parse([{"method": "pram", "column": "ms", "p": 0.8}]).told())
+        [[step]]
+        method = "pram"
+        column = "ms"
+        p = "kept internal"
+        <BLANKLINE>
+        """
+        steps = [dataclasses.replace(step, options=_told(step), fitted={}) for step in self.steps]
+        return dataclasses.replace(self, steps=tuple(steps)).to_toml()
+
     def to_toml(self) -> str:
         """Write the plan as it is read; a seed is never in it."""
         tables = []
         for step in self.steps:
             more = {"fitted": dict(step.fitted)} if step.fitted else {}
             tables.append({"method": step.method, **step.options, **more})
-        return toml_of(tables, self.title)
+        return toml_of(tables, self.title, keep_order=self.keep_order)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan to a TOML file, whole or not at all."""
@@ -172,56 +146,11 @@ class Plan:
         )
 
 
-def _called(number: int, step: Step | None) -> str:
-    return f"{number}" if step is None else f"{number} ({step.method})"
+def _told(step: Step) -> dict[str, Any]:
+    secret = SECRET_OPTIONS.get(step.method, ())
+    return {k: INTERNAL if k in secret else value for k, value in step.options.items()}
 
 
 def _found(step: Step, found: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of what was found what the options do not say already."""
     return {name: value for name, value in found.items() if step.options.get(name) != value}
-
-
-def _step(raw: Any) -> tuple[Step | None, list[str]]:
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("method"), str):
-        return None, [f"method must be given, one of {quoted(METHODS, most=len(METHODS))}."]
-    name = raw["method"]
-    if name not in METHODS:
-        near = nearest(name, list(METHODS))
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-            f"There are {quoted(METHODS, most=len(METHODS))}."
-        )  # fmt: skip
-        return None, [f"{name!r} is not a method. {hint}"]
-    options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
-    method = METHODS[name].method
-    if "columns" in method.checks and "column" in options and "columns" not in options:
-        options["columns"] = [options.pop("column")]
-    fitted = raw.get("fitted", {})
-    if not isinstance(fitted, Mapping):
-        return None, ["fitted must be a table."]
-    step = Step(name, options, dict(fitted))
-    if "seed" in options:
-        secret = "a seed is a secret, and a plan is read by others: give it to the run instead."
-        options.pop("seed")
-        return step, [secret, *method.problems(step.effective)]
-    return step, method.problems(step.effective)
-
-
-def _read(path: Path, where: str) -> Any:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise FileError(f"{where} cannot be read: {reason}. Check the path.") from None
-    try:
-        return _loads(content.decode("utf-8-sig"), where)
-    except UnicodeDecodeError:
-        raise FileError(f"{where} must be TOML in UTF-8. Got other bytes instead.") from None
-
-
-def _loads(text: str, where: str) -> Any:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FileError(f"{where} is not TOML: {error}.") from None

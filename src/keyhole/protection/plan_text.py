@@ -9,12 +9,24 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-__all__ = ["toml_of"]
+__all__ = ["INTERNAL", "SECRET_OPTIONS", "toml_of"]
+
+# Stands in a plan that is told for an option that is not.
+INTERNAL = "kept internal"
+# With these, what a method did at random can be taken back to some extent.
+SECRET_OPTIONS = {
+    "pram": ("p", "matrix", "spread", "invariant"),
+    "noise": ("size", "kind", "rescale", "low", "high"),
+    "rank-swap": ("share",),
+    "swap-records": ("cutoff", "share", "relax"),
+}
 
 _BARE = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
-def toml_of(steps: Sequence[Mapping[str, Any]], title: str = "") -> str:
+def toml_of(
+    steps: Sequence[Mapping[str, Any]], title: str = "", *, keep_order: bool = False
+) -> str:
     r"""Write steps as the tables of a plan.
 
     Examples
@@ -26,7 +38,9 @@ def toml_of(steps: Sequence[Mapping[str, Any]], title: str = "") -> str:
     map = { m = "married", 2 = 1.5 }
     <BLANKLINE>
     """
-    parts = [f"title = {_value(title)}\n"] if title else []
+    head = f"title = {_value(title)}\n" if title else ""
+    head += "keep_order = true\n" if keep_order else ""
+    parts = [head] if head else []
     for step in steps:
         lines = [f"{_key(key)} = {_value(value)}\n" for key, value in step.items()]
         parts.append("".join(["[[step]]\n", *lines]))

@@ -37,6 +37,8 @@ Ints = npt.NDArray[np.int64]
 Spread = Literal["even", "frequent"]
 
 _ROUNDING = 1e-6
+# The share kept of a category with fewer records says little of the matrix, and much of them.
+FREQUENT = 50
 # The matrix has the square of this many entries.
 MOST_LEVELS = 2_000
 
@@ -173,7 +175,23 @@ def pram(
     if invariant:
         used = _invariant(used, _counts(codes))
     out, changed = _changed(data, column, used, draw_from(seed))
-    return Protected(out, "pram", {column: changed}, internal={"matrix": used})
+    notes = _notes(codes, out.codes(column)) if invariant else ()
+    return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
+
+
+def _notes(before: Codes, after: Codes) -> tuple[str, ...]:
+    """Say how much was kept: by a matrix that was made invariant less than by the one given."""
+    known = before.values < len(before.levels)
+    # Categories that were drawn away wholly are not among the levels any more.
+    levels = {value: place for place, value in enumerate(after.levels.to_list())}
+    place = np.array([levels.get(value, -1) for value in before.levels.to_list()], dtype=np.int64)
+    old = before.values[known].astype(np.int64)
+    same = place[old] == after.values[known]
+    counts = np.bincount(old, minlength=len(place))
+    shares = np.bincount(old, weights=same, minlength=len(place)) / np.maximum(counts, 1)
+    frequent = shares[counts >= FREQUENT]
+    least = f", of the frequent category that changed most {frequent.min(initial=1):.2f}"
+    return (f"a share of {same.mean():.2f} of the values was kept{least if len(frequent) else ''}",)
 
 
 def _counts(codes: Codes) -> Floats:

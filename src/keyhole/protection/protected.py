@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.results import Result, Table
 
-__all__ = ["Protected"]
+__all__ = ["Protected", "listed", "minded"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -19,9 +21,10 @@ class Protected(Result):
     """A file after one protection, with what was done to it.
 
     `changed` counts the values that are no longer what they were, by column: those taken away
-    too (dropped, suppressed). `left_out` counts records that are gone. `fitted` are options
-    found in the data that repeat the same protection on other data; `internal` is what must not
-    leave the house, and is in no table and no dictionary.
+    too (dropped, suppressed). `left_out` counts records that are gone, and `kept` says which are
+    not; None where all are there. `fitted` are options found in the data that repeat the same
+    protection on other data; `internal` is what must not leave the house, and is in no table and
+    no dictionary.
     """
 
     data: Microdata
@@ -31,6 +34,7 @@ class Protected(Result):
     left_out: int = 0
     fitted: Mapping[str, Any] = field(default_factory=dict)
     internal: Mapping[str, Any] = field(default_factory=dict)
+    kept: npt.NDArray[np.int64] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,6 +66,19 @@ class Protected(Result):
         """Return the line as a table."""
         row = [self.method, listed(self.columns) or "", f"{self.changed:,}"]
         return [Table("Protected", ["method", "column", "changed"], [row], self.notes)]
+
+
+def minded(warnings: Sequence[str]) -> list[Table]:
+    """Return what is to be minded as a table of sentences; none if there is nothing.
+
+    Examples
+    --------
+    >>> print(minded(["the seed is small"])[0].to_text())
+    Mind
+      The seed is small.
+    """
+    lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
+    return [Table("Mind", [], [], lines)] if lines else []
 
 
 def listed(columns: tuple[str, ...]) -> str | None:

@@ -11,6 +11,7 @@ import polars as pl
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
+from keyhole.protection.cell_text import one_form
 from keyhole.protection.options import Method, Options, Seed, draw_from, is_names, is_share
 from keyhole.protection.protected import Protected
 
@@ -99,7 +100,9 @@ def _partners(count: int, share: float, generator: np.random.Generator) -> Ints:
 
 def exchange(data: Microdata, name: str, source: Ints) -> tuple[Microdata, int]:
     """Give each record the cell of another in a column; return how many values are new."""
-    cells, codes = data.frame[name], data.codes(name).values
-    moved = cells.gather(pl.Series(source, dtype=pl.UInt32))
+    codes = data.codes(name).values
     changed = int((codes[source] != codes).sum())
+    # The text of a number that came along would tell whose it was.
+    data = one_form(data, name) if changed else data
+    moved = data.frame[name].gather(pl.Series(source, dtype=pl.UInt32))
     return data.replace(frame=data.frame.with_columns(moved.alias(name))), changed

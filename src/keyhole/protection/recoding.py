@@ -10,6 +10,7 @@ import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
+from keyhole.data.naming import plural, shown
 from keyhole.errors import OptionError
 from keyhole.protection.bands import (
     Bands,
@@ -36,23 +37,26 @@ from keyhole.protection.options import (
 from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["RECODE", "is_map", "map_problems", "merged_labels", "recode", "unmapped"]
+__all__ = ["RECODE", "became", "is_map", "map_problems", "merged_labels", "recode", "unmapped"]
 
 Output = Literal["label", "code", "middle"]
 
 # A width that makes more bands than this was meant for another column.
 MOST_BANDS = 10_000
+# Floats, of which edges are made, hold whole numbers up to here.
+EXACT = 2**53
 
 
 def is_map(value: Any) -> str | None:
     """Accept a table from values to single values."""
     fit = isinstance(value, Mapping) and value
-    single = fit and all(isinstance(new, str | int | float) for new in value.values())
+    single = fit and not any(map(_is_value, value.values()))
     return None if single else "a table that gives for each category its new value"
 
 
 def _is_value(value: Any) -> str | None:
-    return None if isinstance(value, str | int | float) else "a value"
+    fit = isinstance(value, str | bool) or is_number(value) is None
+    return None if fit else "a text or a number"
 
 
 def _is_labels(value: Any) -> str | None:
@@ -68,7 +72,7 @@ def map_problems(mapping: Mapping[Any, Any]) -> list[str]:
     for key in mapping:
         for form in forms_of([key]):
             if seen.setdefault(form, key) is not key:
-                found.append(f"map names category {key!r} twice, as {seen[form]!r} too.")
+                found.append(f"map names category {shown(key)} twice, as {shown(seen[form])} too.")
                 break
     return found
 
@@ -85,10 +89,21 @@ def _clashes(options: Options) -> list[str]:
         found.append("start goes with width only.")
     if "rest" in options and options.get("keep_rest"):
         found.append("rest and keep_rest exclude each other. Leave one of them out.")
-    found += map_problems(options.get("map", {}))
+    found += map_problems(options.get("map", {})) + _empty(options)
     found += cut_problems(options.get("cuts", ()))
     found += band_problems(options.get("bands", ()))
     return found or _label_clashes(options)
+
+
+def _empty(options: Options) -> list[str]:
+    """Say of new values that are empty text, which is missing in every file, so."""
+    new = {"map": list(options.get("map", {}).values()), "rest": [options.get("rest")]}
+    return [
+        f"{option} must not make values empty, which are read as missing. Give a text, like "
+        f"'other'; suppress takes values away."
+        for option, values in new.items()
+        if any(isinstance(one, str) and not one.strip() for one in values)
+    ]
 
 
 def _label_clashes(options: Options) -> list[str]:
@@ -100,7 +115,7 @@ def _label_clashes(options: Options) -> list[str]:
         return [] if fit else ["labels of a map must be a table from new values to texts."]
     count = len(options["bands"]) if "bands" in options else len(options["cuts"]) + 1
     if isinstance(labels, Mapping) or len(labels) != count:
-        return [f"labels must be a list of one text a band. There are {count} bands."]
+        return [f"labels must be a list of one text a band: {plural(count, 'text')}."]
     return [] if len(set(labels)) == count else ["labels must all differ."]
 
 
@@ -118,17 +133,26 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         missed = sum(unmapped(data.codes(name), options["map"]))
         return [] if not missed else [
             f"map must name every category of column {name!r}. It misses {missed:,} of "
-            f"{len(data.codes(name).levels):,}: add them, or say what becomes of them by rest "
-            f"or keep_rest."
+            f"{len(data.codes(name).levels):,}: add {'it' if missed == 1 else 'them'}, or say what "
+            f"becomes of the rest by rest or keep_rest."
         ]  # fmt: skip
     return numeric_problems(data, [name]) or _unfit_bands(data, options)
 
 
 def _unfit_bands(data: Microdata, options: Options) -> list[str]:
-    codes = data.codes(options["column"])
+    name = options["column"]
+    codes = data.codes(name)
+    if codes.levels.dtype.is_integer() and _are_large(codes.levels):
+        return [
+            f"column {name!r} holds whole numbers of more than 15 digits, which bands do not tell "
+            f"apart exactly: round or top-code it first, or recode it by a map."
+        ]
     bands = _bands(codes, options)
     if bands is None:
-        return [f"width makes more than {MOST_BANDS:,} bands. Give a larger one."]
+        return [
+            f"width makes more than {MOST_BANDS:,} bands, or such as numbers as large as those of "
+            f"column {name!r} cannot tell apart. Give a larger one, or cuts."
+        ]
     if options.get("output") == "middle" and not bands.bounded:
         return ["output='middle' needs bands that end on both sides. Give bands, or labels."]
     levels = codes.levels.cast(pl.Float64).to_numpy()
@@ -136,10 +160,16 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
     outside = int((places < 0).sum())
     if outside:
         return [
-            f"bands must cover column {options['column']!r}. {outside:,} of {data.records:,} "
-            f"records are in none: add bands; the first may begin at -inf, the last end at inf."
+            f"bands must cover column {name!r}. {outside:,} of {plural(data.records, 'record')} "
+            f"{'is' if outside == 1 else 'are'} in none: add bands; the first may begin at -inf, "
+            f"the last end at inf."
         ]
     return []
+
+
+def _are_large(levels: pl.Series) -> bool:
+    ends = [int(end) for end in (levels.min(), levels.max()) if end is not None]  # type: ignore[arg-type]
+    return any(abs(end) > EXACT for end in ends)
 
 
 def _bands(codes: Codes, options: Options) -> Bands | None:
@@ -151,8 +181,9 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
     width, start = float(options["width"]), float(options.get("start", 0))
     if not len(levels):
         return from_cuts([start])
-    first, last = np.floor((levels[[0, -1]] - start) / width)
-    if last - first >= MOST_BANDS:
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = np.floor((levels[[0, -1]] - start) / width)
+    if not last - first < MOST_BANDS or max(abs(first), abs(last)) >= EXACT:
         return None
     edges = start + width * np.arange(first, last + 2)
     return Bands(edges[:-1], edges[1:], closed=False)
@@ -245,7 +276,18 @@ def recode(
     else:
         new, changed = _by_bands(data, options)
     before, after = len(data.codes(column).levels), len(new.codes(column).levels)
-    return Protected(new, "recode", {column: changed}, (f"{before:,} categories became {after:,}",))
+    return Protected(new, "recode", {column: changed}, (became(before, after),))
+
+
+def became(before: int, after: int, one: str = "category", many: str = "categories") -> str:
+    """Say how many categories became how many.
+
+    Examples
+    --------
+    >>> became(1, 1), became(12, 3)
+    ('1 category became 1', '12 categories became 3')
+    """
+    return f"{plural(before, one, many)} became {after:,}"
 
 
 def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
@@ -262,8 +304,10 @@ def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
     return put_levels(data, name, new, value_labels=labels)
 
 
-def merged_labels(old: Mapping[Any, str], levels: list[Any], new: list[Any]) -> dict[Any, str]:
-    """Label new values by the labels of what became them.
+def merged_labels(
+    old: Mapping[Any, str], levels: list[Any], new: list[Any], *, most: int | None = None
+) -> dict[Any, str]:
+    """Label new values by the labels of what became them, up to so many.
 
     Examples
     --------
@@ -276,7 +320,12 @@ def merged_labels(old: Mapping[Any, str], levels: list[Any], new: list[Any]) -> 
         text = find(by_text, level)
         if text is not None:
             parts.setdefault(value, {})[text] = None
-    return {value: " or ".join(texts) for value, texts in parts.items()}
+    return {value: _either(list(texts), most) for value, texts in parts.items()}
+
+
+def _either(texts: list[str], most: int | None) -> str:
+    many = most is not None and len(texts) > most
+    return " or ".join([texts[0], f"{len(texts) - 1} more"] if many else texts)
 
 
 def _by_bands(data: Microdata, options: Options) -> tuple[Microdata, int]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.data.naming import plural, were
 from keyhole.exposure.cells import risk
 from keyhole.exposure.checks import listed
 from keyhole.protection.options import (
@@ -175,7 +176,7 @@ def _paired(
 
 def _notes(at_risk: Flags, source: Ints) -> tuple[str, ...]:
     moved = source != np.arange(len(source))
-    notes = [f"{int(moved.sum()):,} records were swapped"]
+    notes = [f"{plural(int(moved.sum()), 'record')} {were(int(moved.sum()))} swapped"]
     stuck = int((at_risk & ~moved).sum())
     if at_risk.any():
         notes.append(f"of {int(at_risk.sum()):,} at risk {stuck:,} found no partner")

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
     Options,
@@ -19,7 +20,8 @@ from keyhole.protection.options import (
     one_of,
 )
 from keyhole.protection.protected import Protected
-from keyhole.protection.writeback import numbers, put_numbers
+from keyhole.protection.whole_rounding import is_whole_base, round_whole
+from keyhole.protection.writeback import numbers, put, put_numbers
 
 __all__ = ["ROUND", "round_to_base"]
 
@@ -29,10 +31,24 @@ How = Literal["nearest", "random", "down", "up"]
 # A quotient nearer to a whole number than this is one: 0.3 / 0.1 is 3.
 NEAR = 1e-9
 _DIGITS = 12
+_MOST_PLACES = 300
+# Multiples beyond this many are no longer told apart.
+MOST_MULTIPLES = 2.0**53
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    return numeric_problems(data, [options["column"]])
+    name, base = options["column"], options["base"]
+    found = numeric_problems(data, [name])
+    if found or is_whole_base(data, name, base):
+        return found
+    size = np.abs(numbers(data, name))
+    largest = size[np.isfinite(size)].max(initial=0.0)
+    if largest / MOST_MULTIPLES < base:
+        return []
+    return [
+        f"base must be larger: multiples as fine cannot be told apart among numbers as large as "
+        f"those of column {name!r}."
+    ]
 
 
 ROUND = Method(
@@ -82,15 +98,25 @@ def round_to_base(
     [12500, 25000, 40000]
     """
     ROUND.require(data, {"column": column, "base": base, "how": how, "seed": seed})
+    notes = infinite_notes(data, [column])
+    if is_whole_base(data, column, base):
+        rounded = round_whole(data.column(column), int(base), how or "nearest", seed)
+        new, changed = put(data, column, rounded)
+        return Protected(new, "round", {column: changed}, notes)
     quotients = numbers(data, column) / base
     quotients[~np.isfinite(quotients)] = 0  # they are not put back
     whole = np.rint(quotients)
     quotients = np.where(np.abs(quotients - whole) < NEAR, whole, quotients)
-    rounded = _rounded(quotients, how or "nearest", seed) * base
-    # 3 * 0.1 is not 0.3: digits far below the base are the machine's.
+    with np.errstate(over="ignore"):  # what is too large is refused where it is put back
+        multiples = _rounded(quotients, how or "nearest", seed) * base
+    new, changed = put_numbers(data, column, _without_crumbs(multiples, base), precise=True)
+    return Protected(new, "round", {column: changed}, notes)
+
+
+def _without_crumbs(values: Floats, base: float) -> Floats:
+    """Round away digits far below the base: 3 * 0.1 is not 0.3, and that is the machine's."""
     places = _DIGITS - int(np.ceil(np.log10(base)))
-    new, changed = put_numbers(data, column, np.round(rounded, max(places, 0)), precise=True)
-    return Protected(new, "round", {column: changed})
+    return values if not 0 <= places <= _MOST_PLACES else np.round(values, places)
 
 
 def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
 from keyhole.protection.options import (
     Method,
@@ -114,7 +115,9 @@ def sample(
             out, weight, numbers(out, weight) * growth, precise=True
         )
     gone = data.records - out.records
-    return Protected(out, "sample", by_column, _notes(sizes, strata), left_out=gone)
+    return Protected(
+        out, "sample", by_column, _notes(sizes, strata), left_out=gone, kept=np.flatnonzero(kept)
+    )
 
 
 def _size(data: Microdata, options: Options) -> int:
@@ -141,7 +144,8 @@ def _drawn(cells: Ints, sizes: Ints, generator: np.random.Generator) -> npt.NDAr
 
 
 def _notes(sizes: Ints, strata: tuple[str, ...]) -> tuple[str, ...]:
-    notes = [f"{int(sizes.sum()):,} records were kept"]
+    kept = int(sizes.sum())
+    notes = [f"{plural(kept, 'record')} {were(kept)} kept"]
     empty = int((sizes == 0).sum())
     if strata and empty:
         notes.append(f"{empty:,} of {len(sizes):,} strata have no record left")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest
+from keyhole.data.naming import nearest, plural, shown, were
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
@@ -28,7 +28,7 @@ from keyhole.protection.protected import Protected
 from keyhole.protection.suppression_own import suppress_as_own
 from keyhole.protection.suppression_sets import Sets, make_key, sets_by_cost
 from keyhole.protection.suppression_wildcards import suppress_as_wildcards
-from keyhole.protection.writeback import blank_out
+from keyhole.protection.writeback import blank_out, missing_forms
 
 __all__ = ["SUPPRESS", "suppress"]
 
@@ -52,11 +52,11 @@ def _clashes(options: Options) -> list[str]:
     if len(keys) > MOST_KEYS:
         found.append(f"keys must be at most {MOST_KEYS}. Got {len(keys)} instead.")
     for option in ("importance", "never"):
-        for name in options.get(option) or ():
+        for name in _names(options, option):
             if name not in keys:
                 near = nearest(str(name), list(keys))
                 hint = f" Did you mean {near[0]!r}?" if near else ""
-                found.append(f"{option} names {name!r}, which is not among the keys.{hint}")
+                found.append(f"{option} names {shown(name)}, which is not among the keys.{hint}")
     if set(keys) <= set(_names(options, "never")):
         found.append("never must leave a key whose values may be taken away. It names all.")
     return found
@@ -71,7 +71,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     if options.get("k", 0) <= data.records:
         return []
     return [
-        f"k must be at most the {data.records:,} records of the file. Got {options['k']} instead."
+        f"k must be at most the {plural(data.records, 'record')} of the file. Got {options['k']} "
+        f"instead."
     ]
 
 
@@ -159,16 +160,17 @@ def _suppressed(data: Microdata, options: Options) -> Protected:
     k = options.get("k", options.get("cutoff", CUTOFF))
     allowed = int(options.get("limit", 0) * data.records + 1e-9)
     gone = _chosen(data, names, k, allowed, policy, _sets(data, options))
-    by_column = {}
+    by_column, several = dict.fromkeys(names, 0), []
     for v, name in enumerate(names):
         mask = (gone >> np.uint64(v)) & np.uint64(1) == 1
-        if mask.any():
+        if mask.any() or policy == "own":
+            several += [name] if missing_forms(data, name) > 1 else []
             data, by_column[name] = blank_out(data, name, mask)
-        else:
-            by_column[name] = 0
     found = risk(data, keys=names, cutoff=k, missing=policy)
     _require_goal(found, allowed)
-    return Protected(data, "suppress", by_column, _notes(found, gone, options))
+    return Protected(
+        data, "suppress", by_column, (*_notes(found, gone, options), *_merged(several))
+    )
 
 
 def _sets(data: Microdata, options: Options) -> Sets:
@@ -194,10 +196,14 @@ def _require_goal(found: Exposure, allowed: int) -> None:
     below = int((found.f < found.cutoff).sum())
     if below > allowed:
         raise OptionError(
-            f"the goal cannot be met by taking away these values: {below:,} records would still "
-            f"share their key with fewer than {found.cutoff}, {allowed:,} are allowed. Let values "
+            f"the goal cannot be met by taking away these values: {plural(below, 'record')} would "
+            f"still share a key with fewer than {found.cutoff}, where {allowed:,} may. Let values "
             f"of more keys be taken away (never), or recode them first."
         )
+
+
+def _merged(names: list[str]) -> list[str]:
+    return [f"what is missing in {name!r} is written in one way now" for name in names]
 
 
 def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
@@ -209,6 +215,6 @@ def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
         "own": "a missing value is a category of its own",
     }[found.missing]
     return (
-        f"{values:,} values of {records:,} records were taken away",
+        f"{plural(values, 'value')} of {plural(records, 'record')} {were(values)} taken away",
         f"goal {goal}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.protection.putting_back import put_back
 from keyhole.protection.suppression_sets import Key, Sets, as_keys
 
 __all__ = ["suppress_as_own"]
@@ -52,7 +53,7 @@ def suppress_as_own(key: Key, k: int, allowed: int, sets: Sets) -> Words:
         _settle(state, sets.members(place), fewest)
     if state.below.sum() > allowed:
         _sacrifice(state, sets.members(len(sets.masks) - 1))
-    return state.gone & ~key.gone
+    return put_back(key, state.gone & ~key.gone, k, allowed)
 
 
 def _ways(sets: Sets, k: int) -> list[tuple[int, int]]:

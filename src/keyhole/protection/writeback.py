@@ -1,7 +1,8 @@
 """New values put back into a file such that it stays the same kind of file.
 
-What was not changed keeps its very cell: leading zeros, missing codes, the text of a number. A
-column keeps its type as long as the new values have one that fits.
+What is missing keeps its cell, and so does text: leading zeros stay. The text of numbers and times
+is written anew in one form for the whole column once any of it is new, for else its form would say
+which are. A column keeps its type as long as the new values have one that fits.
 """
 
 from __future__ import annotations
@@ -15,15 +16,29 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Variable
-from keyhole.data.inference import render_floats
 from keyhole.data.microdata import Microdata
-from keyhole.data.missing import blank
+from keyhole.data.naming import plural
 from keyhole.errors import OptionError
+from keyhole.protection.cell_text import as_text, in_one_form, is_text_of_values, one_form
+from keyhole.protection.missing_numbers import past_codes
 
-__all__ = ["blank_out", "keep_precision", "numbers", "put", "put_levels", "put_numbers"]
+__all__ = [
+    "blank_out",
+    "keep_precision",
+    "missing_forms",
+    "numbers",
+    "put",
+    "put_levels",
+    "put_numbers",
+]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+_TOO_LARGE = (
+    "the new values of column {} would be larger than it can hold: give a smaller size or base, or "
+    "top-code the column first."
+)
 
 
 def numbers(data: Microdata, name: str) -> Floats:
@@ -56,9 +71,17 @@ def put_numbers(
     old = numbers(data, name)
     known = np.isfinite(old)
     new = np.where(known, values if precise else keep_precision(data, name, values), old)
-    new = _past_codes(data, name, new, known & (new != old))
+    new = past_codes(data, name, new, old, known & (new != old))
+    _require_held(data, name, new[known])
     series = pl.Series(name, new, nan_to_null=True)
     return put(data, name, series)
+
+
+def _require_held(data: Microdata, name: str, new: Floats) -> None:
+    """Refuse new numbers that are larger than any number, or than whole numbers can be."""
+    most = 2.0**63 if data.column(name).dtype.is_integer() else np.inf
+    if not (np.abs(new) < most).all():
+        raise OptionError(_TOO_LARGE.format(repr(name)))
 
 
 def keep_precision(data: Microdata, name: str, values: Floats) -> Floats:
@@ -67,18 +90,6 @@ def keep_precision(data: Microdata, name: str, values: Floats) -> Floats:
         return np.rint(values)
     places = data.variable(name).decimals
     return values if places is None else np.round(values, places)
-
-
-def _past_codes(data: Microdata, name: str, new: Floats, changed: Flags) -> Floats:
-    """Move new numbers that happen to be missing codes to the next number that is none."""
-    variable = data.variable(name)
-    step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
-    plain = dataclasses.replace(variable, parsed=None)
-    while True:
-        hit = blank(pl.Series(new, nan_to_null=False), plain).is_null().to_numpy() & changed
-        if not hit.any():
-            return new
-        new = np.where(hit, new + step, new)
 
 
 def put_levels(
@@ -114,12 +125,35 @@ def _plain(levels: list[Any]) -> pl.Series:
 
 
 def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
-    """Return the file with some values of a column taken away, and how many those are."""
-    gone = int((mask & data.column(name).is_not_null().to_numpy()).sum())
-    cells = pl.select(
-        pl.when(pl.Series(mask)).then(None).otherwise(data.frame[name]).alias(name)
-    ).to_series()
-    return data.replace(frame=data.frame.with_columns(cells)), gone
+    """Return the file with some values of a column taken away, and how many those are.
+
+    They are written as what is missing in the column already, and that all alike: else a reader
+    who takes missing codes for categories would see others than were counted.
+    """
+    data = one_form(data, name)
+    missing = data.column(name).is_null()
+    gone = int((mask & ~missing.to_numpy()).sum())
+    cells = data.frame[name]
+    form = pl.Series(name, [_missing_form(cells.filter(missing))], dtype=cells.dtype)
+    written = form.new_from_index(0, len(cells))
+    hit = missing | pl.Series(mask)
+    merged = pl.select(pl.when(hit).then(written).otherwise(cells).alias(name)).to_series()
+    return data.replace(frame=data.frame.with_columns(merged)), gone
+
+
+def missing_forms(data: Microdata, name: str) -> int:
+    """Count in how many ways what is missing is written in a column."""
+    return data.frame[name].filter(data.column(name).is_null()).n_unique()
+
+
+def _missing_form(cells: pl.Series) -> Any:
+    """Return the cell that stands for most of what is missing; None if they are all empty."""
+    codes = cells.drop_nans() if cells.dtype.is_float() else cells
+    codes = codes.drop_nulls().alias("code")
+    if codes.dtype == pl.String:
+        codes = codes.filter(codes != "")
+    counted = codes.value_counts().sort("count", "code", descending=[True, False])
+    return counted["code"][0] if len(codes) else None
 
 
 def put(
@@ -127,27 +161,58 @@ def put(
 ) -> tuple[Microdata, int]:
     """Return the file with other values in a column, and how many are new.
 
-    Where the new value is null, or is the old one, the cell stays as it is.
+    Where the new value is null, or is the old one, the value stays as it is.
     """
     old, cells = data.column(name), data.frame[name]
     variable = data.variable(name)
     changed = _differs(new, old) & old.is_not_null() & new.is_not_null()
     if not changed.any() and value_labels is None:
         return data, 0
-    written, fresh = _alike(cells, new, variable, changed)
-    merged = pl.select(pl.when(changed).then(fresh).otherwise(written).alias(name)).to_series()
-    out = data.replace(frame=data.frame.with_columns(merged))
+    if is_text_of_values(data, name):
+        merged, variable = _rewritten(cells, old, new, variable, changed)
+    else:
+        written, fresh = _alike(cells, new, variable, changed)
+        merged = pl.select(pl.when(changed).then(fresh).otherwise(written)).to_series()
+    out = data.replace(frame=data.frame.with_columns(merged.alias(name)))
     out = out.with_variables([_described(out, variable, new, cells, value_labels)])
     _require_visible(out, name, old.null_count())
     return out, int(changed.sum())
 
 
+def _rewritten(
+    cells: pl.Series, old: pl.Series, new: pl.Series, variable: Variable, changed: pl.Series
+) -> tuple[pl.Series, Variable]:
+    """Write all values of a text column anew, in one form; what is missing keeps its cell."""
+    if new.dtype.is_numeric() and old.dtype.is_numeric():
+        kept, fresh = _alike_numbers(old, new, changed)
+    elif new.dtype == old.dtype:
+        kept, fresh = old, new
+    else:
+        kept, fresh = in_one_form(old, cells), as_text(new)
+    values = pl.select(pl.when(changed).then(fresh).otherwise(kept)).to_series()
+    if values.dtype != pl.String:
+        variable = dataclasses.replace(variable, parsed=values.dtype)
+        values = in_one_form(values, cells)
+    text = pl.select(pl.when(old.is_not_null()).then(values).otherwise(cells)).to_series()
+    return text, variable
+
+
 def _differs(new: pl.Series, old: pl.Series) -> pl.Series:
     if new.dtype.is_numeric() and old.dtype.is_numeric():
-        return (new.cast(pl.Float64) != old.cast(pl.Float64)).fill_null(False)
+        return _differ_as_numbers(new, old).fill_null(False)
     if new.dtype == old.dtype:
         return (new != old).fill_null(False)
-    return (_as_text(new) != _as_text(old)).fill_null(False)
+    return (as_text(new) != as_text(old)).fill_null(False)
+
+
+def _differ_as_numbers(new: pl.Series, old: pl.Series) -> pl.Series:
+    """Compare whole numbers as such: as floats, 2^53 and 2^53 + 1 would be one."""
+    if not old.dtype.is_integer():
+        return new.cast(pl.Float64) != old.cast(pl.Float64)
+    if new.dtype.is_integer():
+        return new.cast(pl.Int128) != old.cast(pl.Int128)
+    whole = new.cast(pl.Float64).round()
+    return (whole != new) | (whole.cast(pl.Int128, strict=False) != old.cast(pl.Int128))
 
 
 def _alike(
@@ -160,9 +225,9 @@ def _alike(
         return _alike_numbers(cells, new, changed)
     if cells.dtype in (pl.String, pl.Enum, pl.Categorical) or variable.missing_codes:
         whole = variable.parsed is not None and variable.parsed.is_integer()
-        return _as_text(cells, variable), _as_text(new, whole=whole)
+        return as_text(cells, variable), as_text(new, whole=whole)
     if new.dtype == pl.String:
-        return _as_text(cells, variable), new
+        return as_text(cells, variable), new
     return pl.Series([None], dtype=new.dtype).new_from_index(0, len(new)), new
 
 
@@ -172,26 +237,19 @@ def _alike_numbers(
     picked = new.filter(changed)
     whole = not new.dtype.is_float() or bool((picked == picked.round()).all())
     if cells.dtype.is_integer() and whole:
-        wide = pl.select(pl.when(changed).then(new)).to_series().cast(pl.Int64)
-        narrow = wide.cast(cells.dtype, strict=False)
-        if narrow.null_count() == wide.null_count():
-            return cells, narrow
-        return cells.cast(pl.Int64), wide
+        wide = pl.select(pl.when(changed).then(new)).to_series().cast(pl.Int128)
+        for dtype in (cells.dtype, pl.Int64(), pl.UInt64()):
+            kept, narrow = (one.cast(dtype, strict=False) for one in (cells, wide))
+            if (kept.null_count(), narrow.null_count()) == (cells.null_count(), wide.null_count()):
+                return kept, narrow
+        raise OptionError(_TOO_LARGE.format(repr(cells.name)))
+    if cells.dtype == pl.Decimal:
+        exact = new.cast(cells.dtype, strict=False)
+        if ((exact.cast(pl.Float64) == new.cast(pl.Float64)) | ~changed).all():
+            return cells, exact
     if cells.dtype.is_float():
         return cells, new.cast(cells.dtype)
     return cells.cast(pl.Float64), new.cast(pl.Float64)
-
-
-def _as_text(
-    series: pl.Series, variable: Variable | None = None, *, whole: bool = False
-) -> pl.Series:
-    if series.dtype.is_float():
-        places = None if variable is None else variable.decimals
-        trimmed = whole or variable is None or variable.trimmed
-        return render_floats(series, decimals=places, trimmed=trimmed)
-    if series.dtype == pl.Datetime:
-        return series.dt.to_string("%Y-%m-%dT%H:%M:%S")
-    return series.cast(pl.String)
 
 
 def _described(
@@ -202,7 +260,7 @@ def _described(
     value_labels: Mapping[Any, str] | None,
 ) -> Variable:
     """Say of the column what is true of it now."""
-    known = out.variable(old.name)
+    known = dataclasses.replace(out.variable(old.name), parsed=old.parsed)
     if value_labels is not None:
         known = dataclasses.replace(known, value_labels=dict(value_labels))
     if new.dtype == pl.String and not (cells.dtype == pl.String and old.parsed is None):
@@ -221,13 +279,14 @@ def _coded(cells: pl.Series, old: Variable) -> list[str]:
         cells.filter(cells.is_between(lowest, highest)).unique().sort()
         for lowest, highest in old.missing_ranges
     ]
-    return [text for part in found for text in _as_text(part, old).to_list()]
+    return [text for part in found for text in as_text(part, old).to_list()]
 
 
 def _require_visible(out: Microdata, name: str, missing: int) -> None:
     lost = out.column(name).null_count() - missing
     if lost > 0:
         raise OptionError(
-            f"{lost:,} new values of column {name!r} are declared missing codes of it, and would "
-            f"be taken for missing. Choose other values, or declare other codes."
+            f"new values of column {name!r} are empty, or declared missing codes of it, and "
+            f"{plural(lost, 'record')} would be taken to miss one. Choose other values, or declare "
+            f"other codes."
         )

@@ -1,0 +1,103 @@
+"""The secrets of the draws: of each step, and of the order in which records go out.
+
+They depend on the seed, on what the step is told, and on the values it treats. So two releases with
+one seed do not have the same noise, which would cancel out; and who guesses a seed still lacks the
+values. They do not depend on other steps: leaving a line out of a plan changes nothing in others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.errors import ColumnError
+from keyhole.protection.plan import Step
+
+__all__ = ["SMALL", "Secret", "small_seed"]
+
+Ints = npt.NDArray[np.int64]
+
+# Seeds below are tried out in no time.
+SMALL = 1 << 32
+
+
+def small_seed(seed: int | None) -> list[str]:
+    """Warn of a seed that is guessed by trying."""
+    if seed is None or seed >= SMALL:
+        return []
+    return [
+        "the seed is below 2**32, and can be guessed by trying: draw one, as by "
+        "python -c 'import secrets; print(secrets.randbelow(2**63))', and never use it twice"
+    ]
+
+
+class Secret:
+    """What is drawn from a seed for one file.
+
+    Parameters
+    ----------
+    seed
+        The secret number; drawn from the system's entropy if None, but for the order of the
+        records, which then depends on the file alone.
+    data
+        The file as it was given.
+    """
+
+    def __init__(self, seed: int | None, data: Microdata) -> None:
+        self._entropy = np.random.SeedSequence(seed).entropy
+        self._data = data
+        self._seeded = seed is not None
+        self._seen: dict[int, int] = {}
+
+    def of(self, step: Step) -> np.random.SeedSequence:
+        """Return the secret of a step's draws; of the same step again, another one."""
+        options = json.dumps(step.effective, sort_keys=True, default=str)
+        named = step.entry.method.columns(step.options)
+        treated = _of_columns(self._data, named) if named else _of_file(self._data)
+        what = hashlib.sha256(f"{step.method} {options} {treated}".encode())
+        number = int.from_bytes(what.digest()[:16], "big")
+        self._seen[number] = self._seen.get(number, 0) + 1
+        return np.random.SeedSequence(self._entropy, spawn_key=(number, self._seen[number]))
+
+    def order(self, records: int) -> Ints:
+        """Return the order in which so many records go out."""
+        number = int.from_bytes(hashlib.sha256(_of_file(self._data).encode()).digest()[:16], "big")
+        entropy = self._entropy if self._seeded else 0
+        sequence = np.random.SeedSequence(entropy, spawn_key=(number,))
+        return np.random.default_rng(sequence).permutation(records)
+
+
+def _of_columns(data: Microdata, names: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        codes = data.codes(name)
+        levels = "\0".join(map(str, codes.levels.to_list()))
+        digest.update(f"{name}\0{levels}\0".encode(errors="replace"))
+        digest.update(codes.values.tobytes())
+    return digest.hexdigest()
+
+
+def _of_file(data: Microdata) -> str:
+    """Hash all columns; by their bytes, which is quicker than by their values."""
+    frame = data.frame.select(pl.exclude(pl.Object)).rechunk()
+    held = io.BytesIO()
+    try:
+        frame.write_ipc(held, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+    except pl.exceptions.PolarsError:
+        return _of_columns(data, [name for name in data.names if _is_flat(data, name)])
+    return hashlib.sha256(held.getbuffer()).hexdigest()
+
+
+def _is_flat(data: Microdata, name: str) -> bool:
+    try:
+        data.column(name)
+    except ColumnError:
+        return False
+    return True
