@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reviews import edit, run
 
 import keyhole
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, InputError, OptionError
-from keyhole.reviews import runner, stages
+from keyhole.reviews import stages
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
 from keyhole.reviews.drawings import inline_drawing
@@ -62,26 +63,6 @@ def folder(tmp_path, people):
     (tmp_path / "people.csv").write_bytes(people)
     (tmp_path / "review.toml").write_text(REVIEW)
     return tmp_path
-
-
-@pytest.fixture
-def plain_charts(monkeypatch):
-    """Charts take most of the time, and most tests are not about them."""
-
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr(runner, "_save", draw)
-
-
-def run(folder, **options):
-    return review(folder / "review.toml", out=folder / "out", **options)
-
-
-def edit(folder, old, new):
-    text = (folder / "review.toml").read_text()
-    assert old in text
-    (folder / "review.toml").write_text(text.replace(old, new))
 
 
 def files(folder):
@@ -383,7 +364,7 @@ def test_a_run_that_fails_leaves_whole_files_and_goes_on_where_it_was(folder, mo
     assert "results.json" not in left
     # What a kill leaves of a file being written is swept away.
     (other / "out" / "stages" / ".0a1b2c3d-frontier.json").write_text("{")
-    assert computed(run(other)) == {"frontier", "proposal", "paths"}
+    assert computed(run(other)) == {"frontier", "proposal", "paths", "remaining"}
     assert files(other / "out") == whole
 
 

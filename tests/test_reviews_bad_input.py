@@ -8,11 +8,13 @@ import pytest
 
 from keyhole.cli.main import run as command
 from keyhole.errors import FileError, InputError, OptionError
-from keyhole.reviews import folders, runner
+from keyhole.reviews import folders
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
 from keyhole.reviews.names import alternatives
 from keyhole.reviews.runner import review
+
+pytestmark = pytest.mark.usefixtures("plain_charts")
 
 START = 'keys = ["sex", "age"]\n[data]\nfile = "people.csv"\n'
 
@@ -27,14 +29,6 @@ def folder(tmp_path):
     pl.DataFrame(people).write_csv(tmp_path / "people.csv")
     (tmp_path / "review.toml").write_text(START)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def _plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr(runner, "_save", draw)
 
 
 def said(folder, text, capsys):

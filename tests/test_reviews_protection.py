@@ -4,12 +4,13 @@ import json
 
 import polars as pl
 import pytest
+from tests.reviews import edit, problems, run
 
 import keyhole
-from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
 from keyhole.reviews.protection_chapters import _without_small, protection_chapter
-from keyhole.reviews.runner import review
+
+pytestmark = pytest.mark.usefixtures("plain_charts")
 
 SEED = 918273645
 KEYS = ["sex", "ag8r", "race1", "ms"]
@@ -47,19 +48,14 @@ p = 0.95
 method = "suppress"
 keys = ["sex", "ag8r", "race1", "ms"]
 limit = 0.02
+never = ["ag8r"]
 """
 STEPS = [
     {"method": "top-code", "column": "age", "value": 84},
     {"method": "pram", "column": "race1", "p": 0.95},
-    {"method": "suppress", "keys": KEYS, "limit": 0.02},
+    # Age, which stays, would tell ag8r.
+    {"method": "suppress", "keys": KEYS, "limit": 0.02, "never": ["ag8r"]},
 ]
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sample") / "veterans.csv"
-    veterans_sample(600).save(path)
-    return path.read_bytes()
 
 
 @pytest.fixture
@@ -67,32 +63,6 @@ def folder(tmp_path, sample):
     (tmp_path / "veterans.csv").write_bytes(sample)
     (tmp_path / "review.toml").write_text(REVIEW)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
-
-
-def run(folder):
-    return review(folder / "review.toml", out=folder / "out")
-
-
-def edit(folder, old, new):
-    text = (folder / "review.toml").read_text()
-    assert old in text
-    (folder / "review.toml").write_text(text.replace(old, new, 1))
-
-
-def problems(folder, old, new):
-    edit(folder, old, new)
-    with pytest.raises(InputError) as caught:
-        run(folder)
-    assert not (folder / "out").exists(), "nothing is written for a bad review file"
-    return "\n".join(caught.value.problems)
 
 
 def test_the_stage_does_what_the_function_does(folder):
@@ -115,7 +85,7 @@ def test_the_limit_is_held_against_the_protected_file_too(folder):
     assert after.met
     assert after.what == "RP(3) after protection, a missing value matching every other"
     edit(folder, "\n[[protection.step]]\nmethod = \"suppress\"\n"
-         'keys = ["sex", "ag8r", "race1", "ms"]\nlimit = 0.02\n', "")  # fmt: skip
+         'keys = ["sex", "ag8r", "race1", "ms"]\nlimit = 0.02\nnever = ["ag8r"]\n', "")  # fmt: skip
     after = run(folder).limits[1]
     assert not after.met
     assert after.remedy.startswith("Cheapest next step: ")
@@ -124,6 +94,8 @@ def test_the_limit_is_held_against_the_protected_file_too(folder):
 def test_the_chapters_tell_the_ledger_and_the_findings(folder):
     page = run(folder).report.read_text()
     for text in ('id="protection"', "The ledger: risk and price after each step", "2 pram race1",
+                 "What else the analyst loses, after each step",
+                 " like a direct identifier.",
                  "Information lost by the whole plan", "Before and after", 'id="screen"',
                  "Safe Harbor, 45 CFR 164.514(b)(2)(i)", "Protection and its price",
                  "RP(3) protected", "top-code age; pram race1; suppress sex"):  # fmt: skip
@@ -137,7 +109,10 @@ def test_small_counts_of_a_step_are_hidden(folder):
     result["ledger"]["lines"][1]["changed"] = 2
     result["steps"][0]["notes"] = ["2 values of 1 records were taken away"]
     chapter = protection_chapter(found.review, records)
-    assert chapter.ledger.rows[1][1] == "<3"
+    risk, utility = chapter.ledger
+    assert risk.rows[1][1] == "<3"
+    assert risk.rows[3][0] == "3 suppress 4 columns", "a line of the ledger stays one"
+    assert "corr." not in utility.columns, "a figure that no changed file has is left out"
     assert chapter.notes[0] == (
         "Step 1: fewer than 3 values of fewer than 3 records were taken away."
     )
@@ -160,6 +135,38 @@ def test_the_seed_is_nowhere_but_where_it_belongs(folder):
     again = run(folder)
     assert again.review.sha256 == first, "the hash of a file but for a number tells the number"
     assert "protection" not in again.reused
+
+
+def test_how_a_step_drew_is_nowhere_but_where_it_belongs(folder):
+    found = run(folder)
+    holding = {
+        path.relative_to(found.folder).as_posix()
+        for path in found.folder.rglob("*")
+        if path.is_file() and "0.95" in path.read_text(encoding="utf-8", errors="replace")
+        and path.suffix in (".json", ".toml", ".html")
+    }  # fmt: skip
+    assert {name for name in holding if "internal" not in name} <= {"report.html"}, holding
+    assert 'p = "kept internal"' in json.dumps(found.to_dict()).replace('\\"', '"')
+    stored = json.loads((folder / "out/stages/protection.json").read_text())
+    assert "plan" not in stored["asked"]
+    assert all(name.startswith("release/") for name in stored["files"])
+    first, key = found.review.sha256, stored["key"]
+    edit(folder, "p = 0.95", "p = 0.9")
+    again = run(folder)
+    assert "protection" not in again.reused
+    assert again.review.sha256 == first, "the hash of a file but for a number tells the number"
+    assert json.loads((folder / "out/stages/protection.json").read_text())["key"] == key
+
+
+def test_a_limit_that_is_met_only_until_values_are_read_off_is_not_met(folder):
+    edit(folder, 'never = ["ag8r"]\n', "")
+    found = run(folder)
+    after = found.limits[1]
+    assert not after.met
+    assert after.remedy.startswith("This is with what columns that stay tell of others")
+    page = found.report.read_text()
+    assert "&#39;age&#39;, which stays, tells" in page
+    assert "With what can be read off columns that stay it is" in page
 
 
 def test_a_protection_is_reused_until_it_or_its_files_change(folder):
@@ -205,7 +212,7 @@ def test_everything_wrong_with_a_protection_is_told_at_once(folder):
 
 def test_a_plan_that_does_not_fit_the_file_is_told_on_its_line(folder):
     told = problems(folder, 'column = "race1"', 'column = "race9"')
-    line = (folder / "review.toml").read_text().splitlines().index('method = "pram"')
+    line = (folder / "review.toml").read_text().splitlines().index('column = "race9"') + 1
     assert f"line {line}: [protection] step 2 (pram): column 'race9' is not a column" in told
 
 

@@ -5,15 +5,18 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reviews import edit, run
 
 import keyhole
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
-from keyhole.reviews.runner import review
+from keyhole.reviews.release_chapters import releases_chapter
 from keyhole.reviews.stages.releases import PROTECTED
 from keyhole.reviews.synthesis_bars import LEAST, pool_bars
 from keyhole.synthesis.before_after import TargetBars
+
+pytestmark = pytest.mark.usefixtures("plain_charts")
 
 REVIEW = """\
 keys = ["sex", "age", "race1"]
@@ -63,24 +66,6 @@ def folder(tmp_path, world):
         (tmp_path / name).write_bytes(content)
     (tmp_path / "review.toml").write_text(REVIEW)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
-
-
-def run(folder):
-    return review(folder / "review.toml", out=folder / "out")
-
-
-def edit(folder, old, new):
-    text = (folder / "review.toml").read_text()
-    assert old in text
-    (folder / "review.toml").write_text(text.replace(old, new, 1))
 
 
 def text_frame(path):
@@ -133,7 +118,7 @@ def test_a_second_run_attacks_nothing_and_another_seed_attacks_anew(folder):
     assert set(run(folder).reused) == set(run(folder).records)
     edit(folder, "seed = 918273645", "seed = 5")
     found = run(folder)
-    assert set(found.records) - set(found.reused) == {"synthesis", "releases"}
+    assert set(found.records) - set(found.reused) == {"synthesis", "releases", "remaining"}
 
 
 def test_candidates_are_attacked_and_judged(folder):
@@ -238,11 +223,14 @@ def test_no_bar_stands_for_few_records_and_nothing_is_lost(counts, ordered):
         assert all(round(share * records) >= LEAST for share in pooled.original)
 
 
-def test_a_truth_without_pairs_judges_nothing():
-    from keyhole.reviews.limits import _of_study
-
-    result = {"conditional_rate": 0.0, "overlap": {"records": 0}}
-    limit = _of_study("unicity", result, 0.1)
-    assert not limit.met
-    assert limit.found is None
-    assert "Not judged" in str(limit.remedy)
+def test_a_truth_without_pairs_judges_nothing(folder):
+    truth = text_frame(folder / "truth.csv").with_columns(eif_id=pl.lit(None, pl.String))
+    truth.write_csv(folder / "truth.csv")
+    found = run(folder)
+    judged = [limit for limit in found.limits if "Conditional rate" in limit.what]
+    assert len(judged) == 4, "two metrics, on the file and on an implicate"
+    assert [(limit.met, limit.found) for limit in judged] == [(None, None)] * 4
+    assert all("Not judged" in str(limit.remedy) for limit in judged)
+    sheet = releases_chapter(found.review, found.results()).sheet
+    assert {row[-1] for row in sheet.rows} == {"not judged"}
+    assert "no set is within" not in found.report.read_text()

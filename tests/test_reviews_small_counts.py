@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from keyhole.reviews import runner
 from keyhole.reviews.groups import group_records, hide_exposure
 from keyhole.reviews.runner import review
 from keyhole.reviews.small_counts import (
@@ -238,14 +237,6 @@ def test_shares_of_few_pairs_are_bands():
 
 
 # In the report
-
-
-@pytest.fixture
-def plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr(runner, "_save", draw)
 
 
 def page_of(folder, groups, more="", chosen=""):

@@ -5,12 +5,10 @@ import re
 
 import polars as pl
 import pytest
+from tests.reviews import edit, problems, run
 
 import keyhole
 from keyhole.data.examples import veterans
-from keyhole.errors import InputError
-from keyhole.reviews import runner
-from keyhole.reviews.runner import review
 
 REVIEW = """\
 keys = ["sex", "ag8r"]
@@ -49,34 +47,8 @@ def folder(tmp_path, world):
     return tmp_path
 
 
-@pytest.fixture
-def plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr(runner, "_save", draw)
-
-
-def run(folder):
-    return review(folder / "review.toml", out=folder / "out")
-
-
-def edit(folder, old, new):
-    text = (folder / "review.toml").read_text()
-    assert old in text
-    (folder / "review.toml").write_text(text.replace(old, new))
-
-
 def computed(found):
     return set(found.records) - set(found.reused)
-
-
-def problems(folder, old, new):
-    edit(folder, old, new)
-    with pytest.raises(InputError) as caught:
-        run(folder)
-    assert not (folder / "out").exists(), "nothing is written for a bad review file"
-    return "\n".join(caught.value.problems)
 
 
 @pytest.mark.usefixtures("plain_charts")

@@ -6,6 +6,7 @@ import re
 
 import polars as pl
 import pytest
+from tests.reviews import edit, problems, run
 
 import keyhole
 from keyhole.data.examples import veterans_sample
@@ -15,6 +16,8 @@ from keyhole.reviews.schema import SECTIONS
 from keyhole.reviews.synthesis_chapters import _without_small, synthesis_chapter
 from keyhole.reviews.synthesis_counts import heat_map, true_exposures
 from keyhole.synthesis.options import Options
+
+pytestmark = pytest.mark.usefixtures("plain_charts")
 
 SEED = 918273645
 REVIEW = f"""\
@@ -40,44 +43,11 @@ adult = "age >= 17"
 """
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sample") / "veterans.csv"
-    veterans_sample(600).save(path)
-    return path.read_bytes()
-
-
 @pytest.fixture
 def folder(tmp_path, sample):
     (tmp_path / "veterans.csv").write_bytes(sample)
     (tmp_path / "review.toml").write_text(REVIEW)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def plain_charts(monkeypatch):
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-
-    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
-
-
-def run(folder):
-    return review(folder / "review.toml", out=folder / "out")
-
-
-def edit(folder, old, new):
-    text = (folder / "review.toml").read_text()
-    assert old in text
-    (folder / "review.toml").write_text(text.replace(old, new, 1))
-
-
-def problems(folder, old, new):
-    edit(folder, old, new)
-    with pytest.raises(InputError) as caught:
-        run(folder)
-    assert not (folder / "out").exists(), "nothing is written for a bad review file"
-    return "\n".join(caught.value.problems)
 
 
 def release(folder):

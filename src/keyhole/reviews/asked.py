@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keyhole.charts import percentage
 from keyhole.protection.plan import Plan
+from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.settings import ProtectionSettings, StudySettings, SynthesisSettings
 
 __all__ = ["asked_of_protection", "asked_of_study", "asked_of_synthesis", "score_in_words"]
@@ -26,7 +26,7 @@ def asked_of_study(study: StudySettings) -> Terms:
     rows = [
         ("An intruder's file", study.eif),
         ("Who is who", study.iuf),
-        ("Linked on", ", ".join(study.link) + numbers),
+        ("Linked on", ", ".join(study.link) + _detail(study, numbers)),
         ("Suspected by", "; ".join(_metric(study, metric) for metric in study.metrics)),
     ]
     if "adhoc" in study.metrics and study.scores:
@@ -38,8 +38,12 @@ def asked_of_study(study: StudySettings) -> Terms:
         named = [f"{name} ({file})" for name, file in study.candidates.items()]
         rows.append(("Other releases attacked", ", ".join(named)))
     if study.limit is not None:
-        rows.append(("Highest conditional rate", percentage(study.limit)))
+        rows.append(("Highest conditional rate", limit_percentage(study.limit)))
     return rows
+
+
+def _detail(study: StudySettings, numbers: str) -> str:
+    return numbers if study.scenario is None else f", at the detail of scenario {study.scenario!r}"
 
 
 def _metric(study: StudySettings, metric: str) -> str:
@@ -93,7 +97,7 @@ def asked_of_protection(given: ProtectionSettings, keys: Sequence[str]) -> Terms
     if given.keys != tuple(keys):
         rows.append(("Protected against", f"who knows {', '.join(given.keys)}"))
     if given.limit is not None:
-        rows.append(("Highest RP after protection", percentage(given.limit)))
+        rows.append(("Highest RP after protection", limit_percentage(given.limit)))
     return rows
 
 

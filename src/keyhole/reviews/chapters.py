@@ -6,6 +6,7 @@ one give the same page.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
 from keyhole.results import share
 from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_synthesis
+from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
@@ -22,6 +24,7 @@ __all__ = [
     "Sheet",
     "asked",
     "data_sheet",
+    "driver_sheets",
     "exposure_notes",
     "exposure_sheets",
     "fix_sheet",
@@ -65,7 +68,7 @@ _WORDS = {"", "not estimable", "withheld"}
 
 def _is_figure(cells: Sequence[str]) -> bool:
     filled = [c for c in cells if c not in _WORDS]
-    return bool(filled) and all(c.lstrip("+-−<").replace(",", "")[:1].isdigit() for c in filled)
+    return bool(filled) and all(c.lstrip("+-−<≤").replace(",", "")[:1].isdigit() for c in filled)
 
 
 def asked(review: Review) -> list[tuple[str, str]]:
@@ -78,14 +81,19 @@ def asked(review: Review) -> list[tuple[str, str]]:
         ("Missing keys", POLICIES[exposure.missing]),
         ("Population", _population(review)),
     ]
+    if review.scenarios is not None and review.scenarios.names:
+        rows.append(("Scenarios looked at", ", ".join(review.scenarios.names)))
     if exposure.limit is not None:
-        rows.append(("Highest RP on the keys", percentage(exposure.limit)))
+        rows.append(("Highest RP on the keys", limit_percentage(exposure.limit)))
     if chosen is not None:
         groups = [" or ".join(group) for group in chosen.candidates]
         rows += [
             ("Variables kept", ", ".join(chosen.keep) or "none"),
             ("Candidates to go out", ", ".join(groups)),
-            ("Selection", f"{', '.join(chosen.methods)}; RP within {percentage(chosen.limit)}"),
+            (
+                "Selection",
+                f"{', '.join(chosen.methods)}; RP within {limit_percentage(chosen.limit)}",
+            ),
         ]
     if review.study is not None:
         rows += asked_of_study(review.study)
@@ -238,6 +246,22 @@ def _worst(result: Figures) -> list[str]:
         f"The category that flags most records is {result['worst_category']} of "
         f"{result['worst_variable']}: {flags:,} of them."
     ]
+
+
+def driver_sheets(review: Review, record: Figures) -> list[Sheet]:
+    """Return the levels that stand out, and what regrouping or setting apart would do.
+
+    The stage left out what is small.
+    """
+    levels, *moves = [Sheet.stored(table) for table in record["tables"]]
+    smallest = smallest_shown(review.exposure.cutoff)
+    left_out = (
+        f"Left out are levels of which a count below {smallest} could be worked out: of their "
+        f"records, of those at risk, or of those that are not."
+    )
+    elsewhere = record["asked"]["told_elsewhere"]
+    by = [f"The levels of {elsewhere} are in the table by group."] if elsewhere else []
+    return [dataclasses.replace(levels, notes=[*levels.notes, left_out, *by]), *moves]
 
 
 def fix_sheet(record: Figures) -> Sheet:

@@ -12,8 +12,9 @@ from keyhole.data import Microdata, load
 from keyhole.data.naming import absent, nearest, quoted, repeated
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
-from keyhole.reviews.files import Files, ReviewFile, read_steadily
+from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, key_of, read_steadily
 from keyhole.reviews.lines import Path
+from keyhole.reviews.names import named_scenario
 from keyhole.reviews.protection_checks import check_protection
 from keyhole.reviews.resolving import (
     resolve,
@@ -21,12 +22,7 @@ from keyhole.reviews.resolving import (
     resolve_study,
     resolve_synthesis,
 )
-from keyhole.reviews.scenario_checks import (
-    KEYED,
-    ScenarioFile,
-    check_scenarios,
-    named_scenario,
-)
+from keyhole.reviews.scenario_checks import check_scenarios
 from keyhole.reviews.schema import SECTIONS, TOP, Setting
 from keyhole.reviews.settings import DataSettings, Review, ScenarioSettings
 from keyhole.reviews.source import Problem, Source, read_source
@@ -38,13 +34,15 @@ __all__ = ["read_review"]
 Values = dict[str, Any]
 
 
-def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
+def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
     """Read and check a review file, and load the files it is about.
 
     Parameters
     ----------
     path
         The review file; paths in it are seen from its folder.
+    content
+        What the file is about to hold, if that is to be checked before it is written.
 
     Returns
     -------
@@ -56,20 +54,22 @@ def read_review(path: str | os.PathLike[str]) -> tuple[Review, Files]:
     InputError
         With all the problems of the file at once, each with its line.
     """
-    source = read_source(path)
+    source = read_source(path, content)
     problems, sections = _structure(source)
     reviewed, found = _data(source, sections.get("data", {}))
     problems += found
-    study, files = None, {} if reviewed is None else {"data": reviewed}
-    if "study" in sections:
-        study, more, found = check_study(source, resolve_study(sections["study"]), reviewed)
-        files |= more
-        problems += found
-    scenarios = None
+    files: dict[str, ReviewFile] = {} if reviewed is None else {"data": reviewed}
+    study = scenarios = None
     if reviewed is not None:
         scenarios, more, found = _scenario_keys(source, sections, reviewed)
         files |= more
         problems += found
+    if "study" in sections:
+        asked = resolve_study(sections["study"])
+        study, attacked, found = check_study(source, asked, reviewed, key_of(files, LINKED))
+        files |= attacked
+        problems += found
+    if reviewed is not None:
         problems += _columns(source, sections, reviewed.data)
         problems += _fitness(source, sections, reviewed.data)
     problems += _together(source, sections)
@@ -99,10 +99,8 @@ def _scenario_keys(
     """Derive the keys of scenarios; where the review's are one's, they become a list."""
     settings, files, problems = check_scenarios(source, sections, reviewed)
     if named_scenario(sections[""].get("keys")) is not None:
-        found = files.get(KEYED)
-        sections[""]["keys"] = (
-            list(found.key.keys) if isinstance(found, ScenarioFile) and found.key else []
-        )
+        key = key_of(files, KEYED)
+        sections[""]["keys"] = [] if key is None else list(key.keys)
     return settings, files, problems
 
 
@@ -254,6 +252,7 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
     """Check settings against one another."""
     top, exposure = sections[""], sections.get("exposure", {})
     selection = sections.get("selection", {})
+    product = sections.get("release", {}).get("product", "file")
     checks: list[tuple[bool, Path, str]] = [
         ("weight" in exposure and "fraction" in exposure, ("exposure", "fraction"),
          "[exposure] weight and fraction both tell the population. Give one of them."),
@@ -265,6 +264,9 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
         ("frontier" in sections and "selection" not in source.values, ("frontier",),
          "[frontier] needs a [selection], which says what is kept and what may be chosen."),
         ("keys" in top and "keys" in sections, ("keys",), "keys are given twice. Give them once."),
+        (product not in ("file", *source.values), ("release", "product"),
+         f"[release] product is {product!r}, but there is no [{product}]. Add it, or name another "
+         f"product."),
         *((("named_groups" in sections.get(name, {}) and by not in sections[name]),
            (name, "named_groups"), f"[{name}] named_groups needs {by!r}, whose groups they are.")
           for name, by in (("exposure", "by"), ("selection", "by"), ("study", "strata"))),
@@ -279,10 +281,12 @@ def _resolved(source: Source, review: Review) -> list[Problem]:
         text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
         problems.append(((), text))
     if review.uniques is not None:
-        problems += [(("uniques",), text) for text in _uniques_problems(review)]
+        # The setting that is wrong is named second, and has a line of its own.
+        problems += [(("uniques", text.split()[1]), text) for text in _uniques_problems(review)]
     if review.selection is not None:
         given = source.values["selection"]
-        problems += [(("selection",), text) for text in _selection_problems(review, given)]
+        found = _selection_problems(review, given)
+        problems += [(("selection", text.split()[1]), text) for text in found]
     return [source.problem(at, text) for at, text in problems]
 
 

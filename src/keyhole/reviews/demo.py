@@ -18,7 +18,7 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
 from keyhole.reviews.store import Store
 
-__all__ = ["demo"]
+__all__ = ["demo", "write_world"]
 
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
@@ -36,6 +36,16 @@ title = "Public use file of veterans (made up)"
 
 # What an intruder could know of a veteran.
 keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
+
+# What is to go out and to whom: the first chapter of the report, and the public note beside it.
+[release]
+product = "protection"    # or "selection", "synthesis", "file"
+to = "anybody"
+purpose = "studies of veterans' health and income"
+version = "1"
+contact = "the office that made the file up"
+conditions = ["No attempt to find a person in the file."]
+board = ["The head of the office", "The disclosure officer"]
 
 [data]
 file = "{data}"
@@ -84,6 +94,7 @@ eif = "{external}"
 iuf = "{truth}"
 puf_id = "puf_id"
 eif_id = "eif_id"
+# or the key of a scenario: link = "scenario:veterans association"
 link = [{link}]
 numeric = ["age", "income"]
 strata = ["sex"]
@@ -99,7 +110,7 @@ targets = ["sex", "age", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
 
 [[protection.step]]
 method = "drop"
-columns = ["area"]    # it would give the state away
+columns = ["puf_id", "household", "area"]    # they name people, or would give the state away
 
 [[protection.step]]
 method = "top-code"
@@ -127,7 +138,7 @@ strata = ["sex"]    # a woman's values come from women
 implicates = 3
 decoys = 0.5        # for two records at risk a common one changes too
 formula = "income ~ age + sex"    # what an analyst may want to know
-drop = ["household", "ag8r"]    # who lives together, and what would tell the age before
+drop = ["household", "ag8r", "area"]    # who lives together; what would tell age and state before
 seed = 271828       # a secret: choose your own, and tell nobody
 
 [synthesis.rules]
@@ -164,12 +175,13 @@ def demo(
     with own_folder(folder, partial(_check, folder, force)):
         if progress is not None:
             progress("making a population of veterans")
-        _write_world(folder, people, force)
+        write_world(folder, people, force=force)
         found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
     return dataclasses.replace(found, advice=tuple(_advice(found, folder)))
 
 
-def _write_world(folder: Path, people: int, force: bool) -> None:
+def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> None:
+    """Make the example world in a folder: its files and the review of them."""
     world = veterans(people, seed=1)
     # The visitor may have edited the review file: that is what it is there for.
     if force or not (folder / REVIEW).exists():
@@ -209,6 +221,7 @@ def _advice(found: ReviewResult, folder: Path) -> list[str]:
     plan, results = folder / REVIEW, folder / RESULTS
     return [
         f"Open it in a browser: {found.report.resolve().as_uri()}",
+        f"Go on in the workbench: keyhole serve {folder}",
         f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
         "With your own file, begin with: keyhole risk FILE --keys A,B",
     ]

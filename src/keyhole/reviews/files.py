@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyhole.data import Microdata
 from keyhole.errors import FileError
 
-__all__ = ["Files", "ReviewFile", "hash_file", "read_steadily"]
+if TYPE_CHECKING:
+    from keyhole.environment.scenarios.recoding import ScenarioKey
+
+__all__ = [
+    "KEYED",
+    "LINKED",
+    "Files",
+    "Memory",
+    "ReviewFile",
+    "ScenarioFile",
+    "hash_file",
+    "key_of",
+    "read_again",
+    "read_steadily",
+    "remembered",
+    "remembering",
+]
+
+KEYED = "keyed"
+"""The part of the file under review, recoded to the key that the review is about."""
+LINKED = "linked"
+"""The same, recoded to the key that a study links on."""
 
 Read = TypeVar("Read")
 
@@ -31,6 +54,69 @@ Files = Mapping[str, ReviewFile]
 """The files by their part in the review: `data`, and `puf`, `eif`, `iuf` of a study."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScenarioFile(ReviewFile):
+    """The file under review as one scenario's intruder could match it."""
+
+    key: ScenarioKey | None = None
+
+
+def key_of(files: Files, part: str) -> ScenarioKey | None:
+    """Return the scenario's key that a part of the review was recoded to, if there is one."""
+    found = files.get(part)
+    return found.key if isinstance(found, ScenarioFile) else None
+
+
+Memory = dict[tuple[str, str], tuple[Any, Any]]
+"""What was made before, by its name and how it was made: of what, and what it is."""
+
+_memory: ContextVar[Memory | None] = ContextVar("_memory", default=None)
+
+
+@contextmanager
+def remembering(memory: Memory) -> Iterator[None]:
+    """Read no file again that is as it was: same size, time and way of reading.
+
+    Only for looking at a review again and again; a run that makes a dossier reads everything.
+    """
+    token = _memory.set(memory)
+    try:
+        yield
+    finally:
+        _memory.reset(token)
+
+
+def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -> Read:
+    """Make something anew only if what it is made of changed, while a review is looked at.
+
+    A state of None is never the same as before. Of a name the last two ways of making it are kept.
+
+    Examples
+    --------
+    >>> with remembering({}):
+    ...     [remembered("key", state, lambda: state * 10) for state in (1, 1, 2)]
+    [10, 10, 20]
+    """
+    memory = _memory.get()
+    if memory is None or state is None:
+        return make()
+    known = memory.get((name, how))
+    if known is not None and known[0] == state:
+        found: Read = known[1]
+        return found
+    found = make()
+    memory.pop((name, how), None)
+    memory[name, how] = (state, found)
+    for older in [key for key in memory if key[0] == name][:-2]:
+        del memory[older]
+    return found
+
+
+def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
+    """Read a file that tells its own hash, unless it is remembered and is as it was."""
+    return remembered(str(path), _state(path), lambda: read(path), _how(read))
+
+
 def hash_file(path: Path) -> str:
     """Return the hash of a file's bytes."""
     with path.open("rb") as file:
@@ -45,6 +131,25 @@ def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     FileError
         If the file changes while it is read.
     """
+    return remembered(str(path), _state(path), lambda: _read(path, read), _how(read))
+
+
+def _state(path: Path) -> Any:
+    """Return how a file is now, for comparison with another time."""
+    try:
+        now = path.stat()
+    except (OSError, ValueError):
+        return None
+    return now.st_mtime_ns, now.st_size, now.st_ino
+
+
+def _how(read: Callable[..., Any]) -> str:
+    """Return how a file is to be read: by what, told what."""
+    func = getattr(read, "func", read)
+    return repr((func, getattr(read, "args", ()), getattr(read, "keywords", {})))
+
+
+def _read(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     before = _hash_or_none(path)
     found = read(path)
     if before is None or _hash_or_none(path) != before:

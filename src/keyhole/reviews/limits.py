@@ -7,47 +7,72 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.environment.scenarios.identification import shown as interval_shown
+from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 from keyhole.reviews.stages.releases import PROTECTED, RELEASES
 
-__all__ = ["Limit", "better_in_words", "find_limits"]
+__all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
+
+Figures = Mapping[str, Any]
+VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
+"""Whether something is met: how a page marks it, and its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """One limit: what was measured against it, and what would help where it is not met.
 
-    `found` is None where nothing could be measured: no set at all is within the limit.
+    `found` is None where nothing could be measured: no set at all is within the limit, or (`met`
+    is None then) there was nothing to judge. That of the worst scenario names it, and tells
+    p(identification) under it, the lowest and the highest.
     """
 
     what: str
     limit: float
     found: float | None
-    met: bool
+    met: bool | None
     remedy: str | None = None
+    scenario: str | None = None
+    p_identification: tuple[float, float] | None = None
 
     @property
-    def shown(self) -> str:
-        """What was found, with as many digits as tell it from the limit."""
+    def state(self) -> str:
+        """How a page marks it: `met`, `unmet` or `unjudged`."""
+        return VERDICTS[self.met][0]
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is met, in a word or two."""
+        return VERDICTS[self.met][1]
+
+    @property
+    def said(self) -> str:
+        """What was found beside the limit, with as many digits as tell the one from the other."""
+        limit = limit_percentage(self.limit)
+        if self.met is None:
+            return f"nothing to be held against the limit of {limit}"
         if self.found is None:
-            return "nothing"
-        for digits in range(1, 6):
-            text = f"{100 * self.found:.{digits}f}"
-            if float(text) != 100 * self.limit:
-                break
-        return f"{text}%"
+            return f"no set is within the limit of {limit}"
+        return f"{percentage_beside(self.found, self.limit)} against a limit of {limit}"
+
+    @property
+    def rate(self) -> str:
+        """What was found as a fraction, likewise."""
+        return "not estimable" if self.found is None else share_beside(self.found, self.limit)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
         return asdict(self)
 
 
-def find_limits(review: Review, results: Mapping[str, Mapping[str, Any]]) -> tuple[Limit, ...]:
+def find_limits(review: Review, results: Mapping[str, Figures]) -> tuple[Limit, ...]:
     """Compare what was found with the limits that the review sets."""
     limits = []
     if review.exposure.limit is not None:
         limits.append(_of_keys(review, results, review.exposure.limit))
+        limits += _of_scenarios(review, results.get("scenarios"), review.exposure.limit)
     if review.selection is not None:
         limits.append(_of_selection(review, results, review.selection.limit))
     if review.protection is not None and review.protection.limit is not None:
@@ -55,11 +80,11 @@ def find_limits(review: Review, results: Mapping[str, Mapping[str, Any]]) -> tup
     if review.study is not None and review.study.limit is not None:
         for metric in review.study.metrics:
             limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
-        limits += _of_implicate(results.get(RELEASES), review.study.limit)
+        limits += _of_implicate(results, review.study.limit)
     return tuple(limits)
 
 
-def _of_keys(review: Review, results: Mapping[str, Mapping[str, Any]], limit: float) -> Limit:
+def _of_keys(review: Review, results: Mapping[str, Figures], limit: float) -> Limit:
     found = results["exposure"]["rp"]
     remedy = None
     if found > limit:
@@ -69,7 +94,52 @@ def _of_keys(review: Review, results: Mapping[str, Mapping[str, Any]], limit: fl
     return Limit(what, limit, found, found <= limit, remedy)
 
 
-def _of_protection(result: Mapping[str, Any], limit: float) -> Limit:
+def _of_scenarios(review: Review, result: Figures | None, limit: float) -> list[Limit]:
+    """Compare the worst scenario; one that could not be measured is told, and not judged."""
+    if result is None:
+        return []
+    parts = {part["scenario"]: part for part in result["scenarios"]}
+    found = [
+        Limit(
+            f"RP({result['cutoff']}) under scenario {name!r}", limit, None, None,
+            f"Scenario {name!r} is not judged: {part['notes'][-1]}.", name,
+        )
+        for name, part in parts.items()
+        if part["exposure"] is None
+    ]  # fmt: skip
+    if result["worst"] is None:
+        return found
+    return [_of_worst(review, result, parts[result["worst"]], limit), *found]
+
+
+def _of_worst(review: Review, result: Figures, worst: Figures, limit: float) -> Limit:
+    name, rp = worst["scenario"], worst["exposure"]["rp"]
+    interval = worst["identification"]["p_identification"]
+    said = [f"p(identification) under {name!r} is {_identification(worst)}."]
+    if worst["example"]:
+        said.append("The scenario is an example, not a finding about this file.")
+    if rp > limit and review.scenarios is not None and review.scenarios.chosen != name:
+        said.append(f'To see what would help, run the review with keys = "scenario:{name}".')
+    return Limit(
+        what=f"RP({result['cutoff']}) under the worst scenario, {name!r}",
+        limit=limit,
+        found=rp,
+        met=rp <= limit,
+        remedy=" ".join(said),
+        scenario=name,
+        p_identification=None if interval is None else (interval[0], interval[1]),
+    )
+
+
+def _identification(part: Figures) -> str:
+    found = part["identification"]
+    bounds = found["p_identification"]
+    if bounds is None:
+        return f"not estimable ({found['basis']})"
+    return interval_shown((bounds[0], bounds[1]))
+
+
+def _of_protection(result: Figures, limit: float) -> Limit:
     """Compare the protected file; where every key is dropped nothing is left to be matched."""
     found, kept = result["ledger"], result["after"]
     reading = {
@@ -77,18 +147,31 @@ def _of_protection(result: Mapping[str, Any], limit: float) -> Limit:
         "drop": ", records with a missing key left out",
     }
     what = f"RP({found['cutoff']}) after protection{reading.get(found['missing'], '')}"
-    if kept is None:
+    rp = found.get("rp", None if kept is None else kept["rp"])
+    if rp is None:
         return Limit(what, limit, 0.0, True, "No key is left.")
-    met, remedy = kept["rp"] <= limit, None
+    met, remedy = rp <= limit, _as_read(result, limit)
     if not met and found["next_steps"]:
         best = found["next_steps"][0]
         end = f"RP becomes {best['rp']:.4f}, and {percentage(best['price'])} more is lost"
         near = "" if best["meets"] else " That is not enough, but comes nearest."
         remedy = f"Cheapest next step: {best['words']}. {end}.{near}"
-    return Limit(what, limit, kept["rp"], met, remedy)
+    return Limit(what, limit, rp, met, remedy)
 
 
-def _remedy(best: Mapping[str, Any]) -> str:
+def _as_read(result: Figures, limit: float) -> str | None:
+    """Say what the figure rests on: what can be read off, or that a missing value matches all."""
+    told, found, said = result.get("read_off"), result["ledger"], []
+    if told is not None:
+        plain = result["after"] and f"; without it RP would be {result['after']['rp']:.4f}"
+        said.append(f"This is with what columns that stay tell of others{plain or ''}.")
+    own = found["lines"][-1].get("rp_own")
+    if found["missing"] == "wildcard" and own is not None and own > limit:
+        said.append(f"With a missing value as a category of its own RP is {own:.4f}.")
+    return " ".join(said) or None
+
+
+def _remedy(best: Figures) -> str:
     change = f"{best['action']} {best['variable']} ({best['detail']})"
     if best["action"] == "drop":
         change = f"leave out {best['variable']}"
@@ -98,7 +181,7 @@ def _remedy(best: Mapping[str, Any]) -> str:
     return f"No single change meets it. The nearest: {change}; {end}."
 
 
-def _of_selection(review: Review, results: Mapping[str, Mapping[str, Any]], limit: float) -> Limit:
+def _of_selection(review: Review, results: Mapping[str, Figures], limit: float) -> Limit:
     assert review.selection is not None
     method, cutoff = review.selection.methods[0], review.exposure.cutoff
     what = f"RP({cutoff}) on the variables proposed ({method} selection)"
@@ -114,7 +197,7 @@ def _of_selection(review: Review, results: Mapping[str, Mapping[str, Any]], limi
     return Limit(what, limit, found, found <= limit, better_in_words(review, results))
 
 
-def better_in_words(review: Review, results: Mapping[str, Mapping[str, Any]]) -> str | None:
+def better_in_words(review: Review, results: Mapping[str, Figures]) -> str | None:
     """Say that the frontier has a better set than the one proposed, where it has."""
     better = better_set(review, results)
     if better is None or review.selection is None:
@@ -129,26 +212,30 @@ def better_in_words(review: Review, results: Mapping[str, Mapping[str, Any]]) ->
     )
 
 
-def _of_implicate(result: Mapping[str, Any] | None, limit: float) -> list[Limit]:
+def _of_implicate(results: Mapping[str, Figures], limit: float) -> list[Limit]:
     """Compare the conditional rates of the same attack on what the synthesis made."""
-    rows = () if result is None else result["comparison"]
-    return [
-        _of_study(row["metric"], row, limit, ", on implicate 1 of the synthesis")
-        for row in rows
-        if row["release"] == PROTECTED
-    ]
+    rows = results[RELEASES]["comparison"] if RELEASES in results else ()
+    found = []
+    for row in rows:
+        if row["release"] == PROTECTED:
+            # Who is in both files is as in the attack on the file itself.
+            overlap = results[study_stage(row["metric"])]["overlap"]
+            where = ", on implicate 1 of the synthesis"
+            found.append(_of_study(row["metric"], {**row, "overlap": overlap}, limit, where))
+    return found
 
 
-def _of_study(metric: str, result: Mapping[str, Any], limit: float, where: str = "") -> Limit:
+def _of_study(metric: str, result: Figures, limit: float, where: str = "") -> Limit:
     """Compare the conditional rate; where nobody is suspected there is none, and none to fear."""
     what = f"Conditional rate of the study by {metric} (confirmed, of the suspected){where}"
     found = result["conditional_rate"]
     if found is None:
         return Limit(what, limit, 0.0, True, "Nobody is suspected.")
-    if "overlap" in result and not result["overlap"]["records"]:
-        return Limit(what, limit, None, False, "Not judged: the IUF names nobody to be confirmed.")
+    if not result["overlap"]["records"]:
+        return Limit(what, limit, None, None, "Not judged: the IUF names nobody to be confirmed.")
     high = result["intervals"]["conditional_rate"][1]
     doubt = None
     if found <= limit < high:
-        doubt = f"Not beyond doubt: the rate's 95% interval reaches {percentage(high)}."
+        reach = percentage_beside(high, limit)
+        doubt = f"Not beyond doubt: the rate's 95% interval reaches {reach}."
     return Limit(what, limit, found, found <= limit, doubt)

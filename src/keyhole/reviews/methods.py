@@ -9,7 +9,7 @@ from typing import Any
 from keyhole.reviews.settings import Review
 from keyhole.selection.result import ASSUMPTION
 
-__all__ = ["Method", "assumptions", "methods_used"]
+__all__ = ["Method", "assumptions", "methods_used", "sources"]
 
 _LIN_GARIN = (
     "Lin, C. C. & Garin, T. Methods of Selecting Variables in Data Disclosure. "
@@ -39,6 +39,11 @@ _MANNING = (
     "Elliot, M. J., Manning, A. M. & Ford, R. W. (2002). A computational algorithm for handling "
     "the special uniques problem. International Journal of Uncertainty, Fuzziness and "
     "Knowledge-Based Systems 10, 493-509."
+)
+_FIRTH = (
+    "Firth, D. (1993). Bias reduction of maximum likelihood estimates. Biometrika 80, 27-38. "
+    "Woolf, B. (1955). On estimating the relation between blood group and disease. Annals of "
+    "Human Genetics 19, 251-253."
 )
 _HAWALA = "Hawala, S. & Funk, J. Model Based Disclosure Avoidance for Data on Veterans."
 _MAXIMAL = (
@@ -144,6 +149,14 @@ _METHODS: Mapping[str, Method] = {
         "three medium, more low, each variable counting 1 over its declared weight.",
         (_MANNING, _HAWALA),
     ),
+    "drivers": Method(
+        "Drivers",
+        "Each level of a variable is held against the rest of it: the odds ratio of lying in a "
+        "small cell, by itself with Woolf’s interval (a half added where a count is 0), and with "
+        "the other variables held equal from a logistic model with Firth’s penalty. Merges and "
+        "subpopulations are counted from the cells they change.",
+        (_LIN_GARIN, _FIRTH),
+    ),
     "fix": Method(
         "Cheapest fix",
         "Each key variable in turn is left out, banded, top- or bottom-coded, or has its rare "
@@ -212,6 +225,7 @@ def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
         "household": "household_global_risk" in population,
         "scenarios": "scenarios" in results,
         "uniques": "uniques" in results,
+        "drivers": "drivers" in results,
         "fix": "fix" in results,
         "selection": any(name.startswith("selection") for name in results),
         "frontier": "frontier" in results,
@@ -220,6 +234,17 @@ def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
         "synthesis": "synthesis" in results,
     }
     return [method for name, method in _METHODS.items() if used[name]]
+
+
+def sources(*names: str) -> list[str]:
+    """Return where methods are from, each source once.
+
+    Examples
+    --------
+    >>> [source[:10] for source in sources("scenarios", "exposure")]
+    ['Elliot, M.', 'Elliot, M.', 'Lin, C. C.', 'El Emam, K']
+    """
+    return list(dict.fromkeys(source for name in names for source in _METHODS[name].sources))
 
 
 def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -233,7 +258,7 @@ def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> lis
     }
     found = [
         ASSUMPTION,
-        f"An intruder knows the {len(review.keys)} keys exactly as they stand in the file, and "
+        f"An intruder knows the {len(review.keys)} keys {_known(review)}, and "
         f"nothing else of it. Error, age and other codings in the intruder’s data make matching "
         f"harder; knowledge of further variables makes it easier.",
         missing[review.exposure.missing],
@@ -250,6 +275,13 @@ def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> lis
         "releases, and an intruder who knows a person well, are outside of it."
     )
     return found
+
+
+def _known(review: Review) -> str:
+    chosen = None if review.scenarios is None else review.scenarios.chosen
+    if chosen is None:
+        return "exactly as they stand in the file"
+    return f"of the file at the detail of scenario {chosen!r}, exactly"
 
 
 def _population(review: Review) -> str:

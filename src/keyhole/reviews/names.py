@@ -1,11 +1,13 @@
-"""Names of columns as a review file writes them: taken as they stand, blanks and all."""
+"""Names as a review file writes them: of columns, taken as they stand, and of scenarios."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["alternatives"]
+__all__ = ["SCENARIO", "alternatives", "named_scenario"]
 
+SCENARIO = "scenario:"
 # Between bars stands a name, or a name in double quotes, in which a bar is a letter like others.
 _PART = re.compile(r'("(?:[^"]|"")*"|[^|"][^|]*|)(\||$)')
 
@@ -32,6 +34,19 @@ def alternatives(candidate: str | list[str]) -> tuple[str, ...]:
         parts.append(_plain(match[1]))
         place, more = match.end(), match[2] == "|"
     return tuple(parts)
+
+
+def named_scenario(keys: Any) -> str | None:
+    """Return the scenario that keys are those of: ``keys = "scenario:NAME"``.
+
+    Examples
+    --------
+    >>> named_scenario("scenario:journalist"), named_scenario(["age"])
+    ('journalist', None)
+    """
+    if isinstance(keys, str) and keys.startswith(SCENARIO):
+        return keys.removeprefix(SCENARIO).strip()
+    return None
 
 
 def _plain(part: str) -> str:

@@ -13,13 +13,14 @@ from keyhole.data.formats import written_suffix
 from keyhole.data.whole import put_folder
 from keyhole.errors import RunError
 from keyhole.protection.applying import Protection
+from keyhole.protection.plan import Plan
 from keyhole.synthesis.release import require_free as _require_free
 from keyhole.synthesis.withholding import withheld
 
-__all__ = ["PARAMETERS", "require_free", "write_protected"]
+__all__ = ["FITTED", "PARAMETERS", "find_protected", "require_free", "write_protected"]
 
-# Holds the seed, in the part of the folder that is the producer's alone.
-PARAMETERS = "internal/parameters.json"
+# Hold the seed and the plan, in the part of the folder that is the producer's alone.
+PARAMETERS, FITTED = "internal/parameters.json", "internal/plan.toml"
 PARTS = ("release", "internal")
 
 
@@ -28,7 +29,14 @@ def require_free(folder: Path) -> list[str]:
     return _require_free(folder, force=True)
 
 
-def write_protected(made: Protection, seed: int | None, folder: Path) -> None:
+def find_protected(folder: Path) -> Path:
+    """Return the protected file in the folder of a protection."""
+    return next((folder / "release").glob("protected.*"))
+
+
+def write_protected(
+    made: Protection, seed: int | None, folder: Path, plan: Plan | None = None
+) -> None:
     """Write the protected file, and the plan as it was fitted; whole or not at all.
 
     Parameters
@@ -39,6 +47,8 @@ def write_protected(made: Protection, seed: int | None, folder: Path) -> None:
         The secret it was drawn with.
     folder
         Where to; an older one is replaced.
+    plan
+        The plan as it was given; the one that was fitted is that of `made`.
     """
     temporary = folder.parent / f".{secrets.token_hex(4)}-{folder.name}"
     try:
@@ -46,9 +56,10 @@ def write_protected(made: Protection, seed: int | None, folder: Path) -> None:
             (temporary / part).mkdir(parents=True, mode=0o700)
         kept = [name for name in made.data.names if name not in withheld(made.data)]
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
-        made.data.select(kept).save(path)
-        made.plan.save(temporary / "internal" / "plan.toml")
-        parameters = {"keyhole": version("keyhole"), "seed": seed}
+        made.release().select(kept).save(path)
+        made.plan.save(temporary / FITTED)
+        asked = (plan or made.plan).to_toml()
+        parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
         (temporary / "release").chmod(0o755)
         temporary.chmod(0o755)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.protection.ledger_result import HEADS, figure
+from keyhole.protection.ledger_result import HEADS, counted, figure
 from keyhole.protection.prices import FIGURES
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
@@ -21,6 +21,8 @@ from keyhole.reviews.small_counts import protect_count, smallest_shown
 __all__ = ["ProtectionChapter", "ScreenChapter", "protection_chapter", "screen_chapter"]
 
 Figures = Mapping[str, Any]
+# Of a step's columns, so that a line of the ledger stays one; the plan has them all.
+MOST_NAMED = 3
 # Counts of values and records in the notes of a step.
 _COUNT = re.compile(r"(?<![\d.,])[\d,]+(?= (?:of the )?(?:values?|records?)\b)")
 
@@ -42,11 +44,20 @@ def screen_chapter(records: Mapping[str, Figures]) -> ScreenChapter | None:
     result = record["result"]
     found = sum(check["status"] == "found" for check in result["safe_harbor"])
     said = (
-        f"{len(result['identifiers']):,} findings of direct identifiers in {result['columns']:,} "
-        f"columns; {found:,} of {len(result['safe_harbor']):,} items of Safe Harbor were found."
+        f"{_identifying(result)} {found:,} of {len(result['safe_harbor']):,} items of Safe Harbor "
+        f"were found."
     )
     tables = [table for table in record["tables"] if table["title"] != "Mind"]
     return ScreenChapter(said, [_without_counts(table) for table in tables], result["warnings"])
+
+
+def _identifying(result: Figures) -> str:
+    """Say how many columns look like direct identifiers; one may do so in several ways."""
+    count = len({found["column"] for found in result["identifiers"]})
+    if not count:
+        return f"None of {result['columns']:,} columns looks like a direct identifier."
+    look = "looks" if count == 1 else "look"
+    return f"{count:,} of {result['columns']:,} columns {look} like a direct identifier."
 
 
 def _without_counts(table: Figures) -> Sheet:
@@ -63,7 +74,7 @@ class ProtectionChapter:
 
     said: str
     within: bool | None
-    ledger: Sheet
+    ledger: Sequence[Sheet]
     variables: Sheet
     compared: Sheet | None
     next_steps: Sheet | None
@@ -86,7 +97,9 @@ def protection_chapter(review: Review, records: Mapping[str, Figures]) -> Protec
         variables=_variables(found),
         compared=_compared(result),
         next_steps=_next_steps(found, smallest) if found["next_steps"] else None,
-        warnings=[f"{text}." for text in found["warnings"]],
+        warnings=[
+            _without_small(f"{text[:1].upper()}{text[1:]}.", smallest) for text in found["warnings"]
+        ],
         notes=[_without_small(note, smallest) for note in [*notes, *result["notes"]]],
     )
 
@@ -103,36 +116,66 @@ def _said(result: Figures) -> str:
     lost = lost.replace("lose", "loses") if many == 1 else lost
     return (
         f"{begin} RP({found['cutoff']}) on {', '.join(found['keys'])} from "
-        f"{percentage(start['rp'])} to {percentage(end['rp'])}{lost}."
+        f"{percentage(start['rp'])} to {percentage(end['rp'])}{lost}.{_if_read_off(result)}"
     )
 
 
-def _ledger(found: Figures, smallest: int) -> Sheet:
+def _if_read_off(result: Figures) -> str:
+    """Say what RP comes to with what can be read off."""
+    told = result["read_off"]
+    if told is None:
+        return ""
+    return f" With what can be read off columns that stay it is {percentage(told['rp'])}."
+
+
+def _ledger(found: Figures, smallest: int) -> list[Sheet]:
+    """Lay out the ledger: risk beside what is lost, then the other figures of utility."""
     lines = found["lines"]
-    heads = {
-        name: head
-        for name, head in HEADS.items()
-        if any(line[name] is not None for line in lines[1:])
-    }
     people = any(line["population_uniques"] is not None for line in lines)
+    missing = found["missing"]
+    other = "rp_own" if missing == "wildcard" else "rp_wildcard"
+    other = other if any(line[other] != line["rp"] for line in lines) else ""
     rows = [
         [_words(line), protect_count(line["changed"], smallest) if line["step"] else "",
-         share(line["rp"]), share(line["cr"]),
+         share(line["rp"]), *([share(line[other])] if other else []), share(line["cr"]),
          "" if line["uniques"] is None else f"{line['uniques']:,}",
-         *([_people(line)] if people else []),
-         *(figure(name, line[name]) for name in heads)]
+         *([_people(line)] if people else []), figure("lost", line["lost"])]
         for line in lines
     ]  # fmt: skip
-    columns = ["after", "changed", f"RP({found['cutoff']})", "CR", "uniques",
-               *(["in population"] if people else []), *heads.values()]  # fmt: skip
-    notes = ["; ".join(f"{head}: {FIGURES[name]}" for name, head in heads.items()) + "."]
-    return Sheet.laid_out("The ledger: risk and price after each step", columns, rows, notes)
+    also = {"rp_own": ["RP own"], "rp_wildcard": ["RP wild"]}.get(other or "", [])
+    columns = ["after", "changed", f"RP({found['cutoff']})", *also, "CR", "uniques",
+               *(["in population"] if people else []), HEADS["lost"]]  # fmt: skip
+    title = "The ledger: risk and price after each step"
+    risk = Sheet.laid_out(title, columns, rows, [*counted(missing, other), *_meanings(["lost"])])
+    return [risk, *_utility(lines)]
+
+
+def _utility(lines: Sequence[Figures]) -> list[Sheet]:
+    # A file that is still the original is not compared: it has no test, and no difference.
+    compared = [line for line in lines[1:] if line["p"] is not None] or lines[1:]
+    names = [
+        name
+        for name in HEADS
+        if name != "lost" and any(line[name] is not None for line in compared)
+    ]
+    if not names:
+        return []
+    rows = [[_words(line), *(figure(name, line[name]) for name in names)] for line in lines]
+    columns = ["after", *(HEADS[name] for name in names)]
+    title = "What else the analyst loses, after each step"
+    return [Sheet.laid_out(title, columns, rows, _meanings(names))]
+
+
+def _meanings(names: Sequence[str]) -> list[str]:
+    return ["; ".join(f"{HEADS[name]}: {FIGURES[name]}" for name in names) + "."]
 
 
 def _words(line: Figures) -> str:
     if not line["step"]:
         return "the file as it is"
-    return f"{line['step']} {line['method']} {', '.join(line['columns'])}".strip()
+    columns = line["columns"]
+    named = ", ".join(columns) if len(columns) <= MOST_NAMED else f"{len(columns)} columns"
+    return f"{line['step']} {line['method']} {named}".strip()
 
 
 def _people(line: Figures) -> str:
@@ -152,22 +195,25 @@ def _variables(found: Figures) -> Sheet:
 
 
 def _compared(result: Figures) -> Sheet | None:
-    before, after = result["before"], result["after"]
+    before, after, told = result["before"], result["after"], result["read_off"]
     if after is None:
         return None
+    shown = [before, after, *([] if told is None else [told])]
+    cr = "CR (mean of 1/f)" if before["missing"] == "wildcard" else "CR"
     rows = [
-        ["records", *(f"{one['records']:,}" for one in (before, after))],
-        ["cells", *(f"{one['cells']:,}" for one in (before, after))],
-        ["uniques", *(f"{one['uniques']:,}" for one in (before, after))],
-        [f"RP({before['cutoff']})", *(share(one["rp"]) for one in (before, after))],
-        ["CR", *(share(one["cr"]) for one in (before, after))],
+        ["records", *(f"{one['records']:,}" for one in shown)],
+        ["cells", *(f"{one['cells']:,}" for one in shown)],
+        ["uniques", *(f"{one['uniques']:,}" for one in shown)],
+        [f"RP({before['cutoff']})", *(share(one["rp"]) for one in shown)],
+        [cr, *(share(one["cr"]) for one in shown)],
     ]
     reading = {
         "wildcard": ["A missing key matches every value, both ways: the less cautious reading."],
         "drop": ["Records with a missing key are not counted."],
     }
     notes = reading.get(before["missing"], [])
-    return Sheet.laid_out("Before and after", ["figure", "before", "after"], rows, notes)
+    columns = ["figure", "before", "after", "read off"][: len(shown) + 1]
+    return Sheet.laid_out("Before and after", columns, rows, notes)
 
 
 def _next_steps(found: Figures, smallest: int) -> Sheet:

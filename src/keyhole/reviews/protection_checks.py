@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.errors import InputError
+from keyhole.exposure.checks import problems_of
 from keyhole.protection.applying import draws, plan_problems, policy_of
+from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import read_steadily
 from keyhole.reviews.lines import Path
@@ -20,7 +24,8 @@ __all__ = ["check_protection"]
 Found = list[tuple[Path, str]]
 """Where in the section a problem is, and what to say of it."""
 
-_STEP = re.compile(r"step (\d+)")
+NEEDS_SEED = "needs a seed: the plan draws, and a review must give the same file again."
+_STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
 
 
 def check_protection(
@@ -48,6 +53,8 @@ def check_protection(
     if plan is not None:
         given = dataclasses.replace(given, plan=plan.to_toml())
         found += _unfit(plan, given, data, review)
+    elif given.plan_file is None:
+        found += _absent(source.values["protection"].get("step"), data)
     if given.formula is not None:
         found += _formula(given.formula, data)
     return given, [
@@ -75,29 +82,42 @@ def _place(given: ProtectionSettings, text: str) -> Path:
     number = _STEP.match(text)
     if given.plan_file is not None or number is None:
         return ("plan",) if given.plan_file is not None else ("step",)
-    return ("step", int(number[1]) - 1)
+    return ("step", int(number[1]) - 1, number[2])
+
+
+def _absent(steps: Any, data: Microdata) -> Found:
+    """Say which columns the steps of a plan that cannot be read name in vain."""
+    return [
+        (("step", place), f"step {place + 1} ({raw['method']}): {text}")
+        for place, raw in enumerate(steps if isinstance(steps, list) else ())
+        if isinstance(raw, Mapping) and raw.get("method") in METHODS
+        for text in problems_of(data, _named(raw), "column")
+    ]
+
+
+def _named(raw: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a step names, as far as they are names."""
+    texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
+    named = METHODS[raw["method"]].method.columns(texts)
+    return [name for name in named if isinstance(name, str)]
 
 
 def _unfit(plan: Plan, given: ProtectionSettings, data: Microdata, review: Review) -> Found:
     """Check the plan against the file; columns that are absent are told of by others."""
+    found: Found = []
     if draws(plan) and given.seed is None:
-        return [((), "needs a seed: the plan draws, and a review must give the same file again.")]
-    if not given.keys or not set(given.keys) <= set(data.names):
-        if review.scenarios is None or given.keys != review.keys:
-            return []
-        text = "needs keys that are columns of the file: those of a scenario are not. Give keys."
-        return [((), text)]
-    if not data.records:
-        return []
+        found.append(((), NEEDS_SEED))
+    if not data.records or not given.keys or not set(given.keys) <= set(data.names):
+        return found
     problems = plan_problems(
         data,
         plan,
         given.keys,
-        seed=given.seed,
+        seed=given.seed or 0,  # that there is none has been told
         cutoff=review.exposure.cutoff,
         missing=given.missing or policy_of(plan),
     )
-    return [(_place(given, text), text) for text in problems]
+    return [*found, *((_place(given, text), text) for text in problems)]
 
 
 def _formula(formula: str, data: Microdata) -> Found:

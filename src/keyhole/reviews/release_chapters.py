@@ -37,10 +37,10 @@ def releases_chapter(review: Review, results: Mapping[str, Figures]) -> Releases
     own = [(review.study.puf or review.data.file, results[study_stage(metric)])
            for metric in review.study.metrics]  # fmt: skip
     others = [(row["release"], row) for row in results[RELEASES]["comparison"]]
-    limit = review.study.limit
+    limit, judged = review.study.limit, any(found["overlap"]["records"] for _, found in own)
     columns = ["release", "metric", "suspected", "confirmed", "conditional", "95% interval"]
     columns += ["within the limit"] * (limit is not None)
-    rows = [_row(name, found, limit) for name, found in [*own, *others]]
+    rows = [_row(name, found, limit, judged) for name, found in [*own, *others]]
     return ReleasesChapter(
         Sheet.laid_out("The same attack on each release", columns, rows),
         _said(review, results),
@@ -48,13 +48,15 @@ def releases_chapter(review: Review, results: Mapping[str, Figures]) -> Releases
     )
 
 
-def _row(name: str, found: Figures, limit: float | None) -> list[str]:
+def _row(name: str, found: Figures, limit: float | None, judged: bool) -> list[str]:
+    """Lay out a release; where the IUF names nobody, no rate says that it is within the limit."""
     rates = [share(found[rate]) for rate in ("putative_rate", "confirmed_rate", "conditional_rate")]
     bounds = found["intervals"]["conditional_rate"]
     interval = "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
     cells = [name, found["metric"], *rates, interval]
     if limit is not None:
-        cells.append("yes" if (found["conditional_rate"] or 0.0) <= limit else "no")
+        within = "yes" if (found["conditional_rate"] or 0.0) <= limit else "no"
+        cells.append(within if judged or found["conditional_rate"] is None else "not judged")
     return cells
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Mapping
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from keyhole.charts import percentage
 from keyhole.reviews import (
     chapters,
+    dossier_chapters,
     protection_chapters,
     release_chapters,
     scenario_chapters,
@@ -22,11 +18,10 @@ from keyhole.reviews import (
 from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
+from keyhole.reviews.rendering import markup, render_page
 from keyhole.reviews.small_counts import rule, smallest_shown
 
 if TYPE_CHECKING:
-    import jinja2
-
     from keyhole.reviews.result import ReviewResult
 
 __all__ = ["write_report"]
@@ -42,21 +37,8 @@ def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
     charts
         The stages' pictures as SVG.
     """
-    style = _compact(_template("report.css"))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _environment().from_string(_template("report.html"))
-    text = page.render(
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
-        style=_markup(style),
-        drawings={name: _drawing(name, svg) for name, svg in charts.items()},
-        **_context(found),
-    )
-    return _compact(text) + "\n"
-
-
-def _compact(text: str) -> str:
-    """Leave out the blank lines that a template's blocks leave behind."""
-    return re.sub(r"\n\s*\n", "\n", text).strip()
+    drawings = {name: _drawing(name, svg) for name, svg in charts.items()}
+    return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
 
 
 def _context(found: ReviewResult) -> dict[str, Any]:
@@ -66,11 +48,13 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "results": results,
         "limits": found.limits,
         "met": found.met,
+        "release": dossier_chapters.release_terms(review),
         "asked": chapters.asked(review),
         "data": chapters.data_sheet(review, results["data"]),
         "exposure": chapters.exposure_sheets(review, results["exposure"]),
         "exposure_notes": chapters.exposure_notes(results["exposure"]),
         "uniques": chapters.uniques_sheets(results["uniques"]) if "uniques" in results else [],
+        "drivers": _drivers(found),
         "fix": chapters.fix_sheet(records["fix"]) if "fix" in records else None,
         "paths": selection_chapters.selection_paths(review, records),
         "ends": selection_chapters.ends_sheet(records["paths"]) if "paths" in records else None,
@@ -85,6 +69,8 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "screen": protection_chapters.screen_chapter(records),
         "protection": protection_chapters.protection_chapter(review, records),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),
+        "remaining": dossier_chapters.remaining_chapter(review, results),
+        "decision": dossier_chapters.decision(review, found.limits, found.files),
         "assumptions": assumptions(review, results),
         "methods": methods_used(results),
         "rule": rule(smallest_shown(review.exposure.cutoff)),
@@ -102,6 +88,12 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     return {name: found.review.sha256, **files}
 
 
+def _drivers(found: ReviewResult) -> list[chapters.Sheet]:
+    if "drivers" not in found.records:
+        return []
+    return chapters.driver_sheets(found.review, found.records["drivers"])
+
+
 def _comparison(records: Mapping[str, Any]) -> chapters.Sheet | None:
     if "comparison" not in records:
         return None
@@ -114,35 +106,12 @@ def _frontier(results: Mapping[str, Any]) -> chapters.Sheet | None:
     return selection_chapters.frontier_sheet(results["frontier"])
 
 
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percentage"] = percentage
-    environment.filters["count"] = lambda number: f"{number:,}"
-    return environment
-
-
-def _printable(value: Any) -> Any:
-    """Keep control characters of hostile names out of the page; escaping does the rest."""
-    if type(value) is not str:
-        return value
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value
-    )
-
-
 def _drawing(name: str, svg: str) -> Any:
     labels = {
         "exposure": "Records by the size of their cell, and RP by cutoff",
         "proposal": "Records by the size of their cell if the variables proposed go out",
         "uniques": "Each variable’s share of the scores",
+        "drivers": "Odds ratios of levels of lying in a small cell, with their intervals",
         "scenarios": "RP and p(identification) by scenario",
         "protection": "The risk-utility map: RP and information lost after each step of the plan",
         "screen": "Columns found under the items of Safe Harbor, and dependences",
@@ -151,15 +120,4 @@ def _drawing(name: str, svg: str) -> Any:
     if name.startswith("study-"):
         metric = name.removeprefix("study-")
         labels[name] = f"Rates of the study by {metric} beside chance, and the scores of its pairs"
-    return _markup(inline_drawing(svg, name, labels.get(name, name)))
-
-
-def _markup(text: str) -> Any:
-    import markupsafe
-
-    return markupsafe.Markup(text)
-
-
-def _template(name: str) -> str:
-    found = resources.files("keyhole.reviews") / "templates" / name
-    return found.read_text(encoding="utf-8")
+    return markup(inline_drawing(svg, name, labels.get(name, name)))

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyhole.data import Microdata
-from keyhole.reviews.names import alternatives
+from keyhole.reviews.names import alternatives, named_scenario
 from keyhole.reviews.settings import (
     DataSettings,
+    DriverSettings,
     ExposureSettings,
     FrontierSettings,
     ProtectionSettings,
+    ReleaseSettings,
     Review,
     ScreenSettings,
     SelectionSettings,
@@ -44,10 +46,22 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
         keys=tuple(keys),
         exposure=_exposure(sections.get("exposure", {}), data),
         uniques=UniquesSettings(**sections["uniques"]) if "uniques" in sections else None,
+        drivers=_drivers(sections["drivers"]) if "drivers" in sections else None,
         selection=selection,
         frontier=_frontier(sections, selection),
         screen=ScreenSettings(**sections["screen"]) if "screen" in sections else None,
+        release=_release(sections),
     )
+
+
+def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
+    """Say what goes out; if the review does not, it is what the last of its work makes."""
+    found = dict(sections.get("release", {}))
+    made = [name for name in ("synthesis", "protection", "selection") if name in sections]
+    found.setdefault("product", [*made, "file"][0])
+    for name in ("conditions", "notes", "board"):
+        found[name] = tuple(found.get(name, ()))
+    return ReleaseSettings(**found)
 
 
 def _exposure(given: Values, data: Microdata) -> ExposureSettings:
@@ -58,6 +72,13 @@ def _exposure(given: Values, data: Microdata) -> ExposureSettings:
         if len(with_role) == 1 and not told:
             found.setdefault(name, with_role[0])
     return ExposureSettings(**found)
+
+
+def _drivers(given: Values) -> DriverSettings:
+    found = dict(given)
+    if "variables" in found:
+        found["variables"] = tuple(found["variables"])
+    return DriverSettings(**found)
 
 
 def _selection(sections: Mapping[str, Values], keys: tuple[str, ...]) -> SelectionSettings | None:
@@ -89,6 +110,9 @@ def _frontier(
 def resolve_study(given: Values) -> StudySettings:
     """Build the settings of a study; what is missing though needed is empty."""
     found: Values = {"eif": "", "iuf": "", **given}
+    found["scenario"] = named_scenario(found.get("link"))
+    if found["scenario"] is not None:
+        found["link"] = ()  # known when its key is derived
     metric = found.pop("metric", "unicity")
     found["metrics"] = tuple(found.get("metrics", (metric,)))
     for name in ("puf_id", "eif_id", "link", "numeric", "strata", "named_groups"):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, Table
+from keyhole.reviews.digits import share_beside
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
-from keyhole.reviews.store import REPORT, RESULTS, plain
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest, plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ReviewResult"]
 
 Record = Mapping[str, Any]
+WORDS = {True: "yes", False: "no", None: "not judged"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,8 +45,13 @@ class ReviewResult(Result):
         return self.folder / REPORT
 
     @property
+    def public_note(self) -> Path:
+        """The note for the public: methods in words, without figures that help an intruder."""
+        return self.folder / NOTE
+
+    @property
     def met(self) -> bool:
-        """Whether every limit is met."""
+        """Whether every limit is met; one that could not be judged is not."""
         return all(limit.met for limit in self.limits)
 
     def results(self) -> dict[str, Any]:
@@ -64,11 +71,17 @@ class ReviewResult(Result):
             "stages": self.results(),
             "versions": dict(self.versions),
         }
-        return cast("dict[str, Any]", plain(found))
+        content = cast("dict[str, Any]", plain(found))
+        return {**content, "sha256": digest(content)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of results.json, and where the files are."""
-        paths = {"folder": self.folder, "report": self.report, "results": self.folder / RESULTS}
+        paths = {
+            "folder": self.folder,
+            "report": self.report,
+            "public_note": self.public_note,
+            "results": self.folder / RESULTS,
+        }
         return {**self.content(), **{name: str(path) for name, path in paths.items()}}
 
     def to_frame(self) -> pl.DataFrame:
@@ -92,12 +105,16 @@ class ReviewResult(Result):
             [str(r["title"]), "reused" if name in self.reused else "computed"]
             for name, r in self.records.items()
         ]
-        notes = [f"The report is at {self.report}", *self.advice]
+        notes = [
+            f"The report is at {self.report}",
+            f"The public note is at {self.public_note}",
+            *self.advice,
+        ]
         return [*tables, Table(self.review.title, ["stage", "result"], rows, notes)]
 
     def _limit_table(self) -> Table:
         rows = [
-            [limit.what, share(limit.limit), share(limit.found), "yes" if limit.met else "no"]
+            [limit.what, share_beside(limit.limit, limit.limit), limit.rate, WORDS[limit.met]]
             for limit in self.limits
         ]
         remedies = [limit.remedy for limit in self.limits if limit.remedy]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from keyhole.errors import OptionError
 from keyhole.results import Result
@@ -16,11 +16,11 @@ from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import STAGES, Asked, Stage
-from keyhole.reviews.store import REPORT, RESULTS, Draw, Store, digest, open_store, to_json
+from keyhole.reviews.stages import STAGES, Asked, Stage, plain_tables
+from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json
 from keyhole.reviews.versions import versions
 
-__all__ = ["review"]
+__all__ = ["Standing", "review", "run_review", "run_stages", "standings"]
 
 Progress = Callable[[str], None]
 
@@ -53,7 +53,8 @@ def review(
     -------
     ReviewResult
         The figures, the limits and where the report is. The folder holds ``report.html``,
-        ``results.json``, one file a stage in ``stages/`` and the pictures in ``charts/``.
+        ``public-note.html``, ``results.json``, one file a stage in ``stages/`` and the pictures in
+        ``charts/``.
 
     Raises
     ------
@@ -73,17 +74,87 @@ def review(
     ... ''')
     >>> found = review(folder / "review.toml", out=folder / "out")
     >>> found.results()["exposure"]["rp"], sorted(p.name for p in found.folder.iterdir())
-    (0.25, ['charts', 'keyhole-review.json', 'report.html', 'results.json', 'stages'])
+    (0.25, ['charts', 'keyhole-review.json', 'public-note.html', 'report.html', 'results.json',
+     'stages'])
     """
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)
+    return run_review(settings, files, out=out, force=force, progress=tell)
+
+
+def run_review(
+    settings: Review,
+    files: Files,
+    *,
+    out: str | os.PathLike[str],
+    force: bool = False,
+    progress: Progress,
+) -> ReviewResult:
+    """Run a review that was read and checked; see `review`."""
     with open_store(out, settings.path, force=force) as store:
-        run = _Run(settings, files, store, tell, versions(), given=tuple(files))
+        run = _Run(settings, files, store, progress, versions(), given=tuple(files))
         run.require_room()
         for stage in STAGES:
             run.stage(stage)
         return run.finish()
+
+
+def run_stages(
+    path: str | os.PathLike[str],
+    stages: Collection[str],
+    *,
+    out: str | os.PathLike[str],
+    progress: Progress | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Run only some stages of a review, with those whose results they need, and no report.
+
+    Parameters
+    ----------
+    path, out, progress
+        As in `review`.
+    stages
+        The names of the stages.
+
+    Returns
+    -------
+    dict
+        The records of the stages that ran or were found, by name.
+    """
+    tell = progress or (lambda _: None)
+    tell("checking the review file")
+    settings, files = read_review(path)
+    with open_store(out, settings.path, force=False) as store:
+        run = _Run(settings, files, store, tell, versions(), given=tuple(files))
+        for stage in _with_inputs(stages):
+            run.stage(stage)
+        return run.records
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a stage's stored result stands: `current`, of before a change (`stale`), `absent`."""
+
+    state: Literal["current", "stale", "absent", "unasked"]
+    record: dict[str, Any] | None = None
+
+
+def standings(review: Review, files: Files, folder: Path) -> dict[str, Standing]:
+    """Tell of every stage whether the folder holds its result; nothing is computed or written."""
+    run = _Run(review, files, Store(folder), lambda _: None, versions())
+    found: dict[str, Standing] = {}
+    for stage in STAGES:
+        unsure = {name for name, one in found.items() if one.state in ("stale", "absent")}
+        found[stage.name] = run.standing(stage, unsure)
+    return found
+
+
+def _with_inputs(names: Collection[str]) -> list[Stage]:
+    """Return stages by name with all whose results they need, in the order of the work."""
+    wanted = set(names)
+    for stage in reversed(STAGES):
+        wanted |= set(stage.inputs) if stage.name in wanted else set()
+    return [stage for stage in STAGES if stage.name in wanted]
 
 
 @dataclass(slots=True)
@@ -129,6 +200,30 @@ class _Run:
         if stage.outputs is not None:
             self.files = {**self.files, **stage.outputs.parts(folder, self.review, self.files)}
 
+    def standing(self, stage: Stage, unsure: set[str]) -> Standing:
+        """Tell how the stored result of a stage stands, and compute nothing.
+
+        `unsure` names the stages found so far that have no current result though one is asked.
+        """
+        if unsure & set(stage.inputs):
+            stored = self.store.last(stage.name)
+            return Standing("stale" if stored else "absent", stored)
+        inputs = {n: self.records[n]["result"] for n in stage.inputs if n in self.records}
+        asked = stage.ask(self.review, inputs)
+        if asked is None:
+            return Standing("unasked")
+        record = self.store.find(stage.name, self._key(stage, _told(stage, asked)))
+        folder = self.store.outputs(stage.name)
+        if record and stage.outputs and not stage.outputs.are_current(folder, asked, record):
+            record = None
+        if record is None:
+            stored = self.store.last(stage.name)
+            return Standing("stale" if stored else "absent", stored)
+        self.records[stage.name] = record
+        if stage.outputs is not None:
+            self.files = {**self.files, **stage.outputs.parts(folder, self.review, self.files)}
+        return Standing("current", record)
+
     def _key(self, stage: Stage, asked: Asked) -> str:
         """Name the question: what is asked, of which files, by which version."""
         files = {part: self.files[part] for part in self._parts(stage)}
@@ -158,7 +253,7 @@ class _Run:
             "keyhole": self.versions["keyhole"],
             "asked": _told(stage, asked),
             "result": stage.figures(result),
-            "tables": [_table(table) for table in result.tables()],
+            "tables": plain_tables(result),
         }
         if stage.outputs is not None:
             folder = self.store.outputs(stage.name)
@@ -167,8 +262,8 @@ class _Run:
         return self.store.keep(record, _pictures(stage, result))
 
     def finish(self) -> ReviewResult:
-        """Write the report, and the results last: they are there when all is done."""
-        from keyhole.reviews.report import write_report
+        """Write the pages, and the results last: they are there when all is done."""
+        from keyhole.reviews.pages import write_pages
 
         self.tell("writing the report")
         results = {name: record["result"] for name, record in self.records.items()}
@@ -181,13 +276,11 @@ class _Run:
             versions=self.versions,
             files={part: self._named(part) for part in self.given},
         )
-        charts = {
-            name: self.store.chart(name).read_text(encoding="utf-8")
-            for record in self.records.values()
-            for name in record["charts"]
-        }
-        self.store.write(REPORT, write_report(found, charts))
-        self.store.write(RESULTS, to_json(found.content()))
+        content = to_json(found.content())
+        if not self.store.holds(RESULTS, content):
+            self.store.drop_report()  # old results beside new pages would be half a dossier
+        write_pages(self.store, found)
+        self.store.write(RESULTS, content)
         return found
 
     def _named(self, part: str) -> dict[str, str]:
@@ -197,15 +290,6 @@ class _Run:
 
 def _told(stage: Stage, asked: Asked) -> Asked:
     return asked if stage.outputs is None else stage.outputs.told(asked)
-
-
-def _table(table: Any) -> dict[str, Any]:
-    return {
-        "title": table.title,
-        "columns": list(table.columns),
-        "rows": [list(row) for row in table.rows],
-        "notes": list(table.notes),
-    }
 
 
 def _pictures(stage: Stage, result: Result) -> dict[str, Draw]:
@@ -219,6 +303,8 @@ def _pictures(stage: Stage, result: Result) -> dict[str, Draw]:
 
 
 def _save(chart: Any, path: Path) -> None:
+    """Save a picture, and beside it its spec, from which a page draws it anew."""
     from keyhole.charts import save_chart
 
+    save_chart(chart, path.with_suffix(".json"), force=True)
     save_chart(chart, path, force=True)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.charts import percentage
 from keyhole.reviews.chapters import Sheet
 from keyhole.reviews.settings import Review
 
-__all__ = ["ScenarioChapter", "Story", "scenario_chapter"]
+__all__ = ["Glance", "ScenarioChapter", "Story", "scenario_chapter"]
 
 Figures = Mapping[str, Any]
 
@@ -26,12 +27,21 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioChapter:
-    """All scenarios: side by side, then one by one."""
+class Glance:
+    """The worst case at the head of the report."""
 
+    name: str
+    rp: float
+    probability: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioChapter:
+    """All scenarios: the worst of them, side by side, then one by one."""
+
+    glance: Glance | None
     sheets: Sequence[Sheet]
     stories: Sequence[Story]
-    worst: str | None
     chosen: str | None
 
 
@@ -44,10 +54,21 @@ def scenario_chapter(
     record = records["scenarios"]
     result = record["result"]
     return ScenarioChapter(
+        _glance(result),
         [Sheet.stored(table) for table in record["tables"]],
         [_story(story) for story in result["stories"]],
-        result["worst"],
         review.scenarios.chosen,
+    )
+
+
+def _glance(result: Figures) -> Glance | None:
+    found = [part for part in result["scenarios"] if part["scenario"] == result["worst"]]
+    if not found:
+        return None
+    bounds = found[0]["identification"]["p_identification"]
+    ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
+    return Glance(
+        found[0]["scenario"], found[0]["exposure"]["rp"], " to ".join(ends) or "not estimable"
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.data import Microdata
 from keyhole.data.naming import nearest, quoted
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import to_json
@@ -18,37 +20,23 @@ from keyhole.environment.scenarios.files import scenario_from_dict, scenario_to_
 from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import InputError
-from keyhole.reviews.files import ReviewFile
+from keyhole.reviews.files import (
+    KEYED,
+    LINKED,
+    ReviewFile,
+    ScenarioFile,
+    key_of,
+    read_again,
+    remembered,
+)
+from keyhole.reviews.names import SCENARIO, named_scenario
 from keyhole.reviews.settings import ScenarioSettings
 from keyhole.reviews.source import Problem, Source
 
-__all__ = ["KEYED", "ScenarioFile", "check_scenarios", "named_scenario"]
-
-KEYED = "keyed"
-"""The part of the file under review, recoded to the key that the review is about."""
-PREFIX = "scenario:"
+__all__ = ["check_scenarios"]
 
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioFile(ReviewFile):
-    """The file under review as one scenario's intruder could match it."""
-
-    key: ScenarioKey | None = None
-
-
-def named_scenario(keys: Any) -> str | None:
-    """Return the scenario that the keys are those of: ``keys = "scenario:NAME"``.
-
-    Examples
-    --------
-    >>> named_scenario("scenario:journalist"), named_scenario(["age"])
-    ('journalist', None)
-    """
-    if isinstance(keys, str) and keys.startswith(PREFIX):
-        return keys.removeprefix(PREFIX).strip()
-    return None
+Where = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
@@ -58,7 +46,11 @@ class _Check:
     source: Source
     problems: list[Problem]
 
-    def tell(self, where: tuple[str | int, ...], error: InputError) -> None:
+    def say(self, where: Where, text: str) -> None:
+        """Add a problem, on its line."""
+        self.problems.append(self.source.problem(where, text))
+
+    def tell(self, where: Where, error: InputError) -> None:
         """Add the problems of an error, on their line."""
         self.problems += [self.source.problem(where, text) for text in error.problems]
 
@@ -72,36 +64,65 @@ def check_scenarios(
     -------
     tuple
         The settings (None without an environment), the file recoded to each key under
-        ``scenario:NAME`` and to the review's own under ``keyed``, and what is wrong.
+        ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``,
+        and what is wrong.
     """
     check = _Check(source, [])
-    wanted = named_scenario(sections[""].get("keys"))
+    wanted = _wanted(sections)
     given, stories = sections.get("environment"), sections.get("scenario", {})
     if given is None or "store" not in given:
-        if given is None and (stories or wanted is not None):
-            text = "[environment] is missing: scenarios need its store. Add it."
-            check.problems.append(source.problem(("scenario",), text))
+        if given is None and (stories or wanted):
+            where = ("scenario",) if stories else next(iter(wanted.values())).where
+            check.say(where, "[environment] is missing: scenarios need its store. Add it.")
         return None, {}, check.problems
     environment = _environment(check, given["store"])
     if environment is None:
         return None, {}, check.problems
     scenarios = _scenarios(check, environment, given, stories)
-    if wanted is not None and wanted not in scenarios:
-        _add(check, environment, wanted, scenarios, ("keys",))
+    for one in wanted.values():
+        if one.name not in scenarios:
+            _add(check, environment, one.name, scenarios, one.where)
     files = _files(check, environment, scenarios, given, reviewed)
-    if wanted is not None and f"{PREFIX}{wanted}" in files:
-        files[KEYED] = files[f"{PREFIX}{wanted}"]
-        if not files[KEYED].key.keys:  # type: ignore[attr-defined]
-            text = f"keys: the key of scenario {wanted!r} is empty; nothing can be measured on it."
-            check.problems.append(source.problem(("keys",), text))
-    settings = ScenarioSettings(given["store"], given.get("target"), tuple(scenarios), wanted)
+    for part, one in wanted.items():
+        if f"{SCENARIO}{one.name}" in files:
+            files[part] = files[f"{SCENARIO}{one.name}"]
+            key = key_of(files, part)
+            if key is not None and not key.keys:
+                _tell_empty(check, one)
+    chosen = wanted[KEYED].name if KEYED in wanted else None
+    settings = ScenarioSettings(given["store"], given.get("target"), tuple(scenarios), chosen)
     return settings, files, check.problems
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A scenario whose key something is to be measured on, and where the review says so."""
+
+    name: str
+    where: Where
+
+
+def _wanted(sections: Mapping[str, Values]) -> dict[str, _Wanted]:
+    """Return the scenarios that the review and its study are about, by the part they make."""
+    asked = (
+        (KEYED, sections[""].get("keys"), ("keys",)),
+        (LINKED, sections.get("study", {}).get("link"), ("study", "link")),
+    )
+    named = ((part, named_scenario(value), where) for part, value, where in asked)
+    return {part: _Wanted(name, where) for part, name, where in named if name is not None}
+
+
+def _tell_empty(check: _Check, wanted: _Wanted) -> None:
+    what = wanted.where[-1]
+    text = f"{what}: the key of scenario {wanted.name!r} is empty; nothing can be measured on it."
+    check.say(wanted.where, text)
+
+
 def _environment(check: _Check, store: str) -> Environment | None:
-    place = store if "://" in store else str(check.source.path.parent / store)
     try:
-        return read_place(place)
+        if "://" in store:
+            return read_place(store)
+        return read_again(check.source.path.parent / store, read_place)
     except InputError as error:
         check.tell(("environment", "store"), error)
         return None
@@ -116,7 +137,8 @@ def _scenarios(
         try:
             found[name] = scenario_from_dict(plain, name=name)
         except InputError as error:
-            check.tell(("scenario", name), error)
+            for text in error.problems:
+                check.say(("scenario", name, *_setting(text)), text)
     known = given.get("scenarios", [] if stories else [s.name for s in environment.scenarios])
     for i, name in enumerate(known):
         if name not in found:
@@ -124,12 +146,18 @@ def _scenarios(
     return found
 
 
+def _setting(text: str) -> tuple[str, ...]:
+    """Return the setting that a problem of a scenario is about, which has a line of its own."""
+    found = re.match(r"scenario .*?: '?(\w+)", text)
+    return (found[1],) if found else ()
+
+
 def _add(
     check: _Check,
     environment: Environment,
     name: str,
     found: dict[str, Scenario],
-    where: tuple[str | int, ...],
+    where: Where,
 ) -> None:
     """Take a scenario of the environment, or say that it has none of this name."""
     known = {one.name: one for one in environment.scenarios}
@@ -138,8 +166,7 @@ def _add(
         return
     near = nearest(name, list(known), most=1)
     hint = f"Did you mean {quoted(near)}?" if near else f"There are {quoted(known) or 'none'}."
-    text = f"scenario {name!r} is neither in the review nor in the environment. {hint}"
-    check.problems.append(check.source.problem(where, text))
+    check.say(where, f"scenario {name!r} is neither in the review nor in the environment. {hint}")
 
 
 def _files(
@@ -152,21 +179,40 @@ def _files(
     """Derive the key of each scenario and recode the file to it."""
     files: dict[str, ReviewFile] = {}
     try:
-        graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
+        graph, digest = remembered("the environment", (environment,), lambda: _graph(environment))
     except InputError as error:
         check.tell(("environment", "store"), error)
         return files
-    digest = hashlib.sha256(to_json(environment).encode()).hexdigest()
     for name, scenario in scenarios.items():
         try:
-            key = scenario_key(graph, scenario, reviewed.data, given.get("target"))
+            key = _key(graph, scenario, reviewed.data, given.get("target"))
         except InputError as error:
             told_here = ("scenario", name) in check.source.lines
             check.tell(("scenario", name) if told_here else ("environment", "store"), error)
             continue
         read = {"target": key.target.name, "scenario": scenario_to_toml(scenario)}
         shown = given["store"] if "://" not in given["store"] else "the environment"
-        files[f"{PREFIX}{name}"] = ScenarioFile(
+        files[f"{SCENARIO}{name}"] = ScenarioFile(
             Path(shown).as_posix(), key.microdata, digest, read, key
         )
     return files
+
+
+def _graph(environment: Environment) -> tuple[CodingGraph, str]:
+    """Return the graph of an environment, and the hash of all that it holds."""
+    graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
+    return graph, hashlib.sha256(to_json(environment).encode()).hexdigest()
+
+
+def _key(
+    graph: CodingGraph, scenario: Scenario, data: Microdata, target: str | None
+) -> ScenarioKey:
+    """Derive a scenario's key; it is remembered for the same file, environment and story."""
+    # The key keeps the file, and the graph stands beside it: neither number is given to another.
+    state = (id(data), id(graph), scenario, target)
+    found, _ = remembered(
+        f"{SCENARIO}{scenario.name}",
+        state,
+        lambda: (scenario_key(graph, scenario, data, target), graph),
+    )
+    return found

@@ -10,6 +10,7 @@ from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.naming import quoted
 from keyhole.engines import Missing
 from keyhole.errors import OptionError
+from keyhole.exposure.drivers import option_problems as driver_problems
 from keyhole.exposure.population import Approximation
 from keyhole.exposure.scores import Convention
 from keyhole.reidentification.costs import Threshold
@@ -54,10 +55,11 @@ from keyhole.selection.criteria import CRITERIA
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Model, Options
 
-__all__ = ["METHODS", "METRICS", "SECTIONS", "TOP", "Setting"]
+__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "Setting"]
 
 METHODS = ("forward", "backward", "stepwise")
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
+PRODUCTS = ("file", "selection", "protection", "synthesis")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,23 @@ def _drawing(name: str) -> Check:
     return fault
 
 
+def _holding(name: str) -> Check:
+    """Accept what an option of `keyhole.drivers` accepts."""
+
+    def fault(value: Any) -> Fault:
+        problems = driver_problems(**{name: value})
+        return problems[0].partition(" must be ")[2].rpartition(". Got ")[0] if problems else None
+
+    return fault
+
+
 def _words(options: tuple[str, ...]) -> str:
     return ", ".join(f"`{word}`" for word in options[:-1]) + f" or `{options[-1]}`"
 
 
 _NAMES = list_of(is_name, "column names")
 _GROUPS = list_of(is_name, "names of groups")
+_SENTENCES = list_of(is_text, "texts")
 _METHOD = one_of(METHODS)
 _METRIC = one_of(METRICS)
 
@@ -109,6 +122,20 @@ TOP: Mapping[str, Setting] = {
 }
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
+    "release": {
+        "product": Setting(one_of(PRODUCTS), "what goes out: the `file` as it is, the variables of "
+                           "the `selection`, or what the `protection` or the `synthesis` made; "
+                           "the last of these that the review has"),
+        "to": Setting(is_text, "to whom it goes"),
+        "purpose": Setting(is_text, "what for"),
+        "version": Setting(is_text, "which version of the release this is"),
+        "contact": Setting(is_text, "whom users may ask"),
+        "conditions": Setting(_SENTENCES, "under which conditions it goes out"),
+        "notes": Setting(_SENTENCES, "what users should know besides; in the public note as it "
+                         "stands here"),
+        "board": Setting(_SENTENCES, "who decides: names or offices, one line each on the page "
+                         "for signatures"),
+    },
     "data": {
         "file": Setting(is_text, "the file under review, seen from the review file", required=True),
         "name": Setting(is_text, "what to call the data; the file's name if left out"),
@@ -131,8 +158,9 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "store": Setting(is_text, "the data environment: a store (`env.db`, or a PostgreSQL URL) "
                          "or an exported `.json` file, seen from the review file", required=True),
         "target": Setting(is_text, "the target that describes the file; the only one if left out"),
-        "scenarios": Setting(list_of(is_text, "names of scenarios"), "scenarios of the environment "
-                             "to look at; all of them if left out and the review tells none"),
+        "scenarios": Setting(list_of(is_text, "names of scenarios", empty=True), "scenarios of the "
+                             "environment to look at, `[]` for none; all of them if left out and "
+                             "the review tells none"),
     },
     "screen": {
         "sure": Setting(is_share, "the least confidence with which a finding is told; 0.5"),
@@ -167,6 +195,13 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
                                 "by key, how easily it is learnt; 1", by_name, "key"),
         "identifiability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
                                    "by key, how much it tells of a person; 1", by_name, "key"),
+    },
+    "drivers": {
+        "variables": Setting(_NAMES, "the columns whose levels are held against each other; the "
+                             "keys", each, "variable"),
+        "level": Setting(_holding("level"), "the confidence level of the intervals; 0.95"),
+        "most_levels": Setting(_holding("most_levels"), "measures and dates with more levels than "
+                               "this are taken in bands; 40"),
     },
     "selection": {
         "method": Setting(_METHOD, "`forward`, `backward` or `stepwise`; forward"),
@@ -203,7 +238,8 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "puf_id": Setting(is_names, "the column or columns that name a PUF record", required=True),
         "eif_id": Setting(is_names, "the column or columns that name an EIF record",
                           required=True),
-        "link": Setting(_NAMES, "the linking variables, columns of both files", required=True),
+        "link": Setting(is_keys, 'the linking variables, columns of both files, or '
+                        '`"scenario:NAME"` for the key of a scenario', required=True),
         "numeric": Setting(_NAMES, "those of them that are numbers, not categories"),
         "metric": Setting(_METRIC, "`unicity`, `taxicab`, `euclidean` or `adhoc`; unicity"),
         "metrics": Setting(list_of(_METRIC, f"metrics ({quoted(METRICS)})"),

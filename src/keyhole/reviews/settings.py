@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from keyhole.protection.plan import Plan
 from keyhole.screening.dependence import NEARLY
 
 __all__ = [
     "DataSettings",
+    "DriverSettings",
     "ExposureSettings",
     "FrontierSettings",
     "ProtectionSettings",
+    "ReleaseSettings",
     "Review",
     "ScenarioSettings",
     "ScreenSettings",
@@ -71,6 +74,15 @@ class UniquesSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """Whose levels are held against each other (the keys' if None), and how."""
+
+    variables: tuple[str, ...] | None = None
+    level: float = 0.95
+    most_levels: int = 40
+
+
+@dataclass(frozen=True, slots=True)
 class SelectionSettings:
     """Which variables may go out, and how they are chosen; the first method proposes."""
 
@@ -101,7 +113,8 @@ class FrontierSettings:
 class StudySettings:
     """The attack on the file: with which files, on what, and how; the first metric leads.
 
-    Without `puf` the file under review is attacked; `candidates` are other releases by name.
+    Without `puf` the file under review is attacked; `candidates` are other releases by name. With
+    `scenario` the linking variables are its key, and the files are recoded to the detail of it.
     """
 
     eif: str
@@ -109,6 +122,7 @@ class StudySettings:
     puf_id: tuple[str, ...]
     eif_id: tuple[str, ...]
     link: tuple[str, ...]
+    scenario: str | None = None
     puf: str | None = None
     numeric: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("unicity",)
@@ -206,6 +220,24 @@ class ScenarioSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseSettings:
+    """What is to go out, to whom and for what: words for the board and for the public note.
+
+    `product` is what goes out: the `file` as it is, the variables of the `selection`, or what the
+    `protection` or the `synthesis` made.
+    """
+
+    product: str = "file"
+    to: str | None = None
+    purpose: str | None = None
+    version: str | None = None
+    contact: str | None = None
+    conditions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    board: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """A review file, checked and resolved.
 
@@ -220,6 +252,7 @@ class Review:
     keys: tuple[str, ...]
     exposure: ExposureSettings
     uniques: UniquesSettings | None = None
+    drivers: DriverSettings | None = None
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
     study: StudySettings | None = None
@@ -227,6 +260,7 @@ class Review:
     scenarios: ScenarioSettings | None = None
     screen: ScreenSettings | None = None
     protection: ProtectionSettings | None = None
+    release: ReleaseSettings = field(default_factory=ReleaseSettings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
@@ -234,6 +268,8 @@ class Review:
         for section in ("synthesis", "protection"):
             if found[section] is not None:
                 del found[section]["seed"]
+        if self.protection is not None and self.protection.plan:
+            found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}

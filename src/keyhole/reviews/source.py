@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.errors import FileError
+from keyhole.protection.plan import SECRET_OPTIONS
 from keyhole.reviews.lines import Path as ValuePath
 from keyhole.reviews.lines import line_numbers
 
@@ -29,7 +30,8 @@ Problem = tuple[int, str]
 class Source:
     """A review file: where it is, what it holds, and on which lines.
 
-    `sha256` is of the file's bytes; with a secret seed in it, of the text without its line.
+    `sha256` is of the file's bytes; with secrets in it (seeds, and how steps of a protection drew),
+    of the text without their lines.
     """
 
     path: Path
@@ -44,8 +46,10 @@ class Source:
         return line, f"{self.path.name}, line {line}: {text}"
 
 
-def read_source(path: str | os.PathLike[str]) -> Source:
+def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> Source:
     r"""Read a review file, or say where its TOML is broken.
+
+    With `content` given, that is what the file is taken to hold: it may be about to.
 
     Examples
     --------
@@ -59,7 +63,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     Correct it there: text stands in quotes, lists in [ ], each setting on its own line.
     """
     file = Path(path)
-    content = _bytes(file)
+    content = _bytes(file) if content is None else content
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -89,11 +93,17 @@ def read_source(path: str | os.PathLike[str]) -> Source:
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
     """Leave out the lines of secrets: the hash of a file but for a number tells the number."""
-    secret = {lines[path] for path in SECRETS if path in lines}
+    secret = {line for path, line in lines.items() if path in SECRETS or _is_drawn_by(path)}
     if not secret:
         return content
     kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
+
+
+def _is_drawn_by(path: ValuePath) -> bool:
+    """Tell whether a value is an option of a step that says how it drew."""
+    names = {name for options in SECRET_OPTIONS.values() for name in options}
+    return path[:2] == ("protection", "step") and len(path) > 3 and path[3] in names
 
 
 def _is_deep(values: Any) -> bool:

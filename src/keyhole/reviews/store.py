@@ -24,10 +24,10 @@ from keyhole.errors import OptionError
 from keyhole.reviews.files import hash_file
 from keyhole.reviews.folders import own_folder
 
-__all__ = ["MARK", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store", "plain"]
+__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store", "plain"]
 
 MARK = "keyhole-review.json"
-REPORT, RESULTS = "report.html", "results.json"
+REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
 # As `write_whole` names what it is writing.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
 
@@ -92,6 +92,13 @@ class Store:
             temporary.write_text(content, encoding="utf-8", newline="\n")
         return path
 
+    def holds(self, name: str, content: str) -> bool:
+        """Tell whether a file of the folder has this content."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8") == content
+        except (OSError, ValueError):
+            return False
+
     def chart(self, name: str) -> Path:
         """Return where a picture is."""
         return self.folder / "charts" / f"{name}.svg"
@@ -113,6 +120,11 @@ class Store:
         drawn = {name: self.chart(name) for name in charts}
         found = {name: hash_file(path) for name, path in drawn.items() if path.is_file()}
         return record if found == charts else None
+
+    def last(self, stage: str) -> dict[str, Any] | None:
+        """Return a stage's record as it was written last, whatever it answers."""
+        record = _read_json(self.folder / "stages" / f"{stage}.json")
+        return record if isinstance(record, dict) and "result" in record else None
 
     def keep(self, record: dict[str, Any], pictures: Mapping[str, Draw]) -> dict[str, Any]:
         """Keep a stage's record and its pictures, the pictures first."""
@@ -144,10 +156,11 @@ class Store:
         for name in {stage, *(charts if isinstance(charts, dict) else ())} - set(but):
             if name == stage or re.fullmatch(rf"{stage}-[a-z]+", name):
                 self.chart(name).unlink(missing_ok=True)
+                self.chart(name).with_suffix(".json").unlink(missing_ok=True)
 
     def drop_report(self) -> None:
-        """Remove report and results: they no longer tell what the review says."""
-        for name in (REPORT, RESULTS):
+        """Remove pages and results: they no longer tell what the review says."""
+        for name in (RESULTS, REPORT, NOTE):
             (self.folder / name).unlink(missing_ok=True)
 
 

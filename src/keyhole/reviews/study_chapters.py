@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.environment.scenarios.identification import shown as interval_shown
 from keyhole.reidentification.verdict import unlinked
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
@@ -57,7 +58,26 @@ def attacks(review: Review, records: Mapping[str, Figures]) -> list[Attack]:
     # The strata of another file are other groups.
     exposure = exposure if review.study.puf is None else {}
     chosen = [records[study_stage(metric)] for metric in review.study.metrics]
-    return [_attack(review, record, exposure) for record in chosen]
+    found = [_attack(review, record, exposure) for record in chosen]
+    identified = [_identified(record["result"], records.get("scenarios")) for record in chosen]
+    return [
+        dataclasses.replace(attack, said=[*attack.said, *said])
+        for attack, said in zip(found, identified, strict=True)
+    ]
+
+
+def _identified(result: Figures, scenarios: Figures | None) -> list[str]:
+    """Tell p(identification) under the scenario that the study links on, if it is one's."""
+    bounds, name = result["intervals"]["confirmed_rate"], result.get("scenario")
+    if name is None or scenarios is None or bounds is None:
+        return []
+    story = next(one for one in scenarios["result"]["scenarios"] if one["scenario"] == name)
+    attempt = story["identification"]["p_attempt"]
+    product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
+    return [
+        f"p(identification) under scenario {name!r} is {product}: the 95% interval of the "
+        f"confirmed rate times p(attempt), {interval_shown((attempt[0], attempt[1]))}."
+    ]
 
 
 def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
@@ -72,7 +92,7 @@ def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
     return Attack(
         stage=record["stage"],
         metric=result["metric"],
-        suspected=" ".join(record["tables"][0]["notes"][:2]),
+        suspected=" ".join(record["tables"][0]["notes"][: 3 if "scenario" in result else 2]),
         said=result["verdict"][:-CAVEATS],
         caveats=result["verdict"][-CAVEATS:],
         warnings=result["warnings"],

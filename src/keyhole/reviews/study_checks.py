@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keyhole.data import Microdata, load
 from keyhole.data.naming import absent
 from keyhole.errors import InputError
 from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.files import strangers, variable_problems
+from keyhole.reidentification.scenario import linking_keys, recode_files
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.unicity import MOST_VARIABLES
@@ -19,13 +20,19 @@ from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.settings import StudySettings
 from keyhole.reviews.source import Problem, Source
 
+if TYPE_CHECKING:
+    from keyhole.environment.scenarios.recoding import ScenarioKey
+
 __all__ = ["check_study"]
 
 PARTS = ("puf", "eif", "iuf")
 
 
 def check_study(
-    source: Source, given: StudySettings, reviewed: ReviewFile | None
+    source: Source,
+    given: StudySettings,
+    reviewed: ReviewFile | None,
+    key: ScenarioKey | None = None,
 ) -> tuple[StudySettings, Files, list[Problem]]:
     """Load the files of a study and say everything that is wrong with it.
 
@@ -37,14 +44,16 @@ def check_study(
         The settings, as far as they are fit.
     reviewed
         The file under review, which is attacked where no other is named.
+    key
+        The key of the scenario that the study links on, if it does and the key could be derived.
 
     Returns
     -------
     tuple
-        The settings with the declared scores in place, the files by their part, and the problems.
+        The settings with the declared scores and a scenario's linking variables in place, the
+        files by their part, and the problems.
     """
     given, problems = _with_scores(source, given)
-    problems += [source.problem(at, f"[study] {text}") for at, text in _together(source, given)]
     files: dict[str, ReviewFile] = {}
     for part in PARTS:
         found, wrong = _file(source, given, part, reviewed)
@@ -52,20 +61,45 @@ def check_study(
         if found is not None:
             files[part] = found
     problems += _codes(source, given, files)
+    given, data, unkeyed = _keyed(source, given, files, key)
+    problems += [source.problem(at, f"[study] {text}") for at, text in _together(source, given)]
     columns = _columns(source, given, files)
-    problems += columns
-    if len(files) == len(PARTS) and not columns:
-        data = {part: file.data for part, file in files.items()}
+    problems += [*unkeyed, *columns]
+    complete, wrong = len(data) == len(PARTS) and not columns, list[Problem]()
+    if complete:
         wrong = [source.problem(("study",), text) for text in _content(given, data)]
         problems += wrong
-        candidates, more = _candidates(source, given, {} if wrong else data)
-        files |= candidates
-        problems += more
-    return given, files, problems
+    # Where the files do not fit together, the candidates are only read.
+    candidates, more = _candidates(source, given, data if complete and not wrong else {}, key)
+    return given, {**files, **candidates}, [*problems, *more]
+
+
+def _keyed(
+    source: Source, given: StudySettings, files: Files, key: ScenarioKey | None
+) -> tuple[StudySettings, dict[str, Microdata], list[Problem]]:
+    """Take the linking variables and the files' detail from a scenario's key, if there is one.
+
+    Without the key that is wanted, or without all files, there is nothing to be looked into.
+    """
+    data = {part: file.data for part, file in files.items()}
+    if given.scenario is None:
+        return given, data, []
+    if key is None or not key.keys or len(files) < len(PARTS):
+        return given, {}, []
+    try:
+        link = linking_keys(key, data["eif"], numeric=given.numeric, strata=given.strata)
+        puf, eif, iuf = recode_files(key, data["puf"], (data["eif"], data["iuf"]))
+    except InputError as error:
+        at = ("study", "link")
+        return given, {}, [source.problem(at, f"[study] {text}") for text in error.problems]
+    return dataclasses.replace(given, link=link), {"puf": puf, "eif": eif, "iuf": iuf}, []
 
 
 def _candidates(
-    source: Source, given: StudySettings, data: Mapping[str, Microdata]
+    source: Source,
+    given: StudySettings,
+    data: Mapping[str, Microdata],
+    key: ScenarioKey | None,
 ) -> tuple[dict[str, ReviewFile], list[Problem]]:
     """Load the candidate releases, and check each in the place of the PUF."""
     files: dict[str, ReviewFile] = {}
@@ -75,10 +109,24 @@ def _candidates(
         found, wrong = _read(source, given, path, at)
         if found is not None:
             files[f"candidate:{name}"] = found
-            texts = _content(given, {**data, "puf": found.data}, candidate=True) if data else []
+            texts = _candidate(given, data, found.data, key) if data else []
             wrong += [source.problem(at, f"[study] candidate {name!r}: {text}") for text in texts]
         problems += wrong
     return files, problems
+
+
+def _candidate(
+    given: StudySettings,
+    data: Mapping[str, Microdata],
+    puf: Microdata,
+    key: ScenarioKey | None,
+) -> list[str]:
+    if given.scenario is not None and key is not None:
+        try:
+            puf = key.recode(puf, partial=True)
+        except InputError as error:
+            return list(error.problems)
+    return _content(given, {**data, "puf": puf}, candidate=True)
 
 
 def _with_scores(source: Source, given: StudySettings) -> tuple[StudySettings, list[Problem]]:

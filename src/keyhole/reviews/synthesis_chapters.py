@@ -14,9 +14,11 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.release_chapters import protected_rates
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_share, smallest_shown
+from keyhole.reviews.stages import study_stage
 from keyhole.reviews.synthesis_counts import Heat, heat_map, true_exposures
 from keyhole.reviews.synthesis_utility import utility_sheets
 from keyhole.utility.figures import probability
@@ -24,7 +26,6 @@ from keyhole.utility.figures import probability
 __all__ = ["GoalShown", "SynthesisChapter", "synthesis_chapter"]
 
 Figures = Mapping[str, Any]
-VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
 # Counts of records in notes, wherever they stand.
 _COUNT = re.compile(r"(?<![\d.,])\d{1,3}(?= (?:records|values)\b)|(?<=have such: )\d{1,3}\b")
 
@@ -91,7 +92,9 @@ def _attack_goals(review: Review, results: Mapping[str, Figures]) -> list[GoalSh
     found = []
     for metric, before, after in protected_rates(review, results):
         met = (after or 0.0) <= limit
-        state, verdict = VERDICTS[met]
+        # A truth without pairs confirms nobody, and says nothing.
+        judged = after is None or results[study_stage(metric)]["overlap"]["records"]
+        state, verdict = VERDICTS[met if judged else None]
         measured = f"{_suspected(after)} (before the synthesis {_suspected(before)})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"
         advice = "" if met else "See the study’s own chapter for what it links on."

@@ -8,7 +8,7 @@ from typing import Any
 
 from keyhole.data.naming import quoted, repeated
 from keyhole.reviews.lines import Path
-from keyhole.reviews.names import alternatives
+from keyhole.reviews.names import alternatives, named_scenario
 
 __all__ = [
     "Check",
@@ -129,11 +129,12 @@ def one_of(options: Sequence[str]) -> Check:
     return lambda value: None if value in options else f"one of {quoted(options)}"
 
 
-def list_of(check: Check, what: str) -> Check:
-    """Accept a list of what another check accepts, each once."""
+def list_of(check: Check, what: str, *, empty: bool = False) -> Check:
+    """Accept a list of what another check accepts, each once; `empty` where none means none."""
 
     def fault(value: Any) -> Fault:
-        if not isinstance(value, list) or not value or any(check(item) for item in value):
+        fit = isinstance(value, list) and (empty or value)
+        if not fit or any(check(item) for item in value):
             return f"a list of {what}"
         double = repeated(map(repr, value))
         return f"a list that names each once ({', '.join(double)} is repeated)" if double else None
@@ -180,7 +181,7 @@ def is_names(value: Any) -> Fault:
 
 def is_keys(value: Any) -> Fault:
     """Accept a list of column names, or the scenario whose key is meant."""
-    if isinstance(value, str) and value.startswith("scenario:") and value[9:].strip():
+    if named_scenario(value):
         return None
     fault = list_of(is_name, "column names")(value)
     return fault and f'{fault}, or "scenario:NAME"'

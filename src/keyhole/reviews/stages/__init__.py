@@ -4,9 +4,11 @@ A further stage is one more entry of `STAGES`, its settings in `schema` and `set
 chapter in the report.
 """
 
+from keyhole.reviews.stages.drivers import DRIVERS_STAGE
 from keyhole.reviews.stages.exposure import EXPOSURE_STAGES
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.reviews.stages.releases import RELEASES_STAGE
+from keyhole.reviews.stages.remaining import REMAINING_STAGE
 from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
 from keyhole.reviews.stages.screening import SCREEN_STAGE
 from keyhole.reviews.stages.selection import (
@@ -15,7 +17,7 @@ from keyhole.reviews.stages.selection import (
     proposed_set,
     selection_stage,
 )
-from keyhole.reviews.stages.stage import Asked, Stage
+from keyhole.reviews.stages.stage import Asked, Stage, plain_tables
 from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
 from keyhole.reviews.stages.synthesis import SYNTHESIS_STAGE
 
@@ -24,6 +26,7 @@ __all__ = [
     "Asked",
     "Stage",
     "better_set",
+    "plain_tables",
     "proposed_set",
     "selection_stage",
     "study_stage",
@@ -32,10 +35,12 @@ __all__ = [
 STAGES: tuple[Stage, ...] = (
     SCREEN_STAGE,
     *EXPOSURE_STAGES,
+    DRIVERS_STAGE,
     SCENARIO_STAGE,
     *SELECTION_STAGES,
     *STUDY_STAGES,
     PROTECTION_STAGE,
     SYNTHESIS_STAGE,
     RELEASES_STAGE,
+    REMAINING_STAGE,
 )

@@ -33,6 +33,8 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     names = [*review.keys]
     if chosen is not None:
         names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
+    if review.drivers is not None:
+        names += review.drivers.variables or ()
     if review.protection is not None:
         names += review.protection.keys
     if review.synthesis is not None:

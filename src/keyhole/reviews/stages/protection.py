@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keyhole.data import Microdata, load
 from keyhole.results import Result
-from keyhole.reviews.files import Files, hash_file
-from keyhole.reviews.protected_files import PARAMETERS, require_free, write_protected
+from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.protected_files import (
+    FITTED,
+    PARAMETERS,
+    find_protected,
+    require_free,
+    write_protected,
+)
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
 
-__all__ = ["PROTECTION_STAGE"]
+__all__ = ["PROTECTED_FILE", "PROTECTION", "PROTECTION_STAGE"]
+
+PROTECTION = "protection"
+# The part of the review that the protected file is.
+PROTECTED_FILE = "protected"
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
@@ -44,32 +57,49 @@ def _figures(found: Any) -> Asked:
 
 
 def _save(found: Any, folder: Path) -> None:
-    write_protected(found.protection, found.seed, folder)
+    write_protected(found.protection, found.seed, folder, found.plan)
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """Hash what was written, but for the file with the seed."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    named = {path.relative_to(folder).as_posix(): path for path in found}
-    return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
+    """Hash what goes out; from a hash of what does not, a secret in it could be guessed."""
+    found = sorted(path for path in (folder / "release").rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hash_file(path) for path in found}
+
+
+def _parts(folder: Path, review: Review, _: Files) -> Files:
+    """Return the protected file, for the stages that look at what would go out."""
+    path = find_protected(folder)
+    data, digest = read_steadily(path, partial(_load, review))
+    return {PROTECTED_FILE: ReviewFile(path.relative_to(folder.parent).as_posix(), data, digest)}
+
+
+def _load(review: Review, path: Path) -> Microdata:
+    """Read it like the file under review; what a step recoded may be of another kind."""
+    given = review.data
+    data = load(path, encoding=given.encoding, delimiter=given.delimiter, sheet=given.sheet)
+    codes = given.missing_codes
+    if isinstance(codes, Mapping):
+        codes = {name: listed for name, listed in codes.items() if name in {*data.names, "*"}}
+    return load(data, missing_codes=codes) if codes else data
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether the file was drawn with the seed asked for."""
+    """Tell whether the file was made by the plan and drawn with the seed asked for."""
     try:
         made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(made, dict) and made.get("seed", -1) == asked["seed"]
+    same = isinstance(made, dict) and made.get("seed", -1) == asked["seed"]
+    return same and made.get("plan") == asked["plan"] and (folder / FITTED).is_file()
 
 
 PROTECTION_STAGE = Stage(
-    "protection",
+    PROTECTION,
     "Protection",
     _ask,
     _run,
     reads=("data",),
     draw=own_picture,
     figures=_figures,
-    outputs=Outputs(require_free, _save, _hashes, _answers, secrets=("seed",)),
+    outputs=Outputs(require_free, _save, _hashes, _answers, secrets=("seed", "plan"), parts=_parts),
 )

@@ -10,9 +10,10 @@ from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.results import Result
-from keyhole.reviews.files import Files
+from keyhole.reviews.files import LINKED, Files, key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
+from keyhole.reviews.stages.study import asked_scenario
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
 
 __all__ = ["CANDIDATE", "PROTECTED", "RELEASES", "RELEASES_STAGE", "attacks_implicate"]
@@ -41,6 +42,7 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
         "implicate": attacks_implicate(review),
         **{name: list(getattr(given, name)) for name in lists},
         **{name: getattr(given, name) for name in _AS_THEY_ARE},
+        **asked_scenario(given),
     }
 
 
@@ -74,7 +76,7 @@ def _attacked(name: str, puf: Microdata, files: Files, asked: Asked, progress: P
         strata=[stratum for stratum in asked["strata"] if stratum in puf.names],
         blank=blank_variables(puf, asked["link"]),
         progress=lambda step, *_: progress(str(step)),
-        **kept,
+        **{**kept, "scenario": key_of(files, LINKED)},
     )
 
 
@@ -84,5 +86,5 @@ RELEASES_STAGE = Stage(
     _ask,
     _run,
     (SYNTHESIS,),
-    reads=("data", "eif", "iuf", CANDIDATE, IMPLICATE),
+    reads=("data", "eif", "iuf", LINKED, CANDIDATE, IMPLICATE),
 )

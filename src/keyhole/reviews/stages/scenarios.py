@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from keyhole.results import Result, Table
-from keyhole.reviews.files import Files
+from keyhole.results import Result
+from keyhole.reviews.files import Files, key_of
+from keyhole.reviews.names import SCENARIO
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
+from keyhole.reviews.stages.stage import (
+    Asked,
+    Earlier,
+    Progress,
+    Stage,
+    own_picture,
+    plain_tables,
+)
 
 __all__ = ["SCENARIO_STAGE"]
 
@@ -24,30 +32,18 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     from keyhole.exposure.scenarios import compare_scenarios
 
     options = {name: value for name, value in asked.items() if name != "scenarios"}
-    keys = [files[f"scenario:{name}"].key for name in asked["scenarios"]]  # type: ignore[attr-defined]
-    return compare_scenarios(files["data"].data, keys, **options)
+    keys = (key_of(files, f"{SCENARIO}{name}") for name in asked["scenarios"])
+    found = [key for key in keys if key is not None]
+    return compare_scenarios(files["data"].data, found, **options)
 
 
 def _figures(found: Any) -> Asked:
     """Keep the figures, and each scenario's story and key as tables."""
     stories = [
-        {"name": part.name, "title": part.key.scenario.title, "tables": _tables(part.key)}
+        {"name": part.name, "title": part.key.scenario.title, "tables": plain_tables(part.key)}
         for part in found.parts
     ]
     return {**found.to_dict(), "stories": stories}
-
-
-def _tables(key: Any) -> list[dict[str, Any]]:
-    return [_table(table) for table in key.tables()]
-
-
-def _table(table: Table) -> dict[str, Any]:
-    return {
-        "title": table.title,
-        "columns": list(table.columns),
-        "rows": [list(row) for row in table.rows],
-        "notes": list(table.notes),
-    }
 
 
 SCENARIO_STAGE = Stage(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 from keyhole.results import Result
 from keyhole.reviews.files import Files
@@ -30,12 +29,4 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     return screen(files["data"].data, **asked)
 
 
-def _figures(found: Any) -> Asked:
-    """Keep the findings; how many records are alone in a column is in no report."""
-    figures: Asked = found.to_dict()
-    return figures
-
-
-SCREEN_STAGE = Stage(
-    "screen", "Screening", _ask, _run, reads=("data",), draw=own_picture, figures=_figures
-)
+SCREEN_STAGE = Stage("screen", "Screening", _ask, _run, reads=("data",), draw=own_picture)

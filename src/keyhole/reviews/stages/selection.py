@@ -21,7 +21,7 @@ from keyhole.reviews.stages.stage import (
 )
 from keyhole.reviews.store import digest
 
-__all__ = ["SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
+__all__ = ["SELECTIONS", "SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
 
 
 def selection_stage(method: str) -> str:

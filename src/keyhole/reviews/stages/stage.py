@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keyhole.data import Microdata
 from keyhole.results import Result
-from keyhole.reviews.files import Files
+from keyhole.reviews.files import KEYED, Files
 from keyhole.reviews.settings import Review
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "counted",
     "measured",
     "own_picture",
+    "plain_tables",
 ]
 
 Asked = dict[str, Any]
@@ -114,7 +115,7 @@ class Stage:
     ask: Callable[[Review, Earlier], Asked | None]
     run: Callable[[Files, Asked, Earlier, Progress], Result]
     inputs: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ("data", "keyed")
+    reads: tuple[str, ...] = ("data", KEYED)
     draw: Callable[[Any], Pictures] | None = None
     figures: Callable[[Any], Asked] = _figures
     outputs: Outputs | None = None
@@ -122,7 +123,7 @@ class Stage:
 
 def measured(files: Files) -> Microdata:
     """Return the file to be measured: at the detail of a scenario's key, if the keys are one's."""
-    return files["keyed" if "keyed" in files else "data"].data
+    return files[KEYED if KEYED in files else "data"].data
 
 
 def counted(progress: Progress) -> Callable[[int, int], None]:
@@ -137,6 +138,19 @@ def counted(progress: Progress) -> Callable[[int, int], None]:
             progress(f"{percent}%")
 
     return tell
+
+
+def plain_tables(found: Result) -> list[dict[str, Any]]:
+    """Return the tables of a result as a record keeps them."""
+    return [
+        {
+            "title": table.title,
+            "columns": list(table.columns),
+            "rows": [list(row) for row in table.rows],
+            "notes": list(table.notes),
+        }
+        for table in found.tables()
+    ]
 
 
 def own_picture(found: Result) -> altair.TopLevelMixin:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from keyhole.results import Result
-from keyhole.reviews.files import Files
+from keyhole.reviews.files import LINKED, Files, key_of
 from keyhole.reviews.schema import METRICS
-from keyhole.reviews.settings import Review
+from keyhole.reviews.settings import Review, StudySettings
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 
-__all__ = ["STUDY_STAGES", "study_stage"]
+__all__ = ["STUDY_STAGES", "asked_scenario", "study_stage"]
 
 # The settings that matter to a metric; another one is no reason to run it again.
 _OF_METRIC = {
@@ -27,6 +27,11 @@ def study_stage(metric: str) -> str:
     return f"study-{metric}"
 
 
+def asked_scenario(given: StudySettings) -> Asked:
+    """Name the scenario whose key is linked on, if it is one's."""
+    return {} if given.scenario is None else {"scenario": given.scenario}
+
+
 def _ask(metric: str) -> Callable[[Review, Earlier], Asked | None]:
     def ask(review: Review, _: Earlier) -> Asked | None:
         given = review.study
@@ -40,6 +45,7 @@ def _ask(metric: str) -> Callable[[Review, Earlier], Asked | None]:
             **chosen,
             "permutations": given.permutations,
             "seed": given.seed,
+            **asked_scenario(given),
         }
 
     return ask
@@ -49,7 +55,8 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.reidentification.study import study
 
     puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
-    return study(puf=puf, eif=eif, iuf=iuf, **asked, progress=_told(progress))
+    options = {**asked, "scenario": key_of(files, LINKED)}
+    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
 
 
 def _told(progress: Progress) -> Callable[..., None]:
@@ -70,7 +77,7 @@ def _told(progress: Progress) -> Callable[..., None]:
 STUDY_STAGES: tuple[Stage, ...] = tuple(
     Stage(
         study_stage(metric), f"Study, {metric}", _ask(metric), _run,
-        reads=("puf", "eif", "iuf"), draw=own_picture,
+        reads=("puf", "eif", "iuf", LINKED), draw=own_picture,
     )
     for metric in METRICS
 )  # fmt: skip

@@ -75,9 +75,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _parts(folder: Path, review: Review, _: Files) -> Files:
-    """Return the first implicate, if the attack on the file is made on it too."""
-    if review.study is None or review.study.puf is not None:
-        return {}
+    """Return the first implicate, for the stages that look at what would go out."""
     from keyhole.data import load
     from keyhole.utility.implicates import find_implicates
 

@@ -1,0 +1,69 @@
+"""Shares beside their limit: as many digits as tell on which side they are, and no more."""
+
+from __future__ import annotations
+
+from keyhole.charts import percentage
+
+__all__ = ["limit_percentage", "percentage_beside", "share_beside"]
+
+# Beyond the limit's own digits; what is nearer yet is said in words.
+MOST = 4
+# Of a limit; finer than any that is set, and coarser than the rounding of a product.
+FINEST = 10
+
+
+def limit_percentage(limit: float) -> str:
+    """Write a limit with all its digits.
+
+    Examples
+    --------
+    >>> limit_percentage(0.1), limit_percentage(0.155), limit_percentage(0.0005)
+    ('10%', '15.5%', '0.05%')
+    """
+    return f"{_exactly(100 * limit)}%"
+
+
+def percentage_beside(found: float, limit: float) -> str:
+    """Write a share in percent so that it shows whether it is above the limit.
+
+    Examples
+    --------
+    >>> [percentage_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0, 1)]
+    ['34.6%', '10%', '10.003%', 'just below 10%', '0%', '100%']
+    """
+    words = percentage(found)
+    if not words[0].isdigit():  # less than 0.01%, more than 99.99%
+        beyond = "below" if found < limit else "above"
+        return words if 1e-4 <= limit <= 1 - 1e-4 else f"just {beyond} {limit_percentage(limit)}"
+    return f"{_beside(100 * found, 100 * limit, 1)}%"
+
+
+def share_beside(found: float, limit: float) -> str:
+    """Write a share as a fraction so that it shows whether it is above the limit.
+
+    Examples
+    --------
+    >>> [share_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0)]
+    ['0.3458', '0.1000', '0.10003', 'just below 0.1', '0.0000']
+    """
+    return _beside(found, limit, 4, fixed=True)
+
+
+def _beside(found: float, limit: float, least: int, *, fixed: bool = False) -> str:
+    side, exact = _side(found, limit), _exactly(limit)
+    if not fixed and (side == 0 or found == round(found)):
+        return _exactly(found)
+    own = len(exact.partition(".")[2])
+    for digits in range(least, max(least, own) + MOST + 1):
+        text = f"{found:.{digits}f}"
+        if _side(float(text), float(exact)) == side:
+            return text
+    return f"just {'below' if side < 0 else 'above'} {exact}"
+
+
+def _side(value: float, limit: float) -> int:
+    return (value > limit) - (value < limit)
+
+
+def _exactly(value: float) -> str:
+    return f"{value:.{FINEST}f}".rstrip("0").rstrip(".")

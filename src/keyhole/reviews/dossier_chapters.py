@@ -1,0 +1,213 @@
+"""The chapters for the board: what is to go out, what remains if it does, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.charts import percentage
+from keyhole.protection.plan import Plan
+from keyhole.results import share
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.limits import Limit
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import protect_count, smallest_shown
+from keyhole.reviews.stages.remaining import AS_IT_IS, PRODUCT_NAMES, REMAINING
+
+__all__ = [
+    "Decision",
+    "RemainingChapter",
+    "decision",
+    "product_in_words",
+    "release_terms",
+    "remaining_chapter",
+]
+
+Figures = Mapping[str, Any]
+# So many may sign if the review names nobody.
+SIGNATURES = 4
+
+
+def release_terms(review: Review) -> list[tuple[str, str]]:
+    """Return what is to go out, to whom and for what, as terms and their values."""
+    given = review.release
+    said = {
+        "What goes out": product_in_words(review),
+        "To whom": given.to,
+        "What for": given.purpose,
+        "Version": given.version,
+        "Contact": given.contact,
+    }
+    rows = [(term, value) for term, value in said.items() if value]
+    return [*rows, *(("Condition", text) for text in given.conditions)]
+
+
+def product_in_words(review: Review) -> str:
+    """Say what goes out of this review."""
+    product, file = review.release.product, review.data.file
+    if product == "selection":
+        return f"the variables of {file} that the selection proposes, as they are"
+    if product == "protection" and review.protection is not None:
+        steps = Plan.parse(review.protection.plan).steps
+        methods = dict.fromkeys(step.method for step in steps)
+        return f"{file} after its protection ({', '.join(methods)})"
+    if product == "synthesis" and review.synthesis is not None:
+        many = review.synthesis.implicates
+        versions = "one version" if many == 1 else f"{many} versions"
+        return f"{versions} of {file} with values partly replaced (implicates)"
+    return f"{file} as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingChapter:
+    """What remains: in words, and each key on each product."""
+
+    said: Sequence[str]
+    sheet: Sheet
+    warnings: Sequence[str]
+
+
+def remaining_chapter(review: Review, results: Mapping[str, Figures]) -> RemainingChapter | None:
+    """Return the chapter, if anything was done to the file."""
+    if REMAINING not in results:
+        return None
+    found = results[REMAINING]
+    smallest = smallest_shown(review.exposure.cutoff)
+    return RemainingChapter(
+        _said(review, found, smallest),
+        _sheet(found, smallest),
+        _warnings(review, found, results),
+    )
+
+
+def _sheet(found: Figures, smallest: int) -> Sheet:
+    rows = [_row(row, smallest) for row in found["rows"]]
+    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found['cutoff']})", "CR",
+               "unique as before"]  # fmt: skip
+    told = [i for i, name in enumerate(columns) if name != "unique as before" or _counted(found)]
+    notes = []
+    if any(row["detail"] == "at most" for row in found["rows"]):
+        notes.append(
+            "≤: the file has values that the scenario’s coding does not know, so that the "
+            "intruder is taken to match it at its own detail, finer than he may have."
+        )
+    if _counted(found):
+        notes.append(
+            "Unique as before: records that were unique and still are, with the values they had. "
+            "A unique of a synthesis with another key is nobody."
+        )
+    return Sheet.laid_out(
+        "Each key on each file that could go out",
+        [columns[i] for i in told],
+        [[row[i] for i in told] for row in rows],
+        notes,
+    )
+
+
+def _counted(found: Figures) -> bool:
+    return any(row["still"] is not None for row in found["rows"])
+
+
+def _row(row: Figures, smallest: int) -> list[str]:
+    if row["rp"] is None:
+        return [row["knows"], row["product"], "none is left", "", "", "", ""]
+    all_of_it = len(row["columns"]) + len(row["left_out"])
+    few = f" of {all_of_it}" if row["left_out"] else ""
+    most = "≤" if row["detail"] == "at most" else ""
+    still = "" if row["still"] is None else protect_count(row["still"], smallest)
+    return [
+        row["knows"], row["product"], f"{len(row['columns'])}{few}", f"{most}{row['uniques']:,}",
+        f"{most}{share(row['rp'])}", f"{most}{share(row['cr'])}", still,
+    ]  # fmt: skip
+
+
+def _said(review: Review, found: Figures, smallest: int) -> list[str]:
+    """Say of what goes out how it stands on the worst key."""
+    before, after = _before_and_after(review, found)
+    told = [row for row in after if row["rp"] is not None]
+    if review.release.product == "file" or not told:
+        return [f"What goes out is {product_in_words(review)}: what is in the table remains."]
+    worst = max(told, key=lambda row: row["rp"])
+    old = before[worst["knows"]]
+    said = [
+        f"What goes out is {product_in_words(review)}. Of the keys that were tried on it, "
+        f"{worst['knows']} leaves most: {percentage(worst['rp'])} of the records stay in cells "
+        f"smaller than {found['cutoff']}, where {percentage(old['rp'])} of the file are."
+    ]
+    if worst["still"] is not None:
+        said.append(
+            f"Of the {old['uniques']:,} records that were unique on it, "
+            f"{protect_count(worst['still'], smallest)} still are, with the values they had."
+        )
+    return said
+
+
+def _before_and_after(
+    review: Review, found: Figures
+) -> tuple[dict[str, Figures], Sequence[Figures]]:
+    """Return the file as it is by key, and the rows of what goes out."""
+    name = PRODUCT_NAMES[review.release.product]
+    before = {row["knows"]: row for row in found["rows"] if row["product"] == AS_IT_IS}
+    return before, [row for row in found["rows"] if row["product"] == name]
+
+
+def _warnings(review: Review, found: Figures, results: Mapping[str, Figures]) -> list[str]:
+    """Say where a product does nothing against a key, and which attack was not made on it."""
+    if review.release.product == "file":
+        return []
+    before, after = _before_and_after(review, found)
+    unmoved = [row["knows"] for row in after if _is_unmoved(before[row["knows"]], row)]
+    warnings = []
+    if unmoved:
+        warnings.append(f"Nothing is gained against who knows {'; '.join(unmoved)}.")
+    told = results.get("protection", {}).get("read_off")
+    if told is not None and review.release.product == "protection":
+        warnings.append(
+            f"Columns that stay tell values that were taken away. With what can be read off them "
+            f"RP({told['cutoff']}) on the key of the protection is {percentage(told['rp'])}."
+        )
+    attacked = any(stage.startswith("study-") for stage in results)
+    if attacked and review.release.product in ("selection", "protection"):
+        warnings.append(
+            "The attack of the study was made on the file as it is, not on what goes out. Name "
+            "what goes out in [study.candidates] to have it attacked."
+        )
+    return warnings
+
+
+def _is_unmoved(before: Figures, after: Figures) -> bool:
+    """Tell whether a product is as exposed as the file; who got another key is not."""
+    if after["still"] is not None:
+        return bool(before["uniques"]) and after["still"] >= before["uniques"]
+    return bool(after["rp"]) and after["rp"] >= before["rp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The page for the decision: what it is about, and lines to fill in."""
+
+    about: Sequence[tuple[str, str]]
+    met: int
+    unmet: Sequence[Limit]
+    conditions: Sequence[str]
+    board: Sequence[str]
+
+
+def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figures]) -> Decision:
+    """Return the page for the decision, with the hashes that tie the signatures to this review."""
+    data = files["data"]
+    about = [
+        ("What goes out", product_in_words(review)),
+        ("To whom", review.release.to or ""),
+        ("Version", review.release.version or ""),
+        ("Review file", f"{review.path.name}, SHA-256 {review.sha256[:16]}…"),
+        ("Data", f"{data['file']}, SHA-256 {data['sha256'][:16]}…"),
+    ]
+    return Decision(
+        about=[(term, value) for term, value in about if value],
+        met=sum(limit.met is True for limit in limits),
+        unmet=[limit for limit in limits if not limit.met],
+        conditions=review.release.conditions,
+        board=review.release.board or ("",) * SIGNATURES,
+    )

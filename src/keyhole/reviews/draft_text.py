@@ -1,0 +1,264 @@
+"""The text of a drafted review file: settings with their reasons, further sections as comments."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from keyhole.data import Microdata
+from keyhole.environment.toml_text import comment, quote
+from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.reviews.guessing import Guess
+from keyhole.reviews.proposed_steps import Proposed, propose
+from keyhole.screening.result import Screening
+
+__all__ = ["draft_text"]
+
+LIMIT = 0.05
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_WIDE = 96
+
+
+def draft_text(
+    data: Microdata,
+    found: Screening,
+    guess: Guess,
+    *,
+    file: str,
+    review: str,
+    read: Mapping[str, Any],
+) -> str:
+    """Return the text of a review file.
+
+    Parameters
+    ----------
+    data, found, guess
+        The file, what screening found in it, and what its columns seem to be.
+    file
+        The data file, as seen from the review file.
+    review
+        The name of the review file.
+    read
+        How the file is read, where it was told.
+    """
+    proposed = propose(data, found, guess)
+    parts = [
+        _head(data, file, review),
+        _keys(guess),
+        _data(file, guess, read),
+        _measured(guess, found.year),
+        _release(),
+        _selection(guess),
+        _protection(guess, proposed),
+        _synthesis(proposed),
+        _study(guess, proposed),
+        _environment(),
+    ]
+    return "\n".join(parts)
+
+
+def _head(data: Microdata, file: str, review: str) -> str:
+    return f"""\
+# The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
+# {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
+#   keyhole review {comment(review)} --out findings
+# Sections with a # before each line are there to be used: take the marks away.
+
+title = {quote(f"Review of {data.name}")}
+"""
+
+
+def _keys(guess: Guess) -> str:
+    why = guess.why
+    lines = [_reasoned(f"    {quote(name)},", why.get(name, "as asked")) for name in guess.keys]
+    rough = [
+        f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if nobody "
+        f"knows more."
+        for fine, coarse in guess.coarser.items()
+    ]
+    return "\n".join(
+        ["# What an intruder could know of a person. Nobody but you knows: go through all columns.",
+         *rough, "keys = [", *lines, "]", ""]
+    )  # fmt: skip
+
+
+def _data(file: str, guess: Guess, read: Mapping[str, Any]) -> str:
+    lines = ["[data]", f"file = {quote(file)}"]
+    lines += [f"{name} = {_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
+              if name in read]  # fmt: skip
+    for name in ("missing_codes", "kinds"):
+        if name in read:
+            lines += [f"{name} = {_value(read[name])}"]
+    if guess.missing_codes and "missing_codes" not in read:
+        lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
+        lines += [f"{_key(name)} = {_value(codes)}" for name, codes in guess.missing_codes.items()]
+    if "missing_codes" not in read:
+        lines += [
+            f"# {_key(name)} = {_value(codes)}    # so far above the others that it may be one too"
+            for name, codes in guess.doubtful.items()
+            if name not in guess.missing_codes
+        ]
+    if guess.roles:
+        lines += ["", "[data.roles]"]
+        lines += [
+            _reasoned(f"{_key(name)} = {quote(role)}", guess.why.get(name, ""))
+            for name, role in guess.roles.items()
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _measured(guess: Guess, year: int) -> str:
+    lines = [
+        "# Identifiers, Safe Harbor, columns that give others away.",
+        "[screen]",
+        f"year = {year}    # to which ages are counted from years of birth",
+        "",
+        "[exposure]",
+        "cutoff = 3      # records in cells smaller than this are at risk",
+        f"limit = {LIMIT}    # the highest share of them that is acceptable: yours to say",
+    ]
+    if not guess.with_role("weight"):
+        lines.append("# fraction = 0.1    # the share of the population that is in the file")
+    if 2 <= len(guess.keys) <= MOST_VARIABLES:
+        size = min(3, len(guess.keys) - 1)
+        lines += [
+            "",
+            "[uniques]",
+            f"max_size = {size}    # singled out by at most so many variables",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _release() -> str:
+    return _commented(
+        "What is to go out, to whom and for what: for the board, and for the public note.",
+        """[release]
+to = "researchers who signed the agreement"
+purpose = "studies of health and service"
+conditions = ["No attempt to find a person.", "Results go out as tables only."]
+contact = "the office's address for questions"
+board = ["The head of the office", "The disclosure officer"]""",
+    )
+
+
+def _selection(guess: Guess) -> str:
+    keep, *rest = guess.keys
+    named = [_alternatives(name, guess.coarser) for name in [*rest, *guess.candidates]]
+    text = f"""[selection]
+methods = ["forward", "backward"]    # the first makes the proposal
+keep = [{quote(keep)}]
+candidates = [
+{_lines(named)}
+]
+limit = {LIMIT}
+
+[frontier]
+seconds = 60    # all the best sets, exactly"""
+    return (
+        _commented("Which variables can go out together within the limit.", text) if named else ""
+    )
+
+
+def _alternatives(name: str, coarser: Mapping[str, str]) -> str:
+    """Name a candidate with its coarser version, as a list: a name may hold a bar."""
+    if name in coarser:
+        return f"[{quote(name)}, {quote(coarser[name])}]"
+    return quote(name)
+
+
+def _protection(guess: Guess, proposed: Proposed) -> str:
+    steps = []
+    if proposed.drop:
+        steps.append(
+            f"[[protection.step]]\nmethod = \"drop\"\ncolumns = {_value(proposed.drop)}    "
+            f"# would give keys away"
+        )  # fmt: skip
+    for name, value in proposed.top_codes.items():
+        steps.append(
+            f'[[protection.step]]\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {value}'
+        )
+    steps.append(
+        f'[[protection.step]]\nmethod = "suppress"\nkeys = {_value(guess.keys)}\nlimit = {LIMIT}'
+    )
+    text = "\n\n".join(["[protection]", *steps])
+    return _commented("A plan of protections, and what each step of it costs the analyst.", text)
+
+
+def _synthesis(proposed: Proposed) -> str:
+    if not proposed.targets:
+        return ""
+    lines = [
+        "[synthesis]",
+        f"targets = {_value(proposed.targets)}",
+        *([f"strata = {_value(proposed.strata)}"] if proposed.strata else []),
+        *([f"drop = {_value(proposed.telling)}    # they would tell what was there before"]
+          if proposed.telling else []),
+        "implicates = 5",
+        "decoys = 0.5",
+        # So large that nobody finds it by trying, even from a hash of this file.
+        f"seed = {secrets.randbelow(2**62)}    # a secret: tell nobody",
+    ]  # fmt: skip
+    what = "What makes records stand out is replaced by values of others like them."
+    return _commented(what, "\n".join(lines))
+
+
+def _study(guess: Guess, proposed: Proposed) -> str:
+    own = [*guess.with_role("identifier"), "id"][0]
+    text = f"""[study]
+eif = "external.csv"    # a file that an intruder could have
+iuf = "truth.csv"       # the ids of both, a row for each person in both
+puf_id = {quote(own)}
+eif_id = "eif_id"
+link = {_value(guess.keys if len(guess.keys) > 1 else [*guess.keys, *guess.candidates[:1]])}
+numeric = {_value(proposed.numbers)}
+metrics = ["unicity", "taxicab"]
+limit = 0.1    # the highest share of the suspected truly found"""
+    return _commented("An attack as an intruder would make it; it needs two more files.", text)
+
+
+def _environment() -> str:
+    text = """[environment]
+store = "environment.db"    # made by: keyhole environment init --store environment.db"""
+    what = 'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.'
+    return _commented(what, text)
+
+
+def _commented(what: str, text: str) -> str:
+    lines = [f"# {line}".rstrip() for line in text.splitlines()]
+    return "\n".join([f"# --- {what}", *lines, ""])
+
+
+def _reasoned(setting: str, reason: str) -> str:
+    return f"{setting}    # {comment(reason)}" if reason else setting
+
+
+def _lines(items: Sequence[str]) -> str:
+    """Put items of a list on lines that are not too long."""
+    lines, line = [], "   "
+    for item in items:
+        if len(line) + len(item) > _WIDE and line.strip():
+            lines.append(line)
+            line = "   "
+        line += f" {item},"
+    return "\n".join([*lines, line])
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else quote(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(_value(one) for one in value) + "]"
+    return repr(value)

@@ -1,0 +1,220 @@
+"""What the columns of a file seem to be: who is named, what is weighed, what others could know.
+
+Guesses for the draft of a review. They go by names and labels, by what screening finds and by how
+many levels a column has; a person has the last word. No value of a record is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyhole.data import Microdata
+from keyhole.data.columns import Variable
+from keyhole.errors import ColumnError
+from keyhole.reviews.guessed_codes import guess_codes
+from keyhole.screening.identifiers import words
+from keyhole.screening.inspection import Inspection
+from keyhole.screening.result import Screening
+
+__all__ = ["Guess", "guess"]
+
+# Attributes that others know of a person, the most common first, with the words that tell them.
+_KNOWN: tuple[tuple[str, str], ...] = (
+    ("sex or gender", r"sex|gender"),
+    ("age or birth", r"age|agep|birth|born|dob|yob|birthyear"),
+    ("race", r"race|racial|rac1p|rac"),
+    ("ethnic origin", r"ethnic|ethnicity|hispanic|hisp|latino|ancestry"),
+    ("marital status", r"marital|marstat|maritalstatus|mar|married|mstat"),
+    ("place", r"state|homstate|county|region|province|district|city|town|zip|puma|area|st"),
+    ("education", r"educ|education|schooling|school|schl|degree"),
+    ("occupation", r"occup|occupation|occ|occp|job|profession|industry|indp"),
+    ("citizenship or place of birth", r"citizen|citizenship|cit|nativity|birthplace|pob|country"),
+    ("language", r"language|lang|lanx"),
+    ("religion", r"religion|church|denomination"),
+    ("service", r"veteran|military|service|mil|period|branch"),
+    ("household", r"children|hhsize|familysize|persons|tenure"),
+)
+_WEIGHT = r"weight|weights|wt|wgt|wght|pwgtp|wgtp|perwt|hhwt|wtfinl|fnlwgt|finalwt"
+_BODY = r"kg|lb|lbs|pounds|body|birth|grams|height|bmi"
+_HOUSEHOLD = r"household|householdid|hh|hhid|family|familyid|famid|serialno|serial"
+MOST_KEYS = 7
+FEW_KEYS = 3
+# A category of which a stranger could hardly know nothing has no more levels than this.
+MOST_LEVELS = 50
+MOST_CANDIDATES = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a file's columns seem to be, each with the reason.
+
+    `coarser` has for a key the column that is only a coarser version of it. `doubtful` are
+    codes that may mean missing, or may be values.
+    """
+
+    roles: Mapping[str, str]
+    keys: tuple[str, ...]
+    candidates: tuple[str, ...]
+    missing_codes: Mapping[str, tuple[Any, ...]]
+    doubtful: Mapping[str, tuple[Any, ...]]
+    coarser: Mapping[str, str]
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def with_role(self, role: str) -> tuple[str, ...]:
+        """Return the columns that seem to have a role."""
+        return tuple(name for name, one in self.roles.items() if one == role)
+
+
+def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) -> Guess:
+    """Guess what the columns of a file are.
+
+    Parameters
+    ----------
+    data
+        The file.
+    found
+        What screening found in it.
+    keys
+        The columns an intruder could know, if that is known.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> from keyhole.screening.screen import screen
+    >>> people = load(pl.DataFrame({"sex": list("ffmm") * 9, "age": [30, 41, 52] * 12,
+    ...                             "weight": [1.5, 2.5, 3.5, 4.5] * 9}))
+    >>> found = guess(people, screen(people))
+    >>> found.keys, dict(found.roles)
+    (('sex', 'age'), {'weight': 'weight'})
+    """
+    why: dict[str, str] = {}
+    given = tuple(keys or ())
+    roles = dict(_roles(data, found, given, why))
+    open_columns = [one for one in found.columns if _is_open(one, roles)]
+    chosen, coarser = (given, {}) if given else _keys(open_columns, found, why)
+    taken = {*chosen, *coarser.values()}
+    others = [one.variable.name for one in open_columns if one.variable.name not in taken]
+    sure, doubtful = guess_codes(data)
+    return Guess(
+        roles=roles,
+        keys=chosen or data.names[:1],
+        candidates=tuple(others[: max(0, MOST_CANDIDATES - len(chosen))]),
+        missing_codes=sure,
+        doubtful=doubtful,
+        coarser=coarser,
+        why=why,
+    )
+
+
+def _said(variable: Variable) -> set[str]:
+    """Return the words of a name and label, with digits left off and pairs put together."""
+    plain = [w for w in words(variable.name) if not w.isdigit()]
+    label = [w for w in words(variable.label) if not w.isdigit()]
+    return {*plain, "".join(plain), variable.name.lower(), *label}
+
+
+def _has(variable: Variable, pattern: str) -> bool:
+    return any(re.fullmatch(pattern, word) for word in _said(variable))
+
+
+def _roles(
+    data: Microdata, found: Screening, keys: Sequence[str], why: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the columns that seem to weigh, to name a household, or to name a person."""
+    free = [one for one in found.columns if one.variable.name not in {*keys, "*"}]
+    weight = _weight(data, free)
+    for one in free:
+        name = one.variable.name
+        if name == weight:
+            why[name] = "its name says weight"
+            yield name, "weight"
+        elif _is_household(one):
+            why[name] = "its name says household, and its values repeat"
+            yield name, "household"
+        elif one.identifiers or one.number is not None:
+            why[name] = (one.identifiers[0].reason if one.identifiers else _number(one)) or ""
+            yield name, "identifier"
+
+
+def _number(one: Inspection) -> str:
+    return "" if one.number is None else one.number.reason
+
+
+def _weight(data: Microdata, columns: Sequence[Inspection]) -> str | None:
+    """Return the weight; a body's weight beside a height is none, nor are replicates."""
+    if any(_has(one.variable, _BODY) for one in columns):
+        return None
+    named = [one.variable.name for one in columns if _has(one.variable, _WEIGHT)]
+    for name in sorted(named, key=lambda name: (len(name), name)):
+        try:
+            data.weights(name)
+        except ColumnError:
+            continue
+        return name
+    return None
+
+
+def _is_household(one: Inspection) -> bool:
+    repeats = one.filled / 20 < one.distinct < one.filled
+    return repeats and _has(one.variable, _HOUSEHOLD)
+
+
+def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
+    """Tell whether a column could be a key: read, not constant, not nearly each one's own."""
+    name = one.variable.name
+    plain = one.read and name not in roles and name != "*" and not one.is_free_text
+    return plain and not one.is_constant and not one.is_nearly_unique
+
+
+def _keys(
+    columns: Sequence[Inspection], found: Screening, why: dict[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Choose keys: one column for each thing that others know, the finest that there is."""
+    coarser = {
+        one.determined: one.by[0]
+        for one in found.dependencies
+        if len(one.by) == 1 and not one.equivalent
+    }
+    chosen: list[str] = []
+    for what, pattern in _KNOWN:
+        fit = [one for one in columns if _is_about(one, what, pattern)]
+        fit = [one for one in fit if one.variable.name not in chosen]
+        if fit and len(chosen) < MOST_KEYS:
+            best = max(fit, key=lambda one: one.distinct)
+            why[best.variable.name] = what
+            chosen.append(best.variable.name)
+    chosen = [name for name in chosen if coarser.get(name) not in chosen]
+    if len(chosen) < FEW_KEYS:
+        chosen += _more(columns, chosen, coarser, why)[: FEW_KEYS - len(chosen)]
+    names = {one.variable.name for one in columns}
+    rough = {fine: name for name, fine in coarser.items() if fine in chosen and name in names}
+    return tuple(chosen), {fine: name for fine, name in rough.items() if name not in chosen}
+
+
+def _is_about(one: Inspection, what: str, pattern: str) -> bool:
+    if what == "place" and one.place is not None:
+        return True
+    if what == "age or birth" and one.age is not None:
+        return True
+    return _has(one.variable, pattern)
+
+
+def _more(
+    columns: Sequence[Inspection],
+    chosen: Sequence[str],
+    coarser: Mapping[str, str],
+    why: dict[str, str],
+) -> list[str]:
+    """Fill up with categories of some levels, where names tell too little."""
+    named = {*chosen, *(name for name, fine in coarser.items() if fine in chosen)}
+    few = [
+        one.variable.name for one in columns
+        if one.variable.name not in named and 2 <= one.distinct <= MOST_LEVELS
+        and one.variable.kind == "category"
+    ]  # fmt: skip
+    why.update(dict.fromkeys(few[:FEW_KEYS], "only a guess: it has few levels"))
+    return few

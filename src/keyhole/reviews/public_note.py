@@ -1,0 +1,203 @@
+"""The public note: what was done to a release, in words, and what its users should know.
+
+It goes to whoever may have the data, an intruder among them. So it has no parameters, no seeds,
+no limits, no counts of records, no keys or scenarios the office thought of, and no hash of a file
+that stays at home. A change that anybody can see in the file is told with its columns; of one
+that cannot be seen only the method is told, since where it was used would tell which values to
+trust. What the review file says under ``[release]`` is printed as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from keyhole.protection.plan import Plan
+from keyhole.reviews.methods import sources
+from keyhole.reviews.rendering import render_page
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import proposed_set
+from keyhole.synthesis.withholding import WITHHELD
+
+__all__ = ["PublicNote", "public_note", "write_note"]
+
+_WEAKER = (
+    "Figures of one variable are nearly as collected. Relations between variables may be weaker, "
+    "and the values of a single record need not be its own."
+)
+_AS_CODED = "Use categories and ranges as they stand; they cannot be made finer."
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a method does, with a place for its columns if these can be seen; and what follows."""
+
+    done: str
+    follows: str = ""
+
+
+_METHODS: Mapping[str, _Words] = {
+    "drop": _Words("Left out: {columns}."),
+    "recode": _Words("Categories were put together in {columns}.", _AS_CODED),
+    "generalise": _Words("Made coarser: {columns}.", _AS_CODED),
+    "geographic-threshold": _Words("Small areas were put together in {columns}.", _AS_CODED),
+    "round": _Words("Rounded: {columns}.", _AS_CODED),
+    "top-code": _Words(
+        "The highest values were put together in {columns}.",
+        "Means and spreads of numbers whose extremes were put together are too small; medians "
+        "are not affected.",
+    ),
+    "bottom-code": _Words(
+        "The lowest values were put together in {columns}.",
+        "Means of numbers whose lowest values were put together are too high; medians are not "
+        "affected.",
+    ),
+    "suppress": _Words(
+        "Single values that made records stand out were taken away; they are missing.",
+        "Values that were taken away are not missing at random: they belong to unusual records. "
+        "They cannot be told from values that were missing before.",
+    ),
+    "sample": _Words(
+        "Only a random part of the records is in the file.",
+        "Whether somebody was surveyed does not tell whether they are in the file.",
+    ),
+    "noise": _Words("A little was added at random to some numbers.", _WEAKER),
+    "rank-swap": _Words("Numbers were exchanged between records with similar ones.", _WEAKER),
+    "swap-records": _Words("Values were exchanged between pairs of similar records.", _WEAKER),
+    "microaggregate": _Words("Numbers were replaced by means of similar records.", _WEAKER),
+    "pram": _Words("Some categories were changed at random.", _WEAKER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublicNote:
+    """What the note says."""
+
+    title: str
+    terms: Sequence[tuple[str, str]]
+    conditions: Sequence[str]
+    done: Sequence[str]
+    analysis: Sequence[str]
+    checked: Sequence[str]
+    sources: Sequence[str]
+
+
+def write_note(found: ReviewResult) -> str:
+    """Return the public note as a page.
+
+    Parameters
+    ----------
+    found
+        The results of the review.
+    """
+    note = public_note(found)
+    return render_page("public-note.html", ("report.css", "public-note.css"), note=note)
+
+
+def public_note(found: ReviewResult) -> PublicNote:
+    """Return what may be told to everybody about the release of a review."""
+    review, release = found.review, found.review.release
+    done, analysis = _TOLD[release.product](found)
+    terms = {
+        "For": release.to,
+        "Purpose": release.purpose,
+        "Version": release.version,
+        "Contact": release.contact,
+    }
+    return PublicNote(
+        title=review.title,
+        terms=[(term, value) for term, value in terms.items() if value],
+        conditions=release.conditions,
+        done=done,
+        analysis=[*dict.fromkeys(text for text in analysis if text), *release.notes],
+        checked=_checked(review),
+        sources=sources(*_used(review)),
+    )
+
+
+Told = tuple[list[str], list[str]]
+"""What was done, and what follows from it for an analysis."""
+
+
+def _home(review: Review) -> list[str]:
+    """Say that columns stay at home, if the review has any that do."""
+    stay = any(role in WITHHELD for role in review.data.roles.values())
+    return ["Columns that would name people or households stay with the office."] if stay else []
+
+
+def _of_file(_: ReviewResult) -> Told:
+    return ["The values are as they were collected."], []
+
+
+def _of_selection(found: ReviewResult) -> Told:
+    kept = proposed_set(found.review, found.results())
+    some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
+    done = ["Variables were left out, so that those that remain tell people apart less."]
+    return [*done, *some, "The values of those that remain are as they were collected."], []
+
+
+def _of_protection(found: ReviewResult) -> Told:
+    given = found.review.protection
+    steps = () if given is None else Plan.parse(given.plan).steps
+    return (
+        [*_home(found.review), *dict.fromkeys(_done(s.method, s.columns) for s in steps)],
+        [_METHODS[step.method].follows for step in steps],
+    )
+
+
+def _done(method: str, columns: Sequence[str]) -> str:
+    return _METHODS[method].done.format(columns=", ".join(columns))
+
+
+def _of_synthesis(found: ReviewResult) -> Told:
+    given = found.review.synthesis
+    names = "" if given is None else f" of {', '.join(given.targets)}"
+    several = given is not None and given.implicates > 1
+    done = [
+        *_home(found.review),
+        f"In some records values{names} were replaced by those of other records that are "
+        f"predicted to be alike. Which ones is not told.",
+    ]
+    if several:
+        done.append("This was done several times over: the release has several versions.")
+        follows = (
+            "Run an analysis on each version by itself and combine the results by the rules for "
+            "partially synthetic data; the note in the release gives them. Do not average the "
+            "values of records over the versions."
+        )
+    else:
+        follows = "Standard errors are somewhat too short: drawing the values adds to them."
+    return done, [follows, _WEAKER]
+
+
+_TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
+    "file": _of_file,
+    "selection": _of_selection,
+    "protection": _of_protection,
+    "synthesis": _of_synthesis,
+}
+
+
+def _checked(review: Review) -> list[str]:
+    """Say in words what the office looked at; how far it went and what it found stay with it."""
+    checked = ["How many records stand out on what others could know of people was measured."]
+    if review.screen is not None:
+        checked.insert(0, "The columns were looked through for direct identifiers.")
+    if review.scenarios is not None:
+        checked.append("Who could try to find people in the file, and with what, was considered.")
+    if review.study is not None:
+        checked.append("The office tried itself to find people with a file of its own.")
+    checked.append(
+        "Whether it goes out is decided with this knowledge. No release is without risk."
+    )
+    return checked
+
+
+def _used(review: Review) -> list[str]:
+    """Name the methods whose sources are told: those of the product, and of what was looked at."""
+    used = ["exposure"]
+    used += ["scenarios"] if review.scenarios is not None else []
+    used += ["study"] if review.study is not None else []
+    product = review.release.product
+    return [*used, *([product] if product != "file" else [])]

@@ -1,0 +1,153 @@
+"""A finished review read back from its folder: from what is stored alone, without the data.
+
+What is read back must be whole. Every stage's record has the hash of its figures, every picture
+has one in the record, and results.json has one of all it holds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keyhole.errors import FileError
+from keyhole.reviews.files import hash_file
+from keyhole.reviews.limits import find_limits
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.settings import Review
+from keyhole.reviews.store import MARK, RESULTS, Store, digest
+from keyhole.reviews.versions import keyhole_version
+
+__all__ = ["read_content", "read_stored", "restore_review", "review_file"]
+
+Content = Mapping[str, Any]
+
+
+def read_stored(folder: Path) -> ReviewResult:
+    """Read the results of a finished review, or say everything that is not whole.
+
+    Raises
+    ------
+    FileError
+        If the folder holds no finished review, one of another version of keyhole, or a file in it
+        is not as it was written.
+    """
+    content = read_content(folder)
+    problems = _changed(folder, content)
+    records: dict[str, Any] = {}
+    for name, figures in content["stages"].items():
+        record, found = _record(Store(folder), name, figures)
+        problems += found
+        if record is not None:
+            records[name] = record
+    if problems:
+        raise FileError([*problems, f"Run the review again: keyhole review … --out {folder}"])
+    review = restore_review(content)
+    return ReviewResult(
+        review=review,
+        folder=folder,
+        records=records,
+        limits=find_limits(review, content["stages"]),
+        reused=tuple(records),
+        versions=content["versions"],
+        files=content["files"],
+    )
+
+
+def review_file(folder: Path) -> Path:
+    """Return where the review file of a folder is, as the folder says."""
+    try:
+        named = json.loads((folder / MARK).read_text(encoding="utf-8"))["file"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise FileError(
+            f"{str(folder / MARK)!r} does not say which review file the folder belongs to. Name "
+            f"it (--review)."
+        ) from None
+    return folder / str(named)
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """Read results.json of a finished review, as far as it must be sound to be gone on with."""
+    path = folder / RESULTS
+    if not folder.is_dir():
+        raise FileError(f"{str(folder)!r} is no folder. Give the one that a review wrote.")
+    if not path.is_file():
+        raise FileError(
+            f"{str(folder)!r} holds no finished review: there is no {RESULTS}. Run the review to "
+            f"its end first: keyhole review REVIEW.toml --out {folder}"
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        sections = {"settings", "stages", "versions", "files", "review", "limits"}
+        whole = isinstance(content, dict) and all(
+            isinstance(content.get(name), dict | list) for name in sections
+        )
+    except (OSError, ValueError):
+        whole = False
+    if not whole:
+        raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
+    made, here = content["versions"].get("keyhole"), keyhole_version()
+    if made != here:
+        raise FileError(
+            f"{str(path)!r} was made by another version of keyhole ({made}; this is {here}). Use "
+            f"that version, or run the review again."
+        )
+    found: dict[str, Any] = content
+    return found
+
+
+def _changed(folder: Path, content: Content) -> list[str]:
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    if content.get("sha256") == digest(rest):
+        return []
+    return [f"{str(folder / RESULTS)!r} is not as it was written: its hash does not fit."]
+
+
+def _record(store: Store, name: str, figures: Any) -> tuple[dict[str, Any] | None, list[str]]:
+    """Read a stage's record and say what is not whole about it."""
+    path = store.folder / "stages" / f"{name}.json"
+    record = store.last(name)
+    if record is None:
+        return None, [f"{str(path)!r} is not there, or cannot be read."]
+    problems = []
+    if record.get("sha256") != digest([record.get("result"), record.get("tables")]):
+        problems.append(f"{str(path)!r} is not as it was written: its hash does not fit.")
+    elif record["result"] != figures:
+        problems.append(f"{str(path)!r} has other figures than {RESULTS}.")
+    charts = record.get("charts")
+    for chart, expected in charts.items() if isinstance(charts, dict) else ():
+        drawn = store.chart(chart)
+        if not drawn.is_file() or hash_file(drawn) != expected:
+            problems.append(f"{str(drawn)!r} is not there, or not as it was written.")
+    return record, problems
+
+
+def restore_review(content: Content) -> Review:
+    """Build a review from the settings that results.json holds; the secrets are not in it."""
+    settings = {**content["settings"], "sha256": content["review"]["sha256"]}
+    settings["path"] = content["review"]["file"]
+    restored: Review = _restored(Review, settings)
+    return restored
+
+
+def _restored(kind: Any, value: Any) -> Any:
+    """Turn plain values back into what a field of the settings holds."""
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = typing.get_type_hints(kind)
+        # A seed that is needed was left out: no page tells it.
+        given = {"seed": 0, **value} if "seed" in hints else value
+        known = {name: given[name] for name in hints if name in given}
+        return kind(**{name: _restored(hints[name], one) for name, one in known.items()})
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        inner = [part for part in parts if part is not type(None)]
+        return None if value is None else _restored(inner[0], value)
+    if origin is tuple:
+        return tuple(_restored(parts[0], one) for one in value)
+    if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
+        return {name: _restored(parts[1], one) for name, one in value.items()}
+    return Path(value) if kind is Path else value

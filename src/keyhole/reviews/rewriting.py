@@ -1,0 +1,54 @@
+"""The pages of a finished review, written again from what is stored: no data is needed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from keyhole.reviews.folders import own_folder
+from keyhole.reviews.restoring import read_stored
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.store import Store
+
+__all__ = ["report"]
+
+
+def report(folder: str | os.PathLike[str]) -> ReviewResult:
+    r"""Write the dossier and the public note of a finished review again.
+
+    They are made from the stored records of the stages, whose hashes must fit. The data is not
+    read. To compute the figures again as well, see `keyhole.verify`.
+
+    Parameters
+    ----------
+    folder
+        The folder that `keyhole.review` wrote.
+
+    Returns
+    -------
+    ReviewResult
+        As of `keyhole.review`, with every stage taken from the folder.
+
+    Raises
+    ------
+    FileError
+        With all that is not whole in the folder, at once.
+
+    Examples
+    --------
+    >>> import keyhole, tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> _ = (place / "people.csv").write_text("sex,age\nf,30\nf,30\nf,30\nm,41\n")
+    >>> _ = (place / "review.toml").write_text('keys = ["sex"]\n[data]\nfile = "people.csv"\n')
+    >>> _ = keyhole.review(place / "review.toml", out=place / "out")
+    >>> (place / "out" / "report.html").unlink()
+    >>> report(place / "out").report.is_file()
+    True
+    """
+    from keyhole.reviews.pages import write_pages
+
+    place = Path(folder)
+    found = read_stored(place)
+    with own_folder(place, lambda: None):
+        write_pages(Store(place), found)
+    return found

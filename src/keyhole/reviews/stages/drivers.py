@@ -1,0 +1,98 @@
+"""The stage that finds what puts records into small cells.
+
+What it keeps is protected like the report: levels whose counts are small, or could be worked out
+from the others', are neither named nor drawn, so that no table, picture or figure tells them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from keyhole.results import Result
+from keyhole.reviews.files import Files
+from keyhole.reviews.settings import Review
+from keyhole.reviews.small_counts import hide_counts, smallest_shown
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measured, own_picture
+
+if TYPE_CHECKING:
+    from keyhole.exposure.driver_results import Driver, Drivers
+
+__all__ = ["DRIVERS_STAGE", "without_small_levels"]
+
+
+def _ask(review: Review, _: Earlier) -> Asked | None:
+    given = review.drivers
+    if given is None:
+        return None
+    return {
+        "keys": list(review.keys),
+        "cutoff": review.exposure.cutoff,
+        "variables": None if given.variables is None else list(given.variables),
+        "level": given.level,
+        "most_levels": given.most_levels,
+        # The table by group tells of its levels, and withholds others than this stage would.
+        "told_elsewhere": review.exposure.by,
+    }
+
+
+def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.exposure.drivers import drivers
+
+    options = dict(asked)
+    told_elsewhere = options.pop("told_elsewhere")
+    # Small levels are taken out below, by the rule of the report.
+    found = drivers(measured(files), **options, name_small_groups=True)
+    return without_small_levels(found, told_elsewhere)
+
+
+def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> Drivers:
+    """Leave out the levels of which something small could be told.
+
+    A level stays if it has enough records, enough of them are at risk, and either none or enough
+    are not; and if nothing of a level left out follows from it and the totals.
+
+    Parameters
+    ----------
+    found
+        What `keyhole.drivers` found.
+    told_elsewhere
+        A variable that another table tells of: it is left out as a whole.
+    """
+    smallest = smallest_shown(found.cutoff)
+    told: set[tuple[str, int]] = set()
+    for name in found.variables:
+        if name != told_elsewhere:
+            levels = [one for one in found.levels if one.variable == name]
+            told |= {(name, levels[i].level) for i in _tellable(levels, smallest)}
+    least = smallest / max(found.totals.records, 1)
+
+    def stays(one: Any) -> bool:
+        named = {(one.variable, one.level)}
+        if getattr(one, "other", None) is not None:
+            named.add((one.variable, one.other))
+        return named <= told and one.gain >= least
+
+    return dataclasses.replace(
+        found,
+        levels=tuple(one for one in found.levels if (one.variable, one.level) in told),
+        regroupings=tuple(filter(stays, found.regroupings)),
+        apart=tuple(filter(stays, found.apart)),
+    )
+
+
+def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
+    """Return the places of the levels whose counts may all be told.
+
+    That all records of a level are at risk tells no small count; that one of them is not, does.
+    """
+    sizes = hide_counts([one.records for one in levels], smallest, floor=1)
+    risky = hide_counts([one.at_risk for one in levels], smallest)
+    some = [i for i, one in enumerate(levels) if one.at_risk < one.records]
+    safe = hide_counts([levels[i].records - levels[i].at_risk for i in some], smallest)
+    closed = {i for i, shown in zip(some, safe, strict=True) if not shown.exact}
+    return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact and i not in closed]
+
+
+DRIVERS_STAGE = Stage("drivers", "What drives exposure", _ask, _run, draw=own_picture)

@@ -1,0 +1,180 @@
+"""`keyhole init`: a review file drafted by looking at a data file."""
+
+import json
+import re
+import tomllib
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import keyhole
+from keyhole.cli.main import run
+from keyhole.errors import InputError
+from keyhole.reviews.checks import read_review
+from keyhole.reviews.drafting import draft_review
+from keyhole.reviews.guessed_codes import guess_codes
+
+SECTIONS = [["release"], ["selection", "frontier"], ["protection"], ["synthesis"]]
+
+
+@pytest.fixture
+def folder(tmp_path, sample):
+    (tmp_path / "veterans.csv").write_bytes(sample)
+    return tmp_path
+
+
+def draft(folder, **options):
+    return draft_review(folder / "veterans.csv", out=folder / "review.toml", **options)
+
+
+def uncommented(text, sections):
+    """Take the marks away from the lines of some sections."""
+    out, on = [], False
+    for line in text.split("\n"):
+        heading = re.match(r"# \[\[?(\w+)", line)
+        if heading:
+            on = heading[1] in sections
+        if not line:
+            on = False
+        out.append(re.sub(r"^# ?", "", line) if on else line)
+    return "\n".join(out)
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_the_draft_runs_as_it_is(folder):
+    found = draft(folder)
+    assert found.guess.keys == ("sex", "age", "race1", "ethnic", "homstate", "period")
+    assert found.guess.roles == {
+        "puf_id": "identifier",
+        "household": "household",
+        "weight": "weight",
+    }
+    result = keyhole.review(found.path, out=folder / "out")
+    assert {"screen", "exposure", "uniques"} <= set(result.records)
+    assert result.results()["exposure"]["keys"] == list(found.guess.keys)
+    assert keyhole.init is draft_review
+
+
+@pytest.mark.parametrize("sections", SECTIONS, ids=lambda names: names[0])
+def test_sections_that_are_comments_fit_the_file_once_the_marks_are_gone(folder, sections):
+    path = draft(folder).path
+    text = uncommented(path.read_text(), sections)
+    assert set(sections) <= set(tomllib.loads(text))
+    path.write_text(text)
+    review, _ = read_review(path)
+    assert getattr(review, sections[0]) is not None
+
+
+def test_studies_and_environments_are_there_as_comments(folder):
+    text = draft(folder).path.read_text()
+    values = tomllib.loads(uncommented(text, ["study", "environment"]))
+    assert values["study"]["link"] == values["keys"]
+    assert "store" in values["environment"]
+
+
+def test_a_review_that_exists_is_not_replaced_without_force(folder):
+    path = folder / "review.toml"
+    path.write_text("mine")
+    with pytest.raises(InputError, match="exists"):
+        draft(folder)
+    assert path.read_text() == "mine"
+    draft(folder, force=True)
+    assert "Review of veterans" in path.read_text()
+
+
+def test_keys_may_be_given_and_all_that_is_wrong_with_them_is_told(folder):
+    assert draft(folder, keys=["ms", "sex"]).guess.keys == ("ms", "sex")
+    with pytest.raises(InputError) as caught:
+        draft(folder, keys=["sex", "sex", "mss"], force=True)
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [("review.txt", "must be a .toml file"), ("nowhere/review.toml", "does not exist")],
+)
+def test_where_it_cannot_be_written_nothing_is_looked_at(folder, out, words):
+    with pytest.raises(InputError, match=words):
+        draft_review(folder / "missing.csv", out=folder / out)
+
+
+def test_no_value_of_a_record_is_in_the_draft(tmp_path):
+    """Every value is a word that could not be there by chance, but for a code of many records."""
+    values = [f"qzx{i}word" for i in range(40)]
+    frame = pl.DataFrame(
+        {
+            "sex": [values[i % 2] for i in range(200)],
+            "state": [values[i % 7 + 2] for i in range(200)],
+            "email": [f"{values[i % 40]}{i}@example.org" for i in range(200)],
+            "race": [*(values[i % 5 + 10] for i in range(190)), *["NA"] * 10],
+            "income": [30_011 + 17 * i for i in range(200)],
+            "children": [*([0, 1, 2] * 66), -9, -9],
+        }
+    )
+    frame.write_csv(tmp_path / "people.csv")
+    text = draft_review(tmp_path / "people.csv", out=tmp_path / "review.toml").path.read_text()
+    assert not re.search(r"qzx|example\.org", text)
+    given = tomllib.loads(text)["data"]
+    assert given["missing_codes"] == {"race": ["NA"]}, "two records with -9 are too few to tell"
+    seen = {int(n) for n in re.findall(r"\b\d{5,6}\b", re.sub(r"seed = \d+", "", text))}
+    assert not seen & set(frame["income"].to_list())
+    assert given["roles"]["email"] == "identifier"
+
+
+@given(
+    codes=st.lists(st.sampled_from([-9, -8, -99, 3, 7, 40]), min_size=1, max_size=60),
+    nines=st.integers(0, 5),
+)
+def test_codes_are_guessed_as_one_would_by_hand(codes, nines):
+    column = codes + [999] * nines
+    sure, doubtful = guess_codes(keyhole.load(pl.DataFrame({"a": column})))
+    often = {c for c in column if c in (-9, -8, -99, 999) and column.count(c) >= 3}
+    values = [c for c in column if c not in often]
+    below = {c for c in often if c < 0} if values and min(values) >= 0 else set()
+    assert set(sure.get("a", ())) == below
+    assert set(doubtful.get("a", ())) == (often & {999} if values else set())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1.5, 2.5, 3.5, 4.5]},
+        {"id": [1, 2, 3, 4]},
+        {'we|rd "name"': ["x", "y"] * 30, "tab\tbed": [1, 2] * 30},
+        {"*": ["x", "y"] * 30, "sex": ["f", "m"] * 30},
+        {"weight": [70.5, 81.5] * 30, "height": [170, 181] * 30, "sex": ["f", "m"] * 30},
+    ],
+    ids=["numbers", "identifiers", "names", "star", "body"],
+)
+def test_odd_files_give_drafts_that_can_be_read(tmp_path, columns):
+    pl.DataFrame(columns).write_csv(tmp_path / "odd.csv")
+    found = draft_review(tmp_path / "odd.csv", out=tmp_path / "review.toml")
+    review, _ = read_review(found.path)
+    assert set(review.keys) <= set(columns)
+    assert "weight" not in found.guess.roles.values(), "a body's weight is no weight"
+
+
+def test_a_statistical_file_keeps_its_labels_and_codes_to_itself(tmp_path, sample):
+    (tmp_path / "veterans.csv").write_bytes(sample)
+    data = keyhole.load(tmp_path / "veterans.csv", labels={"ms": "Marital status"})
+    data.save(tmp_path / "veterans.sav")
+    path = draft_review(tmp_path / "veterans.sav", out=tmp_path / "review.toml").path
+    assert "Marital status" not in path.read_text()
+    review, _ = read_review(path)
+    assert "ms" in review.keys, "the label told what it is"
+
+
+def test_the_verb(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run(["init", "veterans.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["review"] == "review.toml"
+    assert found["keys"][:2] == ["sex", "age"]
+    assert run(["init", "veterans.csv"]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert run(["init", "veterans.csv", "--force", "--missing-codes", "ms:W"]) == 0
+    assert tomllib.loads((folder / "review.toml").read_text())["data"]["missing_codes"] == {
+        "ms": ["W"]
+    }
