@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo serve test lint docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,8 +21,14 @@ $(READY): requirements.txt requirements-dev.txt pyproject.toml
 
 demo: $(READY)  ## review the example world and say where the report is
 	@$(BIN)/keyhole demo --out demo --force
+	@echo "  From here: make serve"
+
+serve: $(READY)  ## open the workbench on the example world
+	@test -d demo || $(MAKE) --no-print-directory demo
+	@$(BIN)/keyhole serve demo
 
 test: $(READY) lint  ## lint, types, layers, tests, docs
+	@setup/packages.sh
 	@$(BIN)/python -m pytest -n 2
 	@$(MAKE) --no-print-directory docs
 

@@ -1,0 +1,286 @@
+"""The workbench's addresses, and what answers them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from keyhole.errors import ConflictError, InputError, KeyholeError
+from keyhole.workbench import events, opening, served
+from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.page import Change, Go, Page, Run
+from keyhole.workbench.pages import PAGES
+from keyhole.workbench.projects import Project, Projects, plain_problem
+from keyhole.workbench.rendering import STATIC, render
+from keyhole.workbench.safety import (
+    UPLOAD_LIMIT,
+    Guard,
+    TooLargeError,
+    own_hosts,
+    too_large,
+)
+from keyhole.workbench.sidebar import gauges
+from keyhole.workbench.state import State
+from keyhole.workbench.view import Form, View
+
+__all__ = ["Bench", "create_app"]
+
+_BY_NAME = {page.name: page for page in PAGES}
+_OURS = re.compile(r"(/[\w-]+)*/?")
+THEMES = ("auto", "light", "dark")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A workbench: its folder, its reviews and its jobs."""
+
+    folder: Path
+    projects: Projects
+    jobs: Jobs
+
+    @classmethod
+    def of(cls, folder: Path) -> Bench:
+        """Open the workbench of a folder."""
+        state = State.of(folder)
+        return cls(folder, Projects(state, folder), Jobs(state, {}))
+
+    def view(self, project: Project, request: Request) -> View:
+        """Look at a review for a page."""
+        job = self.jobs.current(project.number)
+        return View(project, project.look(), job, dict(request.query_params))
+
+
+async def _read_form(request: Request) -> Form:
+    """Read a form: its fields, and the files sent with it."""
+    values: dict[str, list[str]] = {}
+    files: dict[str, tuple[str, bytes]] = {}
+    async with request.form(max_files=4, max_fields=20_000) as form:
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                values.setdefault(name, []).append(value)
+            elif value.filename:
+                files[name] = (value.filename, await value.read())
+    return Form(values, files)
+
+
+Sent = Annotated[Form, Depends(_read_form)]
+
+
+def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
+    """Make the workbench of a folder, behind its guard."""
+    bench = Bench.of(folder)
+    app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.bench = bench
+    app.get("/static/vega.js")(served.vega)
+    app.mount("/static", StaticFiles(directory=STATIC))
+    _add_start(app, bench)
+    _add_review(app, bench)
+    _add_pages(app, bench)
+    for status in (404, 405, 422):
+        app.exception_handler(status)(_not_found)
+    app.exception_handler(TooLargeError)(lambda *_: too_large(upload_limit))
+    return Guard(app, bench.projects.state, token, own_hosts(port), upload_limit)
+
+
+def _add_start(app: FastAPI, bench: Bench) -> None:
+    @app.get("/")
+    def start(request: Request) -> Response:
+        return _start(request, bench)
+
+    @app.post("/open")
+    def open_file(request: Request, form: Sent) -> Response:
+        try:
+            project = opening.open_named(bench.projects, form)
+        except KeyholeError as error:
+            return _start(request, bench, _problems(error))
+        return _to(f"/project/{project.number}/data")
+
+    @app.post("/example")
+    def example() -> Response:
+        project = opening.open_example(bench.projects)
+        bench.jobs.start(project.number, project.path, "review", {})
+        return _to(f"/project/{project.number}/data")
+
+    @app.post("/theme")
+    def theme(form: Sent) -> Response:
+        back = form.text("back") or "/"
+        answer = _to(back if _OURS.fullmatch(back) else "/")
+        chosen = form.text("theme")
+        answer.set_cookie("keyhole-theme", chosen if chosen in THEMES else "auto",
+                          samesite="strict", httponly=True)  # fmt: skip
+        return answer
+
+
+def _add_review(app: FastAPI, bench: Bench) -> None:
+    """Add what every page of a review has: undo, run, cancel, progress, pictures, files."""
+
+    @app.get("/project/{number}")
+    def first(number: int) -> Response:
+        return _to(f"/project/{number}/data")
+
+    @app.post("/project/{number}/do/{what}")
+    def do(number: int, what: str, form: Sent) -> Response:
+        project = bench.projects.find(number)
+        if project is None:
+            return _missing()
+        page = _BY_NAME.get(form.text("page") or "data", PAGES[0])
+        if what in ("undo", "redo"):
+            getattr(project, what)()
+            _start_stages(bench, project, page.stages)
+        elif what == "cancel":
+            job = bench.jobs.current(number)
+            if job is not None:
+                bench.jobs.cancel(job.number)
+        elif what == "run":
+            _start_stages(bench, project, page.stages)
+        elif what == "review":
+            bench.jobs.start(number, project.path, "review", {})
+        else:
+            return _missing()
+        return _to(f"/project/{number}/{page.name}")
+
+    @app.get("/project/{number}/events")
+    async def listen(number: int, request: Request) -> Response:
+        project = bench.projects.find(number)
+        return _missing() if project is None else events.stream(request, project, bench.jobs)
+
+    @app.get("/project/{number}/chart/{name}")
+    def chart(number: int, name: str) -> Response:
+        project = bench.projects.find(number)
+        return (project and served.chart(project, name)) or _missing()
+
+    @app.get("/project/{number}/file/{name:path}")
+    def file(number: int, name: str) -> Response:
+        project = bench.projects.find(number)
+        return (project and served.result_file(project, name)) or _missing()
+
+
+def _add_pages(app: FastAPI, bench: Bench) -> None:
+    @app.get("/project/{number}/{name}")
+    def show(number: int, name: str, request: Request) -> Response:
+        project = bench.projects.find(number)
+        page = _BY_NAME.get(name)
+        if project is None or page is None or not project.path.is_file():
+            return _missing()
+        return _page(request, bench, project, page)
+
+    @app.post("/project/{number}/{name}/{action}")
+    def act(number: int, name: str, action: str, request: Request, form: Sent) -> Response:
+        project = bench.projects.find(number)
+        page = _BY_NAME.get(name)
+        if project is None or page is None or action not in page.actions:
+            return _missing()
+        try:
+            to = _acted(bench, project, page, action, request, form)
+        except ConflictError as error:
+            return _page(request, bench, project, page, _problems(error), status=409)
+        except InputError as error:
+            return _page(request, bench, project, page, _problems(error), status=422)
+        return _to(f"/project/{number}/{to}")
+
+
+def _acted(
+    bench: Bench, project: Project, page: Page, action: str, request: Request, form: Form
+) -> str:
+    """Do what a form asks for, and return where to go then, seen from the review."""
+    view = bench.view(project, request)
+    if view.look.review is None:
+        raise InputError(view.look.problems)
+    asked = page.actions[action](view, form)
+    if isinstance(asked, Go):
+        return asked.to
+    if isinstance(asked, Run):
+        given = asked.asked if asked.kind != "stages" else {"stages": asked.stages or page.stages}
+        bench.jobs.start(project.number, project.path, asked.kind, given)
+    if isinstance(asked, Change):
+        project.change(asked.label, asked.edit, form.text("version") or "")
+        _start_stages(bench, project, page.stages if asked.stages is None else asked.stages)
+        return asked.to or page.name
+    return page.name
+
+
+def _start_stages(bench: Bench, project: Project, stages: tuple[str, ...]) -> None:
+    """Compute what a page shows, unless all of it is current; the sidebar's exposure too."""
+    wanted = ("exposure", *stages)
+    found = project.look()
+    needed = [s for s in wanted if s in found.standings and
+              found.standings[s].state in ("stale", "absent")]  # fmt: skip
+    if found.review is not None and needed:
+        bench.jobs.start(project.number, project.path, "stages", {"stages": needed})
+
+
+def _page(
+    request: Request,
+    bench: Bench,
+    project: Project,
+    page: Page,
+    problems: list[str] | None = None,
+    status: int = 200,
+) -> HTMLResponse:
+    view = bench.view(project, request)
+    undo, redo = project.steps()
+    usable = view.look.review is not None
+    context: dict[str, Any] = page.context(view) if usable else {}
+    text = render(
+        f"{page.name}.html" if usable else "broken.html",
+        **_common(request),
+        view=view,
+        project=project,
+        page=page,
+        pages=PAGES,
+        title=view.review.title if usable else project.path.name,
+        gauges=gauges(view) if usable else [],
+        undo=undo,
+        redo=redo,
+        job=view.job,
+        problems=problems or [],
+        **context,
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+def _start(request: Request, bench: Bench, problems: list[str] | None = None) -> HTMLResponse:
+    text = render(
+        "start.html",
+        **_common(request),
+        folder=bench.folder,
+        found=opening.files_below(bench.folder),
+        recent=[
+            (project, opening.shown_name(bench.folder, project.path))
+            for project in bench.projects.recent()
+        ],
+        problems=problems or [],
+    )
+    return HTMLResponse(text, status_code=422 if problems else 200)
+
+
+def _common(request: Request) -> dict[str, Any]:
+    theme = request.cookies.get("keyhole-theme", "auto")
+    return {
+        "theme": theme if theme in THEMES else "auto",
+        "themes": THEMES,
+        "here": request.url.path,
+    }
+
+
+def _problems(error: KeyholeError) -> list[str]:
+    found = getattr(error, "problems", ()) or [str(error)]
+    return [plain_problem(text) for text in found]
+
+
+def _to(path: str) -> RedirectResponse:
+    return RedirectResponse(path, status_code=303)
+
+
+def _missing() -> HTMLResponse:
+    return HTMLResponse(render("missing.html", theme="auto", themes=THEMES, here="/"), 404)
+
+
+def _not_found(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
+    return _missing()

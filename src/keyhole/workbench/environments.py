@@ -1,0 +1,212 @@
+"""Where a review's data environment is kept: found, read, made and written to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.model import Environment
+from keyhole.environment.opening import read_place
+from keyhole.errors import FileError, InputError
+from keyhole.reviews.files import Memory, read_again, remembered, remembering
+from keyhole.workbench.places import inside, seen_from
+from keyhole.workbench.projects import Project
+
+if TYPE_CHECKING:
+    from keyhole.environment.store import Change, Snapshot, Store
+
+__all__ = [
+    "STORE",
+    "Kept",
+    "chosen_file",
+    "environments_below",
+    "kept",
+    "make_store",
+    "require_inside",
+    "start_folder",
+    "user",
+]
+
+STORE = "environment.db"
+DEEPEST, MOST_FILES, MOST_LOOKED_AT = 3, 100, 5_000
+_MARK = b'"keyhole_environment"'
+# "KEYH" at byte 68 of an SQLite file: a store of ours.
+_HEADER, _OURS = b"SQLite format 3\0", b"KEYH"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where an environment is kept.
+
+    Parameters
+    ----------
+    name
+        The place for reading, without a password.
+    place
+        The path or the URL by which it is opened.
+    kind
+        A JSON file is only read; a store, in a file or on a server, is written to.
+    memory
+        What the review remembers of files that it read.
+    """
+
+    name: str
+    place: str
+    kind: Literal["json", "store", "server"]
+    memory: Memory = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def writable(self) -> bool:
+        """Whether something can be added to it."""
+        return self.kind != "json"
+
+    def read(self) -> tuple[Environment, int]:
+        """Return the environment and the number of its last change; 0 of a JSON file."""
+        if self.kind == "json":
+            with remembering(self.memory):
+                return read_again(Path(self.place), read_place), 0
+        found = self._store(writing=False).read()
+        return found.environment, found.number
+
+    def graph(self, environment: Environment) -> CodingGraph:
+        """Return the coding graph of what was read; it is made once."""
+        with remembering(self.memory):
+            return remembered("graph", (environment,), lambda: CodingGraph.of(environment))
+
+    def snapshot(self) -> Snapshot:
+        """Return what is kept, to be written to."""
+        return self._store(writing=True).read()
+
+    def write(self, snapshot: Snapshot, environment: Environment, note: str) -> None:
+        """Write what changed since a snapshot; a conflict changes nothing."""
+        self._store(writing=True).write(snapshot, environment, who=user(), note=note[:400])
+
+    def history(self, most: int) -> list[list[str]]:
+        """Return who changed what and when, the last first; what was written together, in one."""
+        if self.kind == "json":
+            return []
+        together: dict[int, list[Change]] = {}
+        for change in self._store(writing=False).history():
+            together.setdefault(change.number, []).append(change)
+        last = list(together.values())[-most:]
+        return [
+            [f"{some[0].when:%Y-%m-%d %H:%M}", some[0].who, _told(some), some[0].note]
+            for some in reversed(last)
+        ]
+
+    def _store(self, *, writing: bool) -> Store:
+        from keyhole.environment.store import open_store
+
+        return open_store(self.place, writing=writing)
+
+
+def _told(changes: Sequence[Change]) -> str:
+    """Say what was changed together: one thing by name, several by their number."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for change in changes:
+        kinds.setdefault((change.action, change.kind), []).append(change.name)
+    parts = [
+        f"{action} {kind} {names[0]}" if len(names) == 1 else f"{action} {len(names):,} {kind}s"
+        for (action, kind), names in kinds.items()
+    ]
+    return ", ".join(parts)
+
+
+def start_folder(project: Project) -> Path:
+    """Return the folder in which the workbench was started."""
+    return project.state.path.parent.parent
+
+
+def kept(project: Project, store: str) -> Kept:
+    """Tell where the environment is that a review names; a password stays unsaid."""
+    if "://" in store:
+        from keyhole.environment.store.places import find_place
+
+        name = str(find_place(store)).strip("'")
+        return Kept(name, store, "server", project.memory)
+    path = project.path.parent / store
+    kind: Literal["json", "store"] = "json" if path.suffix.lower() == ".json" else "store"
+    return Kept(store, str(path), kind, project.memory)
+
+
+def require_inside(project: Project, found: Kept) -> None:
+    """Refuse to write to a file above the start folder, wherever the review points."""
+    if found.kind != "server":
+        inside(start_folder(project), found.place)
+
+
+def environments_below(folder: Path) -> list[str]:
+    """List the environments below a folder, as seen from it: stores and exported files."""
+    found = (path for path in _files(folder) if _is_environment(path))
+    return sorted(seen_from(folder, path) for path in found)[:MOST_FILES]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    seen = 0
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        deep = len(here.relative_to(folder).parts)
+        folders[:] = [n for n in sorted(folders) if not n.startswith(".") and deep + 1 < DEEPEST]
+        for name in names:
+            seen += 1
+            if seen > MOST_LOOKED_AT:
+                return
+            if name.lower().endswith((".json", ".db", ".sqlite")) and not name.startswith("."):
+                yield here / name
+
+
+def _is_environment(path: Path) -> bool:
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(200)
+    except OSError:
+        return False
+    if path.suffix.lower() == ".json":
+        return _MARK in head
+    return head.startswith(_HEADER) and head[68:72] == _OURS
+
+
+def make_store(path: Path, environment: Environment) -> None:
+    """Make a store that holds an environment; one that holds just this is taken as it is.
+
+    So a change of the review that is refused can be asked for again.
+    """
+    from keyhole.environment.kinds import ordered
+    from keyhole.environment.store import open_store
+
+    wanted = ordered(environment)
+    opened = open_store(path, create=True)
+    snapshot = opened.read()
+    if snapshot.environment == wanted:
+        return
+    if snapshot.environment != Environment():
+        raise InputError(
+            f"{path.name!r} beside the review holds another environment already. Choose it, or "
+            f"move it away first."
+        )
+    opened.write(snapshot, wanted, who=user(), note="made in the workbench")
+
+
+def chosen_file(project: Project, name: str) -> tuple[str, Kept]:
+    """Return an environment of the list as the review is to name it."""
+    path = inside(start_folder(project), name)
+    if not name or not path.is_file() or not _is_environment(path):
+        raise FileError("there is no such environment. Choose one of the list.")
+    seen = Path(os.path.relpath(path, project.path.parent.resolve())).as_posix()
+    return seen, kept(project, seen)
+
+
+def user() -> str:
+    """Return who is working, for the history."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody has this number here
+        return "unknown"

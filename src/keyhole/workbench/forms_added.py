@@ -1,0 +1,215 @@
+"""Adding a form on the page: send it, look at what is proposed, decide, and it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from keyhole.environment.adding.decisions import Decision
+from keyhole.environment.adding.proposals import FieldProposals, Proposals
+from keyhole.environment.kinds import KIND_OF
+from keyhole.environment.model import CapturedForm, Environment
+from keyhole.errors import ConflictError, InputError
+from keyhole.workbench import editing
+from keyhole.workbench.drafts import (
+    PASTED,
+    Draft,
+    What,
+    draft_named,
+    form_at,
+    looked_at,
+    new_draft,
+    proposals_of,
+)
+from keyhole.workbench.environments import Kept, kept, require_inside
+from keyhole.workbench.page import Change, Go, Run
+from keyhole.workbench.projects import ChangedElsewhereError
+from keyhole.workbench.view import Form, View
+
+__all__ = ["SURE", "confirm", "discard", "draft_context", "send"]
+
+SURE = 0.8
+"""Proposals of this score or more are chosen to begin with, as on the command line."""
+_WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}
+_SAID = ("organisation", "sector", "purpose", "collected")
+_RANKS = ("mode", "scope", "cost")
+
+
+def draft_context(
+    view: View, draft: Draft | None, known: tuple[Environment, int]
+) -> dict[str, Any]:
+    """Return what the page shows of the form that is being decided on."""
+    if draft is None:
+        return {"draft": None}
+    place = _place(view, draft)
+    try:
+        draft = looked_at(draft, view, place, known)
+    except InputError as error:
+        return {"draft": draft, "at": place, "form": None, "unread": error.problems, "sure": SURE}
+    return {"draft": draft, "at": place, "form": draft.shown[str(place)], "unread": (),
+            "sure": SURE, "number": known[1]}  # fmt: skip
+
+
+def _place(view: View, draft: Draft) -> int:
+    asked = view.query.get("which", "")
+    if asked.isdecimal() and len(asked) < 6 and int(asked) < len(draft.names):
+        return int(asked)
+    return next(iter(draft.waiting), 0)
+
+
+def _store(view: View) -> Kept:
+    settings = view.review.scenarios
+    if settings is None:
+        raise InputError("choose or make an environment first.")
+    place = kept(view.project, settings.store)
+    if not place.writable:
+        raise InputError(
+            "an environment in a JSON file is only read. Make a store of it first: then forms "
+            "can be added."
+        )
+    require_inside(view.project, place)
+    return place
+
+
+def send(view: View, form: Form) -> Go:
+    """Take a form that was sent or pasted, or the file's columns, and propose where it belongs."""
+    place = _store(view)
+    what = _WHATS.get(form.text("what") or "form", "form")
+    sent = None if what == "target" else _sent(form)
+    draft = new_draft(view.project, what, sent, _said(form, what))
+    try:
+        known = place.read()
+        draft = _named(draft, draft.captured(view), known[0])
+        looked_at(draft, view, draft.waiting[0], known)
+    except BaseException:
+        draft.discard()
+        raise
+    return Go(f"environment?form={draft.name}")
+
+
+def _named(draft: Draft, forms: Sequence[CapturedForm], environment: Environment) -> Draft:
+    """Note the forms of a draft; those that the environment has already are not asked about."""
+    form_at(forms, 0)
+    names = tuple(one.form.name for one in forms)
+    there = {one.name for one in KIND_OF[draft.what].of(environment)}
+    done = tuple(place for place, name in enumerate(names) if name in there)
+    if len(done) == len(names):
+        raise InputError(
+            f"the environment has a {draft.what} of that name already. Rename it and send it again."
+        )
+    return replace(draft, names=names, done=done)
+
+
+def _sent(form: Form) -> tuple[str, bytes]:
+    if "upload" in form.files:
+        return form.files["upload"]
+    pasted = form.text("pasted")
+    if pasted is None:
+        raise InputError("there is no form. Choose a file, or paste a table.")
+    return PASTED, pasted.encode()
+
+
+def _said(form: Form, what: What) -> dict[str, Any]:
+    """Read what is said of a form or of a source; what is left empty is as the file has it."""
+    if what == "target":
+        return {}
+    said = {name: form.text(name) for name in _SAID}
+    if what == "source":
+        said = {"collected": said["collected"]}
+        said |= {name: form.number(name) for name in _RANKS}
+        said |= {name: form.text(name) for name in ("origin", "coverage")}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _draft(view: View) -> Draft:
+    draft = draft_named(view.project, view.query.get("form"))
+    if draft is None:
+        raise InputError("this form does not wait any more: it was decided or discarded.")
+    return draft
+
+
+def discard(view: View, form: Form) -> Go:  # noqa: ARG001
+    """Forget a form that waits."""
+    _draft(view).discard()
+    return Go("environment")
+
+
+def confirm(view: View, form: Form) -> Change | Run | Go:
+    """Write a form to the store as it was decided, unless the environment changed meanwhile."""
+    _require_version(view, form)
+    place, draft = _store(view), _draft(view)
+    at, snapshot = _place(view, draft), place.snapshot()
+    if str(snapshot.number) != form.text("number"):
+        raise ConflictError(
+            "the environment was changed since these proposals were made. They are made anew "
+            "below: look at them again."
+        )
+    captured = form_at(draft.captured(view), at)
+    found = proposals_of(draft, captured, snapshot.environment)
+    added = _added(draft, captured, snapshot.environment, _decisions(found, form))
+    name = captured.form.name
+    place.write(snapshot, added, f"{draft.what} {name}, decided in the workbench")
+    left = replace(draft, done=(*draft.done, at))
+    if left.waiting:
+        left.keep()
+        return Go(f"environment?form={draft.name}")
+    draft.discard()
+    return _afterwards(view, draft, name)
+
+
+def _afterwards(view: View, draft: Draft, name: str) -> Change | Run | Go:
+    """Take a new target for the review's; compute the scenarios anew."""
+    if draft.what == "target":
+        return Change("the target", lambda d: editing.put(d, "environment", "target", name))
+    settings = view.review.scenarios
+    if settings is not None and settings.names:
+        return Run(("exposure", "scenarios"))
+    return Go("environment")
+
+
+def _require_version(view: View, form: Form) -> None:
+    if form.text("version") != view.look.version:
+        raise ChangedElsewhereError(
+            "the review was changed in another tab or program since this page was shown. Look at "
+            "it again; nothing was written to the environment."
+        )
+
+
+def _decisions(found: Proposals, form: Form) -> list[Decision]:
+    """Read for each field which proposal was chosen; one that nothing was said of waits."""
+    problems: list[str] = []
+    decided = []
+    for place, one in enumerate(found.fields):
+        choice = form.text(f"choice-{place}") or "leave"
+        decision = _decision(one, choice)
+        if decision is None:
+            problems.append(f"field {one.field!r}: choose one of what is proposed.")
+        else:
+            decided.append(decision)
+    if problems:
+        raise InputError(problems)
+    return decided
+
+
+def _decision(one: FieldProposals, choice: str) -> Decision | None:
+    if choice == "leave":
+        return Decision(one.field, "leave")
+    if choice == "identifier":
+        return Decision(one.field, "identifier", identifier=one.best.identifier or "identifier")
+    if choice.isdecimal() and int(choice) < len(one.proposals):
+        return one.proposals[int(choice)].decision()
+    return None
+
+
+def _added(
+    draft: Draft, captured: CapturedForm, environment: Environment, decided: Sequence[Decision]
+) -> Environment:
+    from keyhole.environment.adding.adding import add_form, add_source, add_target
+
+    if draft.what == "target":
+        return add_target(environment, captured, decisions=decided).environment
+    if draft.what == "source":
+        said = {k: v for k, v in draft.attributes.items() if k != "collected"}
+        return add_source(environment, captured, decisions=decided, **said).environment
+    return add_form(environment, captured, decided).environment

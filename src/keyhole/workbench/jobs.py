@@ -1,0 +1,178 @@
+"""Work under way: each job is a process of its own, and goes on if the server is started anew.
+
+A job's row tells its state and the step it is at; the process writes it there. A process that is
+gone while its row says that it runs was killed: its review goes on from the last stage kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from keyhole.workbench.state import State
+
+__all__ = ["Job", "JobState", "Jobs", "lock_path"]
+
+JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
+# How long a process may take until it holds its lock.
+_STARTING = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job, as it is now."""
+
+    number: int
+    project: int
+    kind: str
+    asked: Mapping[str, Any]
+    state: JobState
+    step: str
+    started: float
+    ended: float | None
+    problem: str
+
+    @property
+    def running(self) -> bool:
+        """Whether it is under way."""
+        return self.state == "running"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a page shows of it."""
+        seconds = (self.ended or time.time()) - self.started
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "state": self.state,
+            "step": self.step,
+            "seconds": round(seconds, 1),
+            "problem": self.problem,
+        }
+
+
+def lock_path(state: State, number: int) -> Path:
+    """Return the file that a job's process holds while it lives."""
+    return state.path.parent / f"job-{number}.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs of a workbench."""
+
+    state: State
+    _children: dict[int, subprocess.Popen[bytes]]
+
+    def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:
+        """Start a job; one of the same review that still runs is stopped first.
+
+        Stages that were finished are kept, so nothing is lost by beginning anew.
+        """
+        running = self.current(project)
+        if running is not None and running.running:
+            self.cancel(running.number)
+        with self.state.changing() as database:
+            number = database.execute(
+                "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
+                "VALUES (?, ?, ?, 'running', 'starting', ?, '')",
+                [project, kind, json.dumps(asked), time.time()],
+            ).lastrowid
+        assert number is not None
+        command = [sys.executable, "-m", "keyhole.workbench.worker", str(self.state.path),
+                   str(number), str(path)]  # fmt: skip
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._children[number] = child
+        with self.state.changing() as database:
+            database.execute("UPDATE jobs SET process = ? WHERE id = ?", [child.pid, number])
+        found = self.find(number)
+        assert found is not None
+        return found
+
+    def find(self, number: int) -> Job | None:
+        """Return a job by its number."""
+        return self._one("SELECT * FROM jobs WHERE id = ?", number)
+
+    def current(self, project: int) -> Job | None:
+        """Return the last job of a review."""
+        return self._one("SELECT * FROM jobs WHERE project = ? ORDER BY id DESC LIMIT 1", project)
+
+    def cancel(self, number: int) -> None:
+        """Stop a job; what it has finished stays."""
+        job = self.find(number)
+        if job is None or not job.running:
+            return
+        with self.state.reading() as database:
+            row = database.execute("SELECT process FROM jobs WHERE id = ?", [number]).fetchone()
+        if row["process"]:
+            with suppress(OSError):
+                os.killpg(row["process"], signal.SIGTERM)
+        child = self._children.pop(number, None)
+        if child is not None:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(10)
+        self._end(number, "cancelled")
+
+    def _one(self, query: str, value: int) -> Job | None:
+        self._reap()
+        with self.state.reading() as database:
+            row = database.execute(query, [value]).fetchone()
+        if row is None:
+            return None
+        state: JobState = row["state"]
+        if state == "running" and not self._lives(row["id"], row["started"]):
+            self._end(row["id"], "interrupted")
+            return self._one(query, value)
+        return Job(row["id"], row["project"], row["kind"], json.loads(row["asked"]), state,
+                   row["step"], row["started"], row["ended"], row["problem"])  # fmt: skip
+
+    def _lives(self, number: int, started: float) -> bool:
+        child = self._children.get(number)
+        if child is not None:
+            return child.poll() is None
+        if _is_held(lock_path(self.state, number)):
+            return True
+        return time.time() - started < _STARTING and not lock_path(self.state, number).exists()
+
+    def _reap(self) -> None:
+        """Let go of processes that have ended."""
+        for child in list(self._children.values()):
+            child.poll()
+
+    def _end(self, number: int, state: JobState) -> None:
+        """Note that a job ended, unless it noted so itself in the meantime."""
+        with self.state.changing() as database:
+            database.execute(
+                "UPDATE jobs SET state = ?, ended = ? WHERE id = ? AND state = 'running'",
+                [state, time.time(), number],
+            )
+        lock_path(self.state, number).unlink(missing_ok=True)
+
+
+def _is_held(path: Path) -> bool:
+    """Tell whether a process holds a lock; the system lets go of a killed one's."""
+    try:
+        import fcntl
+
+        number = os.open(path, os.O_RDONLY)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(number)
+    return False

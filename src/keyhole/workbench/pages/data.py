@@ -1,0 +1,138 @@
+"""Data: what the file holds, what each column is, and what must be seen to first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.data.columns import KINDS, ROLES, Variable
+from keyhole.workbench import editing
+from keyhole.workbench.commands import equivalent
+from keyhole.workbench.page import Change, Page
+from keyhole.workbench.view import Form, View
+
+__all__ = ["DATA"]
+
+# Values of a column shown when values are asked for: the commonest, never a rare one.
+MOST_VALUES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column as the page lists it."""
+
+    name: str
+    label: str
+    kind: str
+    role: str
+    levels: int
+    missing: float
+    values: tuple[tuple[str, int], ...]
+
+
+def _context(view: View) -> dict[str, Any]:
+    review = view.review
+    codes = review.data.missing_codes
+    return {
+        "columns": [_column(view, one) for one in view.data.variables],
+        "roles": [("", "–"), *((role, role) for role in ROLES)],
+        "kinds": [(kind, kind) for kind in KINDS],
+        "missing_codes": ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else None,
+        "screened": _findings(view),
+        "equivalents": [
+            equivalent("screen", review.data.file, {"keys": list(review.keys)}),
+        ],
+    }
+
+
+def _column(view: View, variable: Variable) -> _Column:
+    data, name = view.data, variable.name
+    codes = data.codes(name)
+    missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
+    return _Column(
+        name,
+        variable.label,
+        variable.kind,
+        variable.role or "",
+        len(codes.levels),
+        missing / max(data.records, 1),
+        _common_values(view, variable) if view.shows_values else (),
+    )
+
+
+def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...]:
+    """Return the commonest values and how many records have each; rare ones are never shown."""
+    import numpy as np
+
+    codes = view.data.codes(variable.name)
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+    least = max(view.review.exposure.cutoff, 3)
+    order = np.argsort(-counts, kind="stable")[:MOST_VALUES]
+    return tuple((str(codes.levels[int(i)]), int(counts[i])) for i in order if counts[i] >= least)
+
+
+def _findings(view: View) -> Mapping[str, list[str]]:
+    """Return what the screen says of each column, by name."""
+    found: dict[str, list[str]] = {}
+    result = view.result("screen") or {}
+    for one in result.get("identifiers", []):
+        kind = one.get("kind", "identifier")
+        found.setdefault(str(one.get("column", "")), []).append(str(kind).replace("_", " "))
+    for name in result.get("constants", []):
+        column = name.get("column", "") if isinstance(name, Mapping) else str(name)
+        found.setdefault(column, []).append("constant")
+    return found
+
+
+def _describe(view: View, form: Form) -> Change:
+    """Take roles, kinds and labels of the columns; what is as it was read stays unsaid."""
+    said = view.review.data
+    roles, kinds, labels = dict(said.roles), dict(said.kinds), dict(said.labels)
+    for place, variable in enumerate(view.data.variables):
+        if f"role-{place}" not in form.values:
+            continue
+        name = variable.name
+        _say(roles, name, form.text(f"role-{place}"), variable.role)
+        _say(kinds, name, form.text(f"kind-{place}"), variable.kind)
+        _say(labels, name, form.text(f"label-{place}"), variable.label or None)
+
+    def edit(document: TOMLDocument) -> None:
+        for setting, values in (("roles", roles), ("kinds", kinds), ("labels", labels)):
+            editing.put(document, "data", setting, values)
+        if "missing" in form.values:
+            editing.put(document, "data", "missing_codes", _codes(form.text("missing")))
+
+    return Change("what the columns are", edit)
+
+
+def _say(said: dict[str, str], name: str, given: str | None, now: str | None) -> None:
+    if given == now:
+        return
+    if given is None:
+        said.pop(name, None)
+    else:
+        said[name] = given
+
+
+def _codes(text: str | None) -> list[Any]:
+    """Read missing codes as they are typed: numbers as numbers, the rest as text."""
+    codes: list[Any] = []
+    for word in (text or "").split(","):
+        plain = word.strip()
+        if plain:
+            codes.append(int(plain) if plain.lstrip("-").isdigit() else plain)
+    return codes
+
+
+def _screen(view: View, form: Form) -> Change:  # noqa: ARG001
+    def edit(document: TOMLDocument) -> None:
+        editing.take_section(document, "screen", {"year": form.number("year")})
+
+    return Change("screen the file", edit)
+
+
+DATA = Page("data", "Data", ("data", "screen"), _context,
+            {"describe": _describe, "screen": _screen})  # fmt: skip

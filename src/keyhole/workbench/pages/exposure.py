@@ -1,0 +1,90 @@
+"""Exposure: how many records stand out on the keys, why, and what would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.reviews.settings import DriverSettings
+from keyhole.workbench import editing
+from keyhole.workbench.commands import Equivalent, equivalent
+from keyhole.workbench.page import Change, Page
+from keyhole.workbench.view import Form, View
+
+__all__ = ["EXPOSURE"]
+
+
+def _context(view: View) -> dict[str, Any]:
+    review = view.review
+    asked = review.exposure
+    options = {
+        "keys": list(review.keys),
+        "cutoff": asked.cutoff,
+        "missing": asked.missing if asked.missing != "own" else None,
+        "weight": asked.weight,
+        "fraction": asked.fraction,
+        "by": asked.by,
+    }
+    same = [equivalent("risk", review.data.file, options)]
+    if review.uniques is not None:
+        same.append(
+            equivalent(
+                "uniques",
+                review.data.file,
+                {"keys": list(review.keys), "max_size": review.uniques.max_size},
+            )
+        )
+    if review.drivers is not None:
+        same.append(_drivers_line(view))
+    return {"equivalents": same, "columns": view.data.variables}
+
+
+def _drivers_line(view: View) -> Equivalent:
+    given = view.review.drivers or DriverSettings()
+    usual = DriverSettings()
+    options: dict[str, Any] = {
+        "keys": list(view.review.keys),
+        "cutoff": view.review.exposure.cutoff,
+        "variables": None if given.variables is None else list(given.variables),
+        "level": given.level if given.level != usual.level else None,
+        "most_levels": given.most_levels if given.most_levels != usual.most_levels else None,
+    }
+    return equivalent("drivers", view.review.data.file, options)
+
+
+def _measure(view: View, form: Form) -> Change:
+    shown = {name for name in view.review.keys if name in view.data.names}
+
+    def edit(document: TOMLDocument) -> None:
+        # Keys that are as they were stay as they are said: by roles, or as those of a scenario.
+        if set(form.texts("keys")) != shown:
+            editing.set_keys(document, form.texts("keys"))
+        editing.take_section(
+            document,
+            "exposure",
+            {
+                "cutoff": form.number("cutoff"),
+                "limit": form.share("limit"),
+                "by": form.text("by"),
+            },
+        )
+        if form.flag("uniques"):
+            editing.take_section(document, "uniques", {"max_size": form.number("max_size")})
+        else:
+            editing.remove(document, "uniques")
+        if form.flag("drivers"):
+            editing.take_section(document, "drivers", {})
+        else:
+            editing.remove(document, "drivers")
+
+    return Change("keys and limits of exposure", edit)
+
+
+EXPOSURE = Page(
+    "exposure",
+    "Exposure",
+    ("exposure", "fix", "uniques", "drivers"),
+    _context,
+    {"measure": _measure},
+)

@@ -1,0 +1,269 @@
+"""Protect: the plan with its ledger, and a step's price before it is accepted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.errors import OptionError
+from keyhole.protection.ledger_result import HEADS, figure
+from keyhole.protection.methods import METHODS
+from keyhole.protection.plan_text import toml_of
+from keyhole.protection.prices import FIGURES
+from keyhole.results import share
+from keyhole.workbench import editing
+from keyhole.workbench.commands import Equivalent, review_lines
+from keyhole.workbench.page import Change, Go, Page, Run
+from keyhole.workbench.plan_editing import append_step, bring_in, move_step
+from keyhole.workbench.pricing import planned_steps, protection_of, require_fit
+from keyhole.workbench.proposals import (
+    Draft,
+    Price,
+    discard,
+    draft_of,
+    keep_draft,
+    price_of,
+    price_path,
+)
+from keyhole.workbench.step_forms import StepField, fields_of, method_summary, read_step
+from keyhole.workbench.view import Form, View
+
+__all__ = ["PROTECT"]
+
+# An option that is longer than this is told in a few words.
+MOST_LETTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A step of the plan as the page lists it, with its line of the ledger."""
+
+    number: int
+    words: str
+    options: str
+    changed: int | None = None
+    before: float | None = None
+    after: float | None = None
+    lost: float | None = None
+
+
+def _context(view: View) -> dict[str, Any]:
+    draft, price = draft_of(view.project), price_of(view.project)
+    method = view.query.get("method") or (draft.method if draft else "")
+    method = method if method in METHODS else next(iter(METHODS))
+    typed = draft.form if draft is not None and draft.method == method else None
+    return {
+        "lines": _lines(view),
+        "given": protection_of(view.review),
+        "method": method,
+        "summary": method_summary(method),
+        "methods": [(name, name) for name in METHODS],
+        "fields": [(field, _typed(view, field, typed)) for field in fields_of(method)],
+        "columns": view.data.variables,
+        "price": price,
+        "price_table": None if price is None else _price_table(price),
+        "price_current": price is not None and price.version == view.look.version,
+        "pricing": view.job is not None and view.job.running and view.job.kind == "price",
+        "next_steps": _next_steps(view),
+        "released_file": _released_file(view),
+        "equivalents": _equivalents(view),
+    }
+
+
+def _lines(view: View) -> list[_Line]:
+    """Return the steps; the ledger's lines are told only if they are of this very plan."""
+    steps = planned_steps(view.review)
+    result = view.result("protection") if view.standing("protection").state == "current" else None
+    lines = [] if result is None else result["ledger"]["lines"]
+    found = []
+    for number, step in enumerate(steps, 1):
+        told = _Line(number, step["method"], _options(view, step))
+        if len(lines) == len(steps) + 1:
+            line = lines[number]
+            told = _Line(number, told.words, told.options, line["changed"],
+                         lines[number - 1]["rp"], line["rp"], line["lost"])  # fmt: skip
+        found.append(told)
+    return found
+
+
+def _options(view: View, step: Mapping[str, Any]) -> str:
+    """Write a step's options; categories of records only where values may be shown."""
+    parts = []
+    for name, value in step.items():
+        if name in ("method", "fitted"):
+            continue
+        text = toml_of([{name: value}]).partition("\n")[2].strip()
+        hidden = _has_table(value) or len(text) > MOST_LETTERS
+        parts.append(text if view.shows_values or not hidden else f"{name}: {_many(value)}")
+    return "; ".join(parts)
+
+
+def _has_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and any(_has_table(one) for one in value)
+    )
+
+
+def _many(value: Any) -> str:
+    if not isinstance(value, list | Mapping):
+        return "a long text"
+    return f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
+
+
+def _typed(view: View, field: StepField, typed: Form | None) -> Any:
+    """Return what a field holds: what was typed last, or the review's keys where keys are asked."""
+    if field.kind == "columns":
+        if typed is None:
+            return list(protection_of(view.review).keys) if field.option == "keys" else []
+        return typed.texts(field.name)
+    return "" if typed is None else typed.text(field.name) or ""
+
+
+def _price_table(price: Price) -> dict[str, Any]:
+    """Set the file as it is, the plan and the plan with the step side by side."""
+    rows = [
+        [f"RP({price.cutoff})", *(share(line["rp"]) for line in price.lines)],
+        ["CR", *(share(line["cr"]) for line in price.lines)],
+        ["uniques", *(_count(line["uniques"]) for line in price.lines)],
+    ]
+    names = [n for n in HEADS if any(line[n] is not None for line in price.lines[1:])]
+    rows += [[_head(n), *(figure(n, line[n]) for line in price.lines)] for n in names]
+    columns = ["figure", "the file as it is", "after the plan", "with this step"]
+    if price.lines[1]["step"] == 0:  # there is no plan yet
+        columns.pop(2)
+        rows = [[*row[:2], row[3]] for row in rows]
+    return {"title": f"The price of {price.words}", "columns": columns, "rows": rows,
+            "notes": list(price.notes)}  # fmt: skip
+
+
+def _head(name: str) -> str:
+    return "information lost" if name == "lost" else f"{HEADS[name]}: {FIGURES[name]}"
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _next_steps(view: View) -> list[Mapping[str, Any]]:
+    result = view.result("protection")
+    return [] if result is None else result["ledger"]["next_steps"]
+
+
+def _released_file(view: View) -> str | None:
+    """Return where the protected file is, seen from the review file."""
+    folder = view.project.results / "protection" / "release"
+    found = sorted(folder.glob("protected.*")) if folder.is_dir() else []
+    return found[0].relative_to(view.project.path.parent).as_posix() if found else None
+
+
+def _equivalents(view: View) -> list[Equivalent]:
+    """Write how the review is run; a plan of its own file can be carried out by itself."""
+    found = [review_lines(view.project.path.name, view.project.results.name)]
+    given = view.review.protection
+    if given is not None and given.plan_file is not None:
+        found.append(_alone(view.review.data.file, given.plan_file, list(given.keys)))
+    return found
+
+
+def _alone(file: str, plan: str, keys: list[str]) -> Equivalent:
+    words = ["keyhole", "protect", file, "--plan", plan, "--out", "protected.csv", "--keys",
+             ",".join(keys), "--ledger"]  # fmt: skip
+    return Equivalent(shlex.join(words), f"keyhole.ledger({file!r}, {plan!r}, keys={keys!r})")
+
+
+def _see_price(view: View, form: Form) -> Run:
+    """Compute the price of the step that was typed; the review stays as it is."""
+    method = form.text("method")
+    keep_draft(view.project, Draft(method or "", dict(form.values)))
+    step = read_step(method, form)
+    require_fit(view.review, view.data, step)
+    return _run(view, {"step": toml_of([step])})
+
+
+def _see_next(view: View, form: Form) -> Run:
+    """Compute the price of one of the cheapest next steps."""
+    words = form.text("words")
+    listed = {str(one["words"]): one["step"] for one in _next_steps(view)}
+    if words not in listed:
+        raise OptionError("that step is not listed any more. Choose one of those shown now.")
+    step = listed[words]
+    options = {name: value for name, value in step.items() if name != "method"}
+    # A map of categories is not kept with the results: such a step is found anew.
+    whole = not METHODS[step["method"]].method.problems(options)
+    return _run(view, {"step": toml_of([step])} if whole else {"next": words})
+
+
+def _see_again(view: View, form: Form) -> Run:  # noqa: ARG001
+    """Compute the price of the same step for the review as it is now."""
+    price = price_of(view.project)
+    if price is None:
+        raise OptionError("there is no step whose price was seen. Choose one first.")
+    require_fit(view.review, view.data, price.step)
+    return _run(view, {"step": price.toml})
+
+
+def _run(view: View, what: Mapping[str, str]) -> Run:
+    price_path(view.project).unlink(missing_ok=True)
+    into = str(price_path(view.project))
+    return Run(kind="price", asked={**what, "version": view.look.version, "into": into})
+
+
+def _accept(view: View, form: Form) -> Change:  # noqa: ARG001
+    """Add the step whose price is shown to the plan."""
+    price = price_of(view.project)
+    if price is None or price.version != view.look.version:
+        raise OptionError("the price is not of the review as it is now. See the price again.")
+    steps = planned_steps(view.review)
+
+    def edit(document: TOMLDocument) -> None:
+        bring_in(document, steps)
+        append_step(document, price.step)
+        if price.seed is not None and protection_of(view.review).seed is None:
+            editing.put(document, "protection", "seed", price.seed)
+        discard(view.project)
+
+    return Change(f"protect: {price.words}", edit)
+
+
+def _discard(view: View, form: Form) -> Go:  # noqa: ARG001
+    discard(view.project)
+    return Go("protect")
+
+
+def _arrange(view: View, form: Form) -> Change:
+    """Move a step up or down, or take it out."""
+    steps, number, what = planned_steps(view.review), form.number("number"), form.text("do")
+    to = {"up": -1, "down": 1, "remove": 0}.get(what or "")
+    there = isinstance(number, int) and 1 <= number <= len(steps)
+    if to is None or not there or not 1 <= number + to <= len(steps):
+        raise OptionError("that step cannot be moved there. Choose one of those shown now.")
+
+    def edit(document: TOMLDocument) -> None:
+        bring_in(document, steps)
+        if what == "remove":
+            editing.remove_step(document, number - 1)
+        else:
+            move_step(document, number - 1, number - 1 + to)
+
+    words = "remove" if what == "remove" else f"move {what}"
+    return Change(f"{words} step {number}: {steps[number - 1]['method']}", edit)
+
+
+PROTECT = Page(
+    "protect",
+    "Protect",
+    ("protection",),
+    _context,
+    {
+        "price": _see_price,
+        "next": _see_next,
+        "again": _see_again,
+        "accept": _accept,
+        "discard": _discard,
+        "arrange": _arrange,
+    },
+)

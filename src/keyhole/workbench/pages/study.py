@@ -1,0 +1,235 @@
+"""Study: attack the file as an intruder would, and see whom the attack truly finds."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import tomlkit
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.errors import OptionError
+from keyhole.reviews.release_chapters import releases_chapter
+from keyhole.reviews.schema import METRICS
+from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.stages.releases import RELEASES
+from keyhole.reviews.stages.study import study_stage
+from keyhole.reviews.study_chapters import metrics_sheet
+from keyhole.workbench import editing
+from keyhole.workbench.changed import in_order, put_changed
+from keyhole.workbench.commands import Equivalent, equivalent, review_lines
+from keyhole.workbench.page import Change, Page
+from keyhole.workbench.stored import (
+    as_table,
+    as_tables,
+    stored_attacks,
+    stored_limits,
+    stored_records,
+)
+from keyhole.workbench.study_choices import Choices, allowed_file, study_choices
+from keyhole.workbench.view import Form, View
+
+__all__ = ["STUDY"]
+
+SECTION = "study"
+_METRICS = {
+    "unicity": "alone in both files on some set of variables",
+    "taxicab": "different on few of the variables",
+    "euclidean": "likewise, numbers by how far apart they are",
+    "adhoc": "scores of your own",
+}
+_LISTS = ("puf_id", "eif_id", "numeric", "strata")
+
+
+def _context(view: View) -> dict[str, Any]:
+    given, choices = view.review.study, study_choices(view)
+    stages = [study_stage(metric) for metric in (given.metrics if given else ())]
+    return {
+        "given": given,
+        "choices": choices,
+        "chosen": _chosen(view, choices),
+        "metrics": [(name, _METRICS[name]) for name in METRICS],
+        "scenarios": view.review.scenarios.names if view.review.scenarios else (),
+        "scores": _written_scores(given),
+        "back": urlencode({"eif": choices.eif or "", "iuf": choices.iuf or ""}),
+        "absent": [stage for stage in stages if view.standing(stage).state == "absent"],
+        "attacks": [
+            (one, *(as_tables(part, f" ({one.metric})") for part in (one.wide, one.narrow)))
+            for one in stored_attacks(view)
+        ],
+        "limits": [one for one in stored_limits(view) if one.what.startswith("Conditional")],
+        **_side_by_side(view, stages),
+        "equivalents": _equivalents(view),
+    }
+
+
+def _chosen(view: View, choices: Choices) -> Mapping[str, Any]:
+    """Return what is ticked: the study's own settings, or for new files what is likely."""
+    given = view.review.study
+    if given is not None and (choices.eif, choices.iuf) == (given.eif, given.iuf):
+        return {name: getattr(given, name) for name in (*_LISTS, "link", "metrics")}
+    shared = {column.name: column for column in choices.shared}
+    link = [name for name in view.review.keys if name in shared]
+    return {
+        "puf_id": [column.name for column in choices.puf_id],
+        "eif_id": [column.name for column in choices.eif_id],
+        "link": link,
+        "numeric": [name for name in link if shared[name].kind == "measure"],
+        "strata": [],
+        "metrics": given.metrics if given else ("unicity",),
+    }
+
+
+def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
+    """Return the metrics and the releases beside one another, where all of them are of now."""
+    review = view.review
+    if not all(view.standing(stage).state == "current" for stage in stages):
+        return {"metrics_table": None, "releases": None, "releases_table": None}
+    results = {name: record["result"] for name, record in stored_records(view).items()}
+    sheet = metrics_sheet(review, results)
+    found = None
+    if view.standing(RELEASES).state == "current":
+        found = releases_chapter(review, results)
+    return {
+        "metrics_table": None if sheet is None else as_table(sheet),
+        "releases": found,
+        "releases_table": None if found is None else as_table(found.sheet),
+    }
+
+
+def _written_scores(given: StudySettings | None) -> str:
+    """Write the scores of the ad-hoc metric as the lines of a TOML file."""
+    if given is None or not given.scores or given.scores_file is not None:
+        return ""
+    document = tomlkit.document()
+    editing.put(document, "", "scores", given.scores)
+    return document.as_string().partition("\n")[2].strip()
+
+
+def _attack(view: View, form: Form) -> Change:
+    """Take the study that the form describes."""
+    files = {
+        "eif": allowed_file(view, form.text("eif"), "the intruder's file"),
+        "iuf": allowed_file(view, form.text("iuf"), "the file with the truth"),
+    }
+    scores = _read_scores(form.text("scores"))
+
+    def edit(document: TOMLDocument) -> None:
+        given = view.review.study
+        put_changed(document, SECTION, {**files, **_sent(form)}, _now(given))
+        _put_link(document, form, given)
+        _put_metrics(document, form.texts("metrics"), given)
+        _put_scores(document, form, scores, given)
+        if not form.texts("strata"):
+            editing.remove(document, SECTION, "named_groups")  # there are no groups to name
+
+    return Change("how the file is attacked", edit)
+
+
+def _sent(form: Form) -> dict[str, Any]:
+    return {
+        **{name: form.texts(name) for name in _LISTS},
+        "limit": form.share("limit"),
+        "permutations": form.number("permutations"),
+    }
+
+
+def _now(given: StudySettings | None) -> dict[str, Any]:
+    """Return the settings as they are; without a study, the defaults."""
+    if given is None:
+        return {"permutations": StudySettings("", "", (), (), ()).permutations}
+    names = ("eif", "iuf", *_LISTS, "limit", "permutations")
+    return {name: getattr(given, name) for name in names}
+
+
+def _put_link(document: TOMLDocument, form: Form, given: StudySettings | None) -> None:
+    """Set the linking variables, or the scenario whose key they are."""
+    scenario, link = form.text("scenario"), form.texts("link")
+    before = None if given is None else given.scenario
+    if scenario is not None:
+        if scenario != before:
+            editing.put(document, SECTION, "link", f"scenario:{scenario}")
+    elif given is None or before is not None or set(link) != set(given.link):
+        now = () if given is None else given.link
+        editing.put(document, SECTION, "link", in_order(link, now))
+
+
+def _put_metrics(document: TOMLDocument, sent: list[str], given: StudySettings | None) -> None:
+    now = () if given is None else given.metrics
+    if set(sent) != set(now):
+        editing.remove(document, SECTION, "metric")
+        editing.put(document, SECTION, "metrics", in_order(sent, now))
+
+
+def _put_scores(
+    document: TOMLDocument,
+    form: Form,
+    scores: Mapping[str, Any],
+    given: StudySettings | None,
+) -> None:
+    """Set the scores; without the ad-hoc metric there are none."""
+    if "adhoc" not in form.texts("metrics"):
+        editing.remove(document, SECTION, "scores")
+    elif "scores" in form.values and scores != dict((given and given.scores) or {}):
+        editing.put(document, SECTION, "scores", scores)
+
+
+def _read_scores(text: str | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text or "")
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        raise OptionError(
+            "scores must be lines of TOML, one a linking variable, like sex = { exact = 5 }."
+        ) from None
+
+
+def _stop(view: View, form: Form) -> Change:  # noqa: ARG001
+    return Change("no study", lambda document: editing.remove(document, SECTION))
+
+
+def _equivalents(view: View) -> list[Equivalent]:
+    """Write the verb, once a metric, where it can say all that the review does."""
+    review, given = view.review, view.review.study
+    whole = review_lines(view.project.path.name, view.project.results.name)
+    if given is None or not _is_plain(review, given):
+        return [whole]
+    found = [
+        equivalent("study", None, _options(review, given, metric))
+        for metric in given.metrics
+        if metric != "adhoc" or given.scores_file is not None
+    ]
+    return [*found, whole]
+
+
+def _options(review: Review, given: StudySettings, metric: str) -> dict[str, Any]:
+    usual = StudySettings("", "", (), (), ())
+    names = ("alpha", "threshold", "cuts", "orders", "rank_cap", "permutations", "seed")
+    return {
+        "puf": given.puf or review.data.file,
+        "eif": given.eif,
+        "iuf": given.iuf,
+        **{name: list(getattr(given, name)) for name in ("puf_id", "eif_id", "link", "numeric")},
+        "strata": list(given.strata),
+        "metric": metric,
+        "scores": given.scores_file if metric == "adhoc" else None,
+        **{n: getattr(given, n) for n in names if getattr(given, n) != getattr(usual, n)},
+    }
+
+
+def _is_plain(review: Review, given: StudySettings) -> bool:
+    """Tell whether a command line can say it: files read as they are, columns to link on."""
+    data = review.data
+    reading = (data.missing_codes, data.kinds, data.encoding, data.delimiter, data.sheet)
+    own = (given.missing_codes, given.encoding, given.delimiter, given.sheet, given.scenario)
+    return not (any(reading) or any(own))
+
+
+STUDY = Page(
+    "study",
+    "Study",
+    (*(study_stage(metric) for metric in METRICS), RELEASES),
+    _context,
+    {"attack": _attack, "stop": _stop},
+)

@@ -1,0 +1,229 @@
+"""A review file under work: its text, its versions, and how its results stand."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.data.whole import write_whole
+from keyhole.errors import ConflictError, FileError, InputError
+from keyhole.reviews.checks import read_review
+from keyhole.reviews.files import Files, Memory, remembering
+from keyhole.reviews.runner import Standing, standings
+from keyhole.reviews.settings import Review
+from keyhole.workbench import editing
+from keyhole.workbench.state import State
+
+__all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "plain_problem"]
+
+Edit = Callable[[TOMLDocument], None]
+# Versions kept of a review file, so that very old ones make room.
+MOST_VERSIONS = 500
+_WHERE = re.compile(r"^\S.*?, line \d+(, column \d+)?: ")
+
+
+class ChangedElsewhereError(ConflictError):
+    """The review file is not as the page showed it: another tab or program changed it."""
+
+
+def plain_problem(text: str) -> str:
+    """Leave out file and line, which somebody who fills in a form never sees.
+
+    Examples
+    --------
+    >>> plain_problem("review.toml, line 4: [exposure] limit must be a share.")
+    '[exposure] limit must be a share.'
+    """
+    return _WHERE.sub("", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A review file as it is now: what it asks, or why it cannot be run."""
+
+    text: str
+    review: Review | None
+    files: Files
+    problems: tuple[str, ...]
+    standings: Mapping[str, Standing]
+
+    @property
+    def version(self) -> str:
+        """The name of this text: a change is made to the version that a page showed."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One review file."""
+
+    number: int
+    path: Path
+    state: State
+    memory: Memory
+
+    @property
+    def results(self) -> Path:
+        """The folder of the results: beside the review file, by its name."""
+        return self.path.with_suffix("")
+
+    def text(self) -> str:
+        """Return the review file's text."""
+        try:
+            return self.path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            raise FileError(
+                f"{self.path.name!r} cannot be read. Put it back, or open another review."
+            ) from None
+
+    def look(self) -> Look:
+        """Read the review and see how its results stand; a broken one says what is wrong."""
+        text = self.text()
+        try:
+            with remembering(self.memory):
+                review, files = read_review(self.path)
+        except InputError as error:
+            return Look(text, None, {}, tuple(error.problems), {})
+        return Look(text, review, files, (), standings(review, files, self.results))
+
+    def change(self, label: str, edit: Edit, version: str) -> None:
+        """Change the review file if it is as the page showed it, and can be run afterwards.
+
+        Raises
+        ------
+        ChangedElsewhereError
+            If it is another version now.
+        InputError
+            With all that would be wrong with it; nothing is changed then.
+        """
+        text = self.text()
+        if hashlib.sha256(text.encode()).hexdigest()[:16] != version:
+            raise ChangedElsewhereError(
+                "the review was changed in another tab or program since this page was shown. "
+                "This page now shows it as it is; make your change again if it is still wanted."
+            )
+        document = editing.parse(text)
+        edit(document)
+        changed = document.as_string()
+        with remembering(self.memory):
+            read_review(self.path, changed.encode())
+        self._note(text, "as it was")
+        self._write(changed)
+        self._note(changed, label)
+
+    def undo(self) -> str | None:
+        """Go back to the version before, and return what is undone."""
+        return self._go(-1)
+
+    def redo(self) -> str | None:
+        """Go on to the version after, and return what is done again."""
+        return self._go(1)
+
+    def steps(self) -> tuple[str | None, str | None]:
+        """Return what could be undone and what could be done again, in words."""
+        with self.state.reading() as database:
+            rows = dict(
+                database.execute(
+                    "SELECT number, label FROM versions WHERE project = ?", [self.number]
+                ).fetchall()
+            )
+            here = self._cursor(database)
+        back = rows.get(here) if here - 1 in rows else None
+        return back, rows.get(here + 1)
+
+    def _go(self, by: int) -> str | None:
+        self._note(self.text(), "edited outside the workbench")
+        with self.state.changing() as database:
+            here = self._cursor(database)
+            row = database.execute(
+                "SELECT text FROM versions WHERE project = ? AND number = ?",
+                [self.number, here + by],
+            ).fetchone()
+            if row is None:
+                return None
+            database.execute(
+                "UPDATE cursors SET number = ? WHERE project = ?", [here + by, self.number]
+            )
+            told: str = database.execute(
+                "SELECT label FROM versions WHERE project = ? AND number = ?",
+                [self.number, max(here, here + by)],
+            ).fetchone()[0]
+            self._write(row["text"])
+        return told
+
+    def _note(self, text: str, label: str) -> None:
+        """Keep a version after the one where we are; what had been undone is gone then."""
+        with self.state.changing() as database:
+            here = self._cursor(database)
+            row = database.execute(
+                "SELECT text FROM versions WHERE project = ? AND number = ?", [self.number, here]
+            ).fetchone()
+            if row is not None and row["text"] == text:
+                return
+            database.execute(
+                "DELETE FROM versions WHERE project = ? AND (number > ? OR number <= ?)",
+                [self.number, here, here + 1 - MOST_VERSIONS],
+            )
+            database.execute(
+                "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
+                [self.number, here + 1, text, label, time.time()],
+            )
+            database.execute(
+                "INSERT INTO cursors VALUES (?, ?) "
+                "ON CONFLICT (project) DO UPDATE SET number = excluded.number",
+                [self.number, here + 1],
+            )
+
+    def _cursor(self, database: object) -> int:
+        row = database.execute(  # type: ignore[attr-defined]
+            "SELECT number FROM cursors WHERE project = ?", [self.number]
+        ).fetchone()
+        return int(row["number"]) if row else 0
+
+    def _write(self, text: str) -> None:
+        with write_whole(self.path, force=True) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """The reviews that were opened in a start folder."""
+
+    state: State
+    folder: Path
+    _memories: dict[int, Memory] = field(default_factory=dict)
+
+    def open(self, path: Path) -> Project:
+        """Open a review file, or find it opened."""
+        name = path.resolve().relative_to(self.folder.resolve()).as_posix()
+        with self.state.changing() as database:
+            database.execute(
+                "INSERT INTO projects (path, opened) VALUES (?, ?) "
+                "ON CONFLICT (path) DO UPDATE SET opened = excluded.opened",
+                [name, time.time()],
+            )
+            row = database.execute("SELECT id FROM projects WHERE path = ?", [name]).fetchone()
+        return self._project(row["id"], name)
+
+    def find(self, number: int) -> Project | None:
+        """Return a review that was opened, by its number."""
+        with self.state.reading() as database:
+            row = database.execute("SELECT path FROM projects WHERE id = ?", [number]).fetchone()
+        return None if row is None else self._project(number, row["path"])
+
+    def recent(self) -> list[Project]:
+        """Return the reviews that are still there, the last opened first."""
+        with self.state.reading() as database:
+            rows = database.execute("SELECT id, path FROM projects ORDER BY opened DESC").fetchall()
+        found = [self._project(row["id"], row["path"]) for row in rows]
+        return [project for project in found if project.path.is_file()]
+
+    def _project(self, number: int, name: str) -> Project:
+        memory = self._memories.setdefault(number, {})
+        return Project(number, self.folder / name, self.state, memory)

@@ -1,0 +1,129 @@
+"""Changes of the scenarios in a review file: which are looked at, and the review's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.environment.scenarios.files import scenario_to_toml
+from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.reviews.settings import Review
+from keyhole.workbench import editing
+
+__all__ = [
+    "change_story",
+    "hold_scenarios",
+    "put_story",
+    "remove_story",
+    "set_scenarios",
+    "stories_of",
+]
+
+
+def stories_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the scenarios that a review tells itself.
+
+    Examples
+    --------
+    >>> stories_of({"scenario": {"a friend": {"columns": ["age"]}}})
+    ('a friend',)
+    """
+    told = document.get("scenario", {})
+    return tuple(str(name) for name in told) if isinstance(told, Mapping) else ()
+
+
+def set_scenarios(document: TOMLDocument, names: Sequence[str]) -> None:
+    """Set which of the environment's scenarios are looked at; none is a list without names."""
+    if names:
+        editing.put(document, "environment", "scenarios", list(names))
+        return
+    section: Any = document["environment"]
+    section["scenarios"] = tomlkit.array()
+
+
+def hold_scenarios(document: TOMLDocument, review: Review) -> None:
+    """Say which of the environment's scenarios are looked at, where that was left unsaid.
+
+    Left unsaid it means all of them, unless the review tells some itself: then none. So it would
+    change its meaning when the first story is added, or the last one goes.
+    """
+    section: Any = document.get("environment", {})
+    if review.scenarios is None or "scenarios" in section:
+        return
+    own = stories_of(document)
+    set_scenarios(document, [name for name in review.scenarios.names if name not in own])
+
+
+def put_story(document: TOMLDocument, scenario: Scenario) -> None:
+    """Write a scenario into the review, every point of it, in place of one of its name."""
+    text = scenario_to_toml(scenario)
+    told: Any = tomlkit.parse(text)["scenario"]
+    if "scenario" not in document:
+        document["scenario"] = tomlkit.table(is_super_table=True)
+    section: Any = document["scenario"]
+    section[scenario.name] = told[scenario.name]
+
+
+def change_story(document: TOMLDocument, before: Scenario, changes: Mapping[str, Any]) -> None:
+    """Change attributes of one of the review's own scenarios, and leave the rest as it stands."""
+    after = dataclasses.replace(before, **changes)
+    names = [name for name in changes if getattr(after, name) != getattr(before, name)]
+    section: Any = document["scenario"]
+    story: Any = section[before.name]
+    gone = [name for name in names if _is_nothing(getattr(after, name))]
+    if "preset" in story and gone:
+        # What a preset says can only be taken away by telling the whole.
+        put_story(document, after)
+        return
+    for name in gone:
+        story.pop(name, None)
+    for name in names:
+        if name not in gone:
+            story[name] = _plain(getattr(after, name))
+
+
+def remove_story(document: TOMLDocument, name: str) -> None:
+    """Take one of the review's own scenarios out of it."""
+    section: Any = document["scenario"]
+    del section[name]
+    if not section:
+        document.pop("scenario")
+
+
+def _is_nothing(value: Any) -> bool:
+    """Tell a stage that went; text may be empty, and says so."""
+    return value is None or (isinstance(value, tuple | Mapping) and not value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, PublicStage):
+        return _inline({"resources": value.resources, "origins": list(value.origins)})
+    if isinstance(value, tuple) and value and isinstance(value[0], RestrictedStage):
+        return _stages(value)
+    if isinstance(value, Mapping):
+        return _inline(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _inline(values: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    table.update(values)
+    return table
+
+
+def _stages(stages: Iterable[RestrictedStage]) -> Any:
+    tables = tomlkit.aot()
+    for stage in stages:
+        table = tomlkit.table()
+        said = {"form": stage.form, "sector": stage.sector, "purpose": stage.purpose}
+        table.update({name: text for name, text in said.items() if text})
+        if stage.classifications:
+            table["classifications"] = _inline(stage.classifications)
+        if not stage.form:
+            table["threshold"] = float(stage.threshold)
+        tables.append(table)
+    return tables

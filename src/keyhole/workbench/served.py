@@ -1,0 +1,46 @@
+"""Files that the workbench serves: the browser's bundle, pictures, the dossier."""
+
+from __future__ import annotations
+
+import re
+
+from fastapi.responses import FileResponse, Response
+
+from keyhole.workbench.projects import Project
+from keyhole.workbench.rendering import vega_bundle
+
+__all__ = ["chart", "result_file", "vega"]
+
+_NAME = re.compile(r"[a-z][a-z-]*\.(json|svg)")
+_TYPES = {"json": "application/json", "svg": "image/svg+xml"}
+# A report brings its own style and nothing else; it may stand in a frame of ours.
+_REPORT = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+}
+REPORTS = ("report.html", "public-note.html")
+
+
+def vega() -> Response:
+    """Return Vega for the browser; the same for as long as keyhole is."""
+    keep = {"Cache-Control": "private, max-age=86400"}
+    return Response(vega_bundle(), media_type="text/javascript", headers=keep)
+
+
+def chart(project: Project, name: str) -> Response | None:
+    """Return a picture of the review, as a spec or drawn."""
+    path = project.results / "charts" / name
+    if not _NAME.fullmatch(name) or not path.is_file():
+        return None
+    return FileResponse(path, media_type=_TYPES[path.suffix[1:]])
+
+
+def result_file(project: Project, name: str) -> Response | None:
+    """Return the report or the public note to look at, or the review file to keep."""
+    if name == project.path.name:
+        return FileResponse(project.path, media_type="text/plain", filename=name)
+    path = project.results / name
+    if name not in REPORTS or not path.is_file():
+        return None
+    return FileResponse(path, media_type="text/html", headers=_REPORT)

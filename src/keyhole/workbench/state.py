@@ -1,0 +1,79 @@
+"""What the workbench remembers between pages and after a restart, in one SQLite file.
+
+Reviews that were opened, the versions of each review file, the jobs, and who may come in (as
+hashes). Nothing of a record is in it but what a review file itself says.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["FOLDER", "State"]
+
+FOLDER = ".keyhole"
+
+_LAYOUT = """
+CREATE TABLE IF NOT EXISTS projects (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, opened REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS versions (
+    project INTEGER NOT NULL REFERENCES projects (id), number INTEGER NOT NULL,
+    text TEXT NOT NULL, label TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (project, number)
+);
+CREATE TABLE IF NOT EXISTS cursors (
+    project INTEGER PRIMARY KEY REFERENCES projects (id), number INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS jobs (
+    id INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects (id),
+    kind TEXT NOT NULL, asked TEXT NOT NULL, state TEXT NOT NULL, step TEXT NOT NULL,
+    process INTEGER, started REAL NOT NULL, ended REAL, problem TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, made REAL NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The workbench's memory of a start folder."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> State:
+        """Open the memory of a start folder, or make it; only its owner can read it."""
+        place = folder / FOLDER
+        place.mkdir(mode=0o700, exist_ok=True)
+        state = cls(place / "workbench.db")
+        if not state.path.exists():
+            os.close(os.open(state.path, os.O_CREAT | os.O_WRONLY, 0o600))
+        with state.changing() as database:
+            for statement in _LAYOUT.split(";"):
+                database.execute(statement)
+        return state
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection to read by."""
+        database = sqlite3.connect(self.path, timeout=20, isolation_level=None)
+        database.row_factory = sqlite3.Row
+        try:
+            yield database
+        finally:
+            database.close()
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection whose changes are all made, or none of them."""
+        with self.reading() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")

@@ -1,0 +1,206 @@
+// The workbench's only script: pages work as plain forms without it. It sends forms and swaps in
+// the page that comes back, hears how the job goes, and has Vega draw the pictures.
+
+const parts = ["main", "side", "top"];
+
+// Forms and pages.
+
+async function follow(answer) {
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!next.getElementById("main")) {
+    location.href = answer.url;
+    return;
+  }
+  if (answer.status === 422) {
+    complain(next);
+    return;
+  }
+  const at = document.activeElement && document.activeElement.id;
+  const same = new URL(answer.url).pathname === location.pathname || !answer.ok;
+  swap(next, parts);
+  if (answer.ok && answer.url !== location.href) history.pushState(null, "", answer.url);
+  if (!same) document.getElementById("main").focus();
+  else if (at && document.getElementById(at)) document.getElementById(at).focus();
+  const problems = document.querySelector(".problems");
+  if (problems) problems.focus();
+}
+
+// What is refused is said above the form, and what was typed stays to be corrected.
+function complain(next) {
+  const said = next.querySelector("#main .problems");
+  const main = document.getElementById("main");
+  for (const old of main.querySelectorAll(".problems")) old.remove();
+  for (const button of main.querySelectorAll("form[aria-busy] button")) button.disabled = false;
+  if (!said) return;
+  main.querySelector("h1").after(document.importNode(said, true));
+  main.querySelector(".problems").focus();
+}
+
+function swap(next, names) {
+  for (const name of names) {
+    const old = document.getElementById(name);
+    const found = next.getElementById(name);
+    if (old && found) old.replaceWith(document.importNode(found, true));
+  }
+  for (const name of ["version", "page"]) {
+    if (next.body.dataset[name]) document.body.dataset[name] = next.body.dataset[name];
+  }
+  const menu = document.querySelector(".pages");
+  const nextMenu = next.querySelector(".pages");
+  if (menu && nextMenu && names.includes("main")) menu.replaceWith(document.importNode(nextMenu, true));
+  document.title = next.title;
+  dress(document);
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.hasAttribute("data-live")) return;
+  event.preventDefault();
+  const data = new FormData(form, event.submitter);
+  const multipart = form.enctype === "multipart/form-data";
+  const body = multipart ? data : new URLSearchParams(data);
+  const action = (event.submitter && event.submitter.getAttribute("formaction")) || form.action;
+  form.setAttribute("aria-busy", "true");
+  for (const button of form.querySelectorAll("button")) button.disabled = true;
+  try {
+    await follow(await fetch(action, { method: "POST", body, redirect: "follow" }));
+  } catch {
+    lost();
+    for (const button of form.querySelectorAll("button")) button.disabled = false;
+  }
+  form.removeAttribute("aria-busy");
+});
+
+window.addEventListener("popstate", () => location.reload());
+
+document.addEventListener("change", (event) => {
+  if (event.target.hasAttribute("data-submit")) event.target.form.requestSubmit();
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.textContent = "Copied";
+});
+
+// Ctrl+Z and Ctrl+Shift+Z undo and redo, but not while something is being typed.
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+  const form = document.querySelector(`form[action$="/do/${event.shiftKey ? "redo" : "undo"}"]`);
+  if (!form || form.querySelector("button").disabled) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+
+function lost() {
+  const job = document.getElementById("job");
+  if (job) job.textContent = "The workbench does not answer. Is it still running in its terminal?";
+}
+
+// Progress. When a job ends, or the review is changed elsewhere, the page is fetched anew; a form
+// that somebody is filling in stays as it is, and only the figures beside it change.
+
+let last = null;
+
+function listen() {
+  const address = document.body.dataset.events;
+  if (!address) return;
+  const source = new EventSource(address);
+  source.addEventListener("message", (event) => heard(JSON.parse(event.data)));
+  window.addEventListener("pagehide", () => source.close());
+}
+
+async function heard(now) {
+  const before = last;
+  last = now;
+  const step = document.querySelector("[data-step]");
+  if (step && now.job && now.job.state === "running") {
+    step.textContent = `${now.job.step} (${now.job.seconds} s)`;
+  }
+  const shown = document.getElementById("job");
+  const stale = shown && now.job &&
+    (shown.dataset.job !== String(now.job.number) || shown.dataset.state !== now.job.state);
+  // Another stage, another text of the review: something new may be shown.
+  const stage = (told) => told && told.job && told.job.step.split(":")[0];
+  const changed = before && (before.changed !== now.changed || stage(before) !== stage(now));
+  if (!stale && !changed) return;
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+  swap(next, busy() ? ["side", "top"] : parts);
+}
+
+function busy() {
+  const main = document.getElementById("main");
+  const field = document.activeElement;
+  if (field && main.contains(field) && field.matches("input, select, textarea")) return true;
+  return [...main.querySelectorAll("form[data-live]")].some((form) => form.dataset.edited);
+}
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("main form[data-live]");
+  if (form) form.dataset.edited = "yes";
+});
+
+// Dressing a page: pictures by Vega, long lists that can be narrowed.
+
+function dress(root) {
+  for (const figure of root.querySelectorAll("figure[data-chart]:not([data-drawn])")) draw(figure);
+  for (const list of root.querySelectorAll('.picker[data-filter="yes"]:not([data-dressed])')) {
+    list.dataset.dressed = "yes";
+    const box = document.createElement("input");
+    box.type = "search";
+    box.placeholder = "Find a column";
+    box.setAttribute("aria-label", `Find in: ${list.querySelector("legend").textContent}`);
+    box.addEventListener("input", () => {
+      const wanted = box.value.toLowerCase();
+      for (const option of list.querySelectorAll(".tick")) {
+        option.hidden = !option.textContent.toLowerCase().includes(wanted);
+      }
+    });
+    box.addEventListener("input", (event) => event.stopPropagation());
+    list.querySelector(".options").before(box);
+  }
+}
+
+async function draw(figure) {
+  figure.dataset.drawn = "yes";
+  try {
+    const [answer] = await Promise.all([fetch(figure.dataset.chart), import("/static/vega.js")]);
+    if (!answer.ok) return;
+    const spec = recoloured(await answer.json());
+    const place = document.createElement("div");
+    await window.vegaEmbed(place, spec, {
+      mode: "vega-lite", renderer: "canvas", ast: true, actions: false, defaultStyle: false,
+      tooltip: { disableDefaultStyle: true },
+    });
+    figure.replaceChildren(place);
+  } catch {
+    // The stored picture stays.
+  }
+}
+
+// The house's colours are for paper; on a dark page ink becomes light.
+function recoloured(spec) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const swapped = {
+    "#1f2a33": colour("--ink"), "#56626c": colour("--soft"), "#8795a1": colour("--edge"),
+    "#e6e9ec": colour("--rule"), "#b23a2a": colour("--accent"), white: colour("--paper"),
+  };
+  const walk = (value) => {
+    if (typeof value === "string") return swapped[value] || value;
+    if (Array.isArray(value)) return value.map(walk);
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([name, one]) =>
+        [name, name === "values" || name === "datasets" ? one : walk(one)]));
+    }
+    return value;
+  };
+  return walk(spec);
+}
+
+dress(document);
+listen();

@@ -1,0 +1,106 @@
+"""What a review's folder holds now, for the pages that show it as the dossier does.
+
+The dossier's own chapters are used, so that small counts are protected here as they are there.
+Results of before a change are shown too; what they do not answer is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.limits import Limit, find_limits
+from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.stages import selection_stage, study_stage
+from keyhole.reviews.stages.releases import RELEASES
+from keyhole.reviews.stages.synthesis import SYNTHESIS
+from keyhole.reviews.study_chapters import Attack, attacks
+from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
+from keyhole.workbench.view import View
+
+__all__ = [
+    "as_table",
+    "as_tables",
+    "stored_attacks",
+    "stored_limits",
+    "stored_records",
+    "stored_synthesis",
+]
+
+Record = Mapping[str, Any]
+
+
+def stored_records(view: View) -> dict[str, Record]:
+    """Return the records of the stages that the review asks for, as far as there are any."""
+    return {
+        name: standing.record
+        for name, standing in view.look.standings.items()
+        if standing.record is not None and standing.state != "unasked"
+    }
+
+
+def as_table(sheet: Sheet) -> dict[str, Any]:
+    """Return a table of the dossier as the pages print tables."""
+    return {
+        "title": sheet.caption,
+        "columns": list(sheet.columns),
+        "rows": [list(row) for row in sheet.rows],
+        "notes": list(sheet.notes),
+        "words": [i for i in range(1, len(sheet.columns)) if i not in sheet.figures],
+    }
+
+
+def as_tables(sheets: Sequence[Sheet], of: str = "") -> list[dict[str, Any]]:
+    """Return several of them; `of` tells them from others of the same title, to a reader's ear."""
+    return [as_table(sheet) | {"label": f"{sheet.caption}{of}"} for sheet in sheets]
+
+
+def stored_attacks(view: View) -> list[Attack]:
+    """Return the study by each metric that has a result."""
+    records = stored_records(view)
+    review = _with_metrics(view.review, records)
+    # Without the exposure's groups, strata are protected by themselves.
+    exposure: Record = {"result": {}}
+    return attacks(review, {"exposure": exposure, **records})
+
+
+def stored_synthesis(view: View) -> SynthesisChapter | None:
+    """Return what the synthesis gave; the attack on it only where that is of now."""
+    records, review = stored_records(view), view.review
+    study = review.study
+    wanted = [RELEASES, *(study_stage(metric) for metric in (study.metrics if study else ()))]
+    if any(view.standing(stage).state != "current" for stage in wanted):
+        review = dataclasses.replace(review, study=None)
+    return synthesis_chapter(review, records) if SYNTHESIS in records else None
+
+
+def stored_limits(view: View) -> tuple[Limit, ...]:
+    """Compare what is stored with the limits; one without a result is left out."""
+    records = stored_records(view)
+    review = _with_metrics(view.review, records)
+    if view.standing(RELEASES).state != "current" or review.study != view.review.study:
+        records.pop(RELEASES, None)  # it may be of other metrics
+    absent = {name for name, one in view.look.standings.items() if one.state == "absent"}
+    if {"exposure", "fix"} & absent:
+        exposure = dataclasses.replace(review.exposure, limit=None)
+        review = dataclasses.replace(review, exposure=exposure)
+    if review.selection is not None:
+        stages = {selection_stage(one) for one in review.selection.methods}
+        if absent & {*stages, "proposal", "frontier", "alternative"}:
+            review = dataclasses.replace(review, selection=None, frontier=None)
+    if "protection" not in records:
+        review = dataclasses.replace(review, protection=None)
+    return find_limits(review, {name: record["result"] for name, record in records.items()})
+
+
+def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
+    """Leave out of the study the metrics that have no result, and one that has none at all."""
+    if review.study is None:
+        return review
+    found = tuple(metric for metric in review.study.metrics if study_stage(metric) in records)
+    study: StudySettings | None = None
+    if found:
+        study = dataclasses.replace(review.study, metrics=found)
+    return dataclasses.replace(review, study=study)

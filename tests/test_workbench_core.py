@@ -1,0 +1,228 @@
+"""The workbench's frame: changes, undo, two tabs, jobs, and what survives a restart."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.workbench import REVIEW, Workbench, start
+
+from keyhole.errors import FileError, InputError
+from keyhole.reviews.runner import review
+from keyhole.workbench import editing
+from keyhole.workbench.app import Bench
+from keyhole.workbench.places import inside
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Workbench:
+    return start(tmp_path)
+
+
+def values(bench: Workbench) -> dict[str, object]:
+    return tomllib.loads((bench.folder / "review.toml").read_text())
+
+
+def test_a_change_is_written_to_the_review_and_comments_stay(bench: Workbench) -> None:
+    fields = {"keys": ["sex", "state"], "cutoff": "5", "limit": "7.5"}
+    assert bench.post("exposure/measure", fields).status_code == 303
+    text = (bench.folder / "review.toml").read_text()
+    assert "# a comment that stays" in text
+    assert "# as agreed" in text
+    assert values(bench)["keys"] == ["sex", "state"]
+    assert values(bench)["exposure"] == {"cutoff": 5, "limit": 0.075}
+    assert bench.wait().state == "done"
+    assert bench.project.look().standings["exposure"].state == "current"
+
+
+def test_what_cannot_be_run_is_refused_and_changes_nothing(bench: Workbench) -> None:
+    before = (bench.folder / "review.toml").read_text()
+    answer = bench.post("exposure/measure", {"keys": ["nobody"], "cutoff": "0", "limit": "900"})
+    assert answer.status_code == 422
+    assert "nobody" in answer.text
+    assert "cutoff" in answer.text
+    assert "limit" in answer.text
+    assert (bench.folder / "review.toml").read_text() == before
+
+
+def test_a_change_made_for_another_version_is_a_conflict(bench: Workbench) -> None:
+    shown = bench.project.look().version
+    assert bench.post("exposure/measure", {"keys": ["sex"], "cutoff": "4"}).status_code == 303
+    fields = {"version": shown, "keys": ["age"], "cutoff": "9"}
+    answer = bench.client.post(bench.address("exposure/measure"), data=fields)
+    assert answer.status_code == 409
+    assert "another tab" in answer.text
+    assert values(bench)["keys"] == ["sex"]
+
+
+def test_undo_and_redo_go_through_the_versions(bench: Workbench) -> None:
+    first = (bench.folder / "review.toml").read_text()
+    bench.post("exposure/measure", {"keys": ["sex"], "cutoff": "4"})
+    second = (bench.folder / "review.toml").read_text()
+    bench.post("exposure/measure", {"keys": ["age"], "cutoff": "4"})
+    third = (bench.folder / "review.toml").read_text()
+    assert [bench.project.undo(), bench.project.undo(), bench.project.undo()][2] is None
+    assert (bench.folder / "review.toml").read_text() == first
+    assert bench.project.steps() == (None, "keys and limits of exposure")
+    bench.post("do/redo")
+    assert (bench.folder / "review.toml").read_text() == second
+    bench.post("do/redo")
+    assert (bench.folder / "review.toml").read_text() == third
+    bench.post("do/undo")
+    bench.post("exposure/measure", {"keys": ["state"], "cutoff": "4"})
+    assert bench.project.redo() is None
+
+
+def test_an_edit_outside_is_kept_by_undo(bench: Workbench) -> None:
+    bench.post("exposure/measure", {"keys": ["sex"], "cutoff": "4"})
+    mine = (bench.folder / "review.toml").read_text().replace("cutoff = 4", "cutoff = 6")
+    (bench.folder / "review.toml").write_text(mine)
+    bench.project.undo()
+    assert "cutoff = 4" in (bench.folder / "review.toml").read_text()
+    bench.project.redo()
+    assert (bench.folder / "review.toml").read_text() == mine
+
+
+def test_the_review_file_gives_the_same_on_the_command_line(bench: Workbench) -> None:
+    bench.post("exposure/measure", {"keys": ["sex", "age"], "cutoff": "4", "uniques": "yes"})
+    bench.post("do/review", {"page": "exposure"})
+    assert bench.wait().state == "done"
+    ours = json.loads((bench.folder / "review" / "results.json").read_text())
+    review(bench.folder / "review.toml", out=bench.folder / "again")
+    theirs = json.loads((bench.folder / "again" / "results.json").read_text())
+    assert ours == theirs
+
+
+def test_a_job_can_be_cancelled_and_goes_on_later(bench: Workbench) -> None:
+    bench.post("do/review", {"page": "data"})
+    bench.post("do/cancel", {"page": "data"})
+    assert bench.wait().state == "cancelled"
+    bench.post("do/review", {"page": "data"})
+    assert bench.wait().state == "done"
+
+
+def test_a_killed_job_is_told_of_and_a_restart_forgets_nothing(bench: Workbench) -> None:
+    bench.post("do/review", {"page": "data"})
+    again = Bench.of(bench.folder)
+    job = again.jobs.current(bench.project.number)
+    assert job is not None
+    assert job.running
+    with bench.bench.jobs.state.reading() as database:
+        process = database.execute("SELECT process FROM jobs").fetchone()["process"]
+    os.killpg(process, signal.SIGKILL)
+    assert bench.wait().state == "interrupted"
+    assert again.jobs.current(bench.project.number).state == "interrupted"  # type: ignore[union-attr]
+    assert [project.path.name for project in again.projects.recent()] == ["review.toml"]
+
+
+def test_a_broken_review_says_what_is_wrong(bench: Workbench) -> None:
+    (bench.folder / "review.toml").write_text(REVIEW.replace('"sex", ', '"sox", '))
+    page = bench.get("exposure")
+    assert page.status_code == 200
+    assert "sox" in page.text
+    with pytest.raises(InputError):
+        bench.project.change("x", lambda _: None, bench.project.look().version)
+
+
+def test_a_failed_job_says_why(bench: Workbench) -> None:
+    (bench.folder / "review").write_text("a file where the folder should be")
+    bench.post("do/review", {"page": "data"})
+    assert bench.wait().state == "failed"
+    assert "must be a folder" in bench.get("data").text
+
+
+def test_values_are_shown_only_when_asked_for_and_never_rare_ones(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("sex,job\n" + "f,nurse\n" * 5 + "m,pilot-xyz\n")
+    bench = start(tmp_path, 'keys = ["sex"]\n[data]\nfile = "people.csv"\n')
+    assert "nurse" not in bench.get("data").text
+    shown = bench.get("data?values=shown").text
+    assert "nurse" in shown
+    assert "pilot-xyz" not in shown
+
+
+def test_roles_and_labels_are_taken(bench: Workbench) -> None:
+    names = bench.project.look().files["data"].data.names
+    fields = {}
+    for place, variable in enumerate(bench.project.look().files["data"].data.variables):
+        fields |= {
+            f"role-{place}": variable.role or "",
+            f"kind-{place}": variable.kind,
+            f"label-{place}": variable.label,
+        }
+    fields[f"role-{names.index('id')}"] = "identifier"
+    fields[f"label-{names.index('age')}"] = "Age in years"
+    assert bench.post("data/describe", fields).status_code == 303
+    assert values(bench)["data"] == {
+        "file": "people.csv",
+        "roles": {"id": "identifier"},
+        "labels": {"age": "Age in years"},
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "a/../../x", "..\\..\\x/../../y", "\0", "~/../../x", "a\0b"]
+)
+def test_nothing_above_the_folder_is_found(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "start"
+    place.mkdir()
+    with pytest.raises(FileError):
+        inside(place, name)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "start").mkdir()
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    (tmp_path / "start" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(FileError):
+        inside(tmp_path / "start", "link.csv")
+
+
+simple = st.one_of(
+    st.booleans(),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+@given(
+    section=st.sampled_from(["", "exposure", "new", "data"]),
+    name=names,
+    value=st.one_of(
+        simple, st.lists(simple, min_size=1), st.dictionaries(names, simple, min_size=1)
+    ),
+)
+def test_what_is_put_is_read_back_and_the_rest_stays(
+    section: str, name: str, value: object
+) -> None:
+    """Slow twin: the plain dictionary with the value set."""
+    expected = tomllib.loads(REVIEW)
+    if not section and name in expected:
+        return
+    (expected.setdefault(section, {}) if section else expected)[name] = value
+    document = editing.parse(REVIEW)
+    editing.put(document, section, name, value)
+    assert tomllib.loads(document.as_string()) == expected
+    assert "# a comment that stays" in document.as_string()
+    editing.put(document, section, name, None)
+    left = tomllib.loads(document.as_string())
+    assert name not in (left[section] if section else left)
+
+
+@given(st.lists(st.dictionaries(names, simple, min_size=1), min_size=1, max_size=4), st.data())
+def test_steps_are_added_and_removed(steps: list[dict[str, object]], data: st.DataObject) -> None:
+    document = editing.parse(REVIEW)
+    for step in steps:
+        editing.add_step(document, step)
+    assert tomllib.loads(document.as_string())["protection"]["step"] == steps
+    gone = data.draw(st.integers(0, len(steps) - 1))
+    editing.remove_step(document, gone)
+    left = tomllib.loads(document.as_string()).get("protection", {}).get("step", [])
+    assert left == steps[:gone] + steps[gone + 1 :]

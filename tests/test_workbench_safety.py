@@ -1,0 +1,237 @@
+"""Attacks on the workbench, each of which must fail."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+from tests.workbench import HOST, PORT, TOKEN, Workbench, start, write_people
+
+from keyhole.workbench.app import create_app
+from keyhole.workbench.safety import POLICY
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Workbench:
+    return start(tmp_path)
+
+
+@pytest.fixture
+def stranger(bench: Workbench) -> httpx.Client:
+    """Somebody on this machine, or a page of another site, without our cookie."""
+    return TestClient(bench.client._transport.app, base_url=f"http://{HOST}")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", "localhost", ""]
+)
+def test_a_name_made_to_point_here_is_refused(bench: Workbench, host: str) -> None:
+    """DNS rebinding: the browser comes to our address under another's name."""
+    answer = bench.client.get("/", headers={"Host": host})
+    assert answer.status_code == 421
+    assert "May this file" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/project/1/data", "/project/1/events", "/enter",
+                                  "/project/1/file/review.toml", "/nowhere"])  # fmt: skip
+def test_without_the_cookie_nothing_is_shown(stranger: httpx.Client, path: str) -> None:
+    answer = stranger.get(path)
+    assert answer.status_code == 403
+    assert "people" not in answer.text
+
+
+def test_a_guessed_token_does_not_open(stranger: httpx.Client) -> None:
+    for guess in ("", "x", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "%00"):
+        answer = stranger.get("/enter", params={"token": guess}, follow_redirects=False)
+        assert answer.status_code == 403
+        assert "set-cookie" not in answer.headers
+    assert stranger.get("/").status_code == 403
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger: httpx.Client) -> None:
+    answer = stranger.get("/enter", params={"token": TOKEN}, follow_redirects=False)
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert TOKEN not in cookie
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"Origin": f"https://{HOST}"},
+        {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {},
+    ],
+)
+@pytest.mark.parametrize("path", ["/open", "/example", "/project/1/do/undo", "/theme",
+                                  "/project/1/exposure/measure"])  # fmt: skip
+def test_a_change_sent_by_another_site_is_refused(
+    bench: Workbench, headers: dict[str, str], path: str
+) -> None:
+    """The worst case: even with the cookie."""
+    before = (bench.folder / "review.toml").read_text()
+    del bench.client.headers["Origin"]
+    assert bench.client.post(path, data={"keys": "sex"}, headers=headers).status_code == 403
+    assert (bench.folder / "review.toml").read_text() == before
+    assert not (bench.folder / "example").exists()
+
+
+def test_every_answer_keeps_the_page_in(bench: Workbench, stranger: httpx.Client) -> None:
+    answers = [bench.client.get("/"), bench.get("data"), bench.get("nowhere"), stranger.get("/"),
+               bench.client.get("/static/workbench.js")]  # fmt: skip
+    for answer in answers:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "unsafe" not in POLICY
+    assert "http" not in POLICY
+
+
+def test_no_page_has_a_script_or_style_of_its_own(bench: Workbench) -> None:
+    for name in ("data", "environment", "scenario", "exposure", "select", "protect",
+                 "synthesise", "study", "dossier"):  # fmt: skip
+        text = bench.get(name).text
+        assert not re.search(r"<script(?![^>]*\bsrc=)", text)
+        assert "<style" not in text
+        assert not re.search(r"\s(style|on\w+)=", re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
+        assert not re.search(r'(src|href|action)="(https?:)?//', text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file/../people.csv",
+        "file/..%2fpeople.csv",
+        "file/%2e%2e/people.csv",
+        "file//etc/passwd",
+        "file/stages/exposure.json",
+        "chart/..%2f..%2fpeople.csv",
+        "chart/../results.json",
+        "chart/x.json%00.svg",
+    ],
+)
+def test_no_path_leads_out_of_the_results(bench: Workbench, path: str) -> None:
+    assert bench.get(path).status_code in (404, 405)
+
+
+def test_static_files_are_only_ours(bench: Workbench) -> None:
+    for path in ("/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/state.py"):
+        assert bench.client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", "start/../../secret.csv", "\0"])
+def test_no_file_above_the_folder_is_opened(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "start"
+    place.mkdir()
+    write_people(tmp_path)
+    (tmp_path / "people.csv").rename(tmp_path / "secret.csv")
+    bench = start(place)
+    answer = bench.client.post("/open", data={"file": name})
+    assert answer.status_code == 422
+    assert "not below the folder" in answer.text
+    assert not list(tmp_path.glob("*review.toml"))
+
+
+def test_an_upload_keeps_its_plain_name_and_replaces_nothing(bench: Workbench) -> None:
+    content = b"a,b\n1,2\n" * 50
+    sent = {"upload": ("../../../../people.csv", content, "text/csv")}
+    answer = bench.client.post("/open", files=sent)
+    assert answer.status_code == 422
+    assert (bench.folder / "people.csv").read_bytes() != content
+    for name in ("x.py", ".bashrc", "x.html", "x"):
+        answer = bench.client.post("/open", files={"upload": (name, content, "text/csv")})
+        assert answer.status_code == 422
+    assert not list(bench.folder.glob("*.py"))
+
+
+def test_more_than_is_taken_is_refused_however_it_is_sent(tmp_path: Path) -> None:
+    bench = start(tmp_path, upload_limit=10_000)
+    big = b"x" * 20_000
+    answer = bench.client.post("/open", files={"upload": ("big.csv", big, "text/csv")})
+    assert answer.status_code == 413
+
+    def pieces() -> object:
+        yield b'--x\r\nContent-Disposition: form-data; name="upload"; filename="b.csv"\r\n\r\n'
+        for _ in range(20):
+            yield b"y" * 1000
+        yield b"\r\n--x--\r\n"
+
+    answer = bench.client.post(
+        "/open", content=pieces(), headers={"Content-Type": "multipart/form-data; boundary=x"}
+    )
+    assert answer.status_code == 413
+    assert not (tmp_path / "big.csv").exists()
+    assert not (tmp_path / "b.csv").exists()
+
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=cmd|' /C calc'!A0",
+           "{{ 7*7 }}", "a'b\"c", "javascript:alert(1)", "x\u202ey"]  # fmt: skip
+
+
+def test_names_and_values_that_are_scripts_stay_text(tmp_path: Path) -> None:
+    def cell(text: str) -> str:
+        return '"' + text.replace('"', '""') + '"'
+
+    rows = [HOSTILE] + [[f"<b>{text}</b>" for text in HOSTILE]] * 4
+    lines = "\n".join(",".join(map(cell, row)) for row in rows)
+    (tmp_path / "people.csv").write_text(lines + "\n")
+    keys = ", ".join("'''" + name + "'''" for name in HOSTILE[:2])
+    text = f"title = '<script>alert(2)</script>'\nkeys = [{keys}]\n[data]\nfile = 'people.csv'\n"
+    bench = start(tmp_path, text)
+    for page in ("data?values=shown", "exposure", "select", "protect", "synthesise", "study",
+                 "scenario", "environment", "dossier"):  # fmt: skip
+        found = bench.get(page)
+        assert found.status_code == 200
+        assert "<script>alert" not in found.text
+        assert "<img src=x" not in found.text
+        assert "<b><" not in found.text
+        assert "49" not in re.findall(r">\s*(\d+)\s*<", found.text)
+
+
+def test_the_theme_leads_nowhere_else(bench: Workbench) -> None:
+    for back in ("//evil.example", "http://evil.example", "/\\evil.example"):
+        answer = bench.client.post(
+            "/theme", data={"theme": "<b>", "back": back}, follow_redirects=False
+        )
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/"
+
+
+def test_the_memory_of_the_workbench_is_its_owners(bench: Workbench) -> None:
+    found = bench.folder / ".keyhole" / "workbench.db"
+    assert found.stat().st_mode & 0o077 == 0
+    assert TOKEN.encode() not in found.read_bytes()
+    cookie = next(iter(bench.client.cookies.jar)).value
+    assert cookie is not None
+    assert cookie.encode() not in found.read_bytes()
+
+
+def test_only_loopback_is_listened_on() -> None:
+    from keyhole.workbench.serving import _listen
+
+    with _listen(0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_restart_turns_nobody_out_but_another_folder_does(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    bench = start(tmp_path / "one")
+    again = TestClient(
+        create_app(tmp_path / "one", token="new", port=PORT), base_url=f"http://{HOST}"
+    )
+    again.cookies = bench.client.cookies
+    assert again.get("/").status_code == 200
+    other = TestClient(
+        create_app(tmp_path / "two", token="new", port=PORT), base_url=f"http://{HOST}"
+    )
+    other.cookies = bench.client.cookies
+    assert other.get("/").status_code == 403
