@@ -64,3 +64,23 @@ def new_place(request, tmp_path):
 def place(request, new_place):
     """A place for a store, once of each kind."""
     return new_place(request.param)
+
+
+@pytest.fixture
+def plain_charts(monkeypatch):
+    """Draw nothing in reviews: charts take most of the time, and few tests are about them."""
+
+    def draw(_, path):
+        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
+
+    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
+
+
+@pytest.fixture(scope="session")
+def sample():
+    """The bytes of a small file of veterans, as CSV."""
+    from keyhole.data.examples import veterans_sample
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = veterans_sample(600).save(f"{folder}/veterans.csv")
+        return path.read_bytes()

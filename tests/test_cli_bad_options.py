@@ -46,8 +46,12 @@ risk --keys sex,age --delimiter ;;
     delimiter must be one character
 risk --keys sex,age --encoding klingon
     encoding must be one that Python knows
-risk --keys sex,age --engine disk
-    engine must be.*memory. Got 'disk'.*leave
+risk --keys sex,age --engine memory --memory 1GB
+    memory and a work folder are for counting on disk.*--engine disk
+risk --keys sex,age --engine disk --memory plenty
+    memory must be an amount like 1GB.*Got 'plenty' instead
+risk --keys sex,age --engine disk --memory 1MB
+    memory must be at least 256 MB. Got '1MB' instead
 select --candidates sex,age --limit 0.1 --engine spark
     engine must be.*memory
 risk --keys sex,age --engine steam
@@ -177,7 +181,7 @@ def test_a_wrong_option_is_refused(people, keyhole, words, message, as_json):
 
 def test_all_problems_are_told_at_once(people, tmp_path, keyhole):
     code, out, err = keyhole(
-        *("risk", people, "--keys", "sxe", "--cutoff", 0, "--engine", "disk", "--limit", 2),
+        *("risk", people, "--keys", "sxe", "--cutoff", 0, "--engine", "spark", "--limit", 2),
         *("--records", tmp_path / "no" / "out.csv", "--plot", tmp_path / "out.pdf"),
     )
     assert (code, out) == (2, "")

@@ -25,7 +25,7 @@ VERBS = [
     "tabulate",
     "study",
 ]
-VERBS += ["review", "demo", "selftest"]
+VERBS += ["init", "review", "verify", "report", "demo", "serve", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
 HEAVY |= {"sqlalchemy", "alembic", "rapidfuzz", "statsmodels"}
 COMMANDS = get_command(app).commands

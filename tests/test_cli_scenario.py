@@ -1,7 +1,9 @@
 """``--scenario`` in place of keys, candidates and linking variables."""
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 import keyhole
@@ -13,6 +15,7 @@ from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.store import open_store
 
 NAME = "commercial database"
+SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "risk.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,77 @@ def test_risk_on_the_key_of_a_scenario(ask, key, store):
     assert [v["column"] for v in found["key"]["key"]] == list(key.keys)
 
 
+def test_risk_tells_p_identification(ask):
+    name = "veterans association"
+    words = ["risk", "puf.csv", "--scenario", name, "--store", "env.json"]
+    found = json.loads(ask(*words, "--json")[1])
+    told = found["identification"]
+    low, high = found["uniques"] / found["records"], found["cr"]
+    assert told["p_identification_given_attempt"] == [low, high]
+    assert told["p_attempt"] == [0.05, 0.3]
+    assert told["p_identification"] == [low * 0.05, high * 0.3]
+    text = ask(*words)[1]
+    assert "Identification: veterans association" in text
+    assert "p(identification | attempt)" in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--scenario", f"{NAME},register"],
+        ["--scenario", NAME, "--scenario", "register"],
+        ["--scenario", f'"{NAME}", register'],
+    ],
+)
+def test_risk_sets_several_scenarios_side_by_side(ask, key, given):
+    code, out, err = ask("risk", "puf.csv", *given, "--store", "env.db", "--cutoff", "5", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert [one["scenario"] for one in found["scenarios"]] == [NAME, "register"]
+    assert found["worst"] == found["scenario"] == "register"
+    assert found["rp"] == max(one["exposure"]["rp"] for one in found["scenarios"])
+    jsonschema.validate(found, SCHEMA)
+    exposure = keyhole.risk(key.microdata, keys=key.keys, cutoff=5)
+    assert found["scenarios"][0]["exposure"]["rp"] == exposure.rp
+    text = ask("risk", "puf.csv", *given, "--store", "env.db")[1]
+    assert "p(id | attempt)" in text
+    assert "p(identification)" in text
+
+
+def test_options_of_one_key_are_refused_with_several_scenarios(ask):
+    given = ["--scenario", f"{NAME},register", "--store", "env.db"]
+    more = ["--by", "sex", "--limit", "0.1", "--missing", "drop", "--records", "out.csv"]
+    code, out, err = ask("risk", "puf.csv", *given, *more)
+    assert (code, out) == (2, "")
+    assert "--missing, --by, --limit, --records must go with a single --scenario" in err
+
+
+def test_all_unknown_scenarios_are_told_at_once(ask):
+    words = ["--scenario", "registry,comercial database", "--store", "env.db"]
+    code, _, err = ask("risk", "puf.csv", *words)
+    assert code == 2
+    assert "'registry'" in err
+    assert "'comercial database'" in err
+
+
+@pytest.mark.parametrize("verb", ["uniques", "select --limit 0.1", "frontier --limit 0.1"])
+@pytest.mark.parametrize("given", [[f"{NAME},register"], [NAME, "--scenario", "register"]])
+def test_other_verbs_refuse_several_scenarios(ask, verb, given):
+    name, *more = verb.split()
+    code, out, err = ask(name, "puf.csv", *more, "--store", "env.db", "--scenario", *given)
+    assert (code, out) == (2, "")
+    assert "--scenario must be one here. Got 2 instead" in err
+
+
+def test_a_study_refuses_several_scenarios(ask):
+    files = ["--puf", "puf.csv", "--eif", "eif.csv", "--iuf", "iuf.csv"]
+    ids = ["--puf-id", "puf_id", "--eif-id", "eif_id"]
+    words = ["--scenario", "register", "--scenario", NAME, "--store", "env.db"]
+    code, _, err = ask("study", *files, *ids, *words)
+    assert code == 2
+    assert "--scenario must be one here. Got 2 instead" in err
+
+
 def test_a_fix_is_sought_on_the_recoded_file(ask, key):
     words = ["--scenario", NAME, "--store", "env.json", "--limit", "0.1", "--json"]
     found = json.loads(ask("risk", "puf.csv", *words)[1])
@@ -79,10 +153,21 @@ def test_select_and_frontier_choose_among_the_key(ask, key):
     assert chosen["selected"] == list(plain.selected)
     assert chosen["scenario"] == NAME
     several = json.loads(ask("select", "puf.csv", *words, "--compare")[1])
-    assert len(several["comparison"]) == 3
+    assert several["scenario"] == NAME
+    compared = keyhole.compare(key.microdata, keep=["sex"], candidates=rest, limits=[0.1])
+    assert several["comparison"] == json.loads(json.dumps(compared.to_dict()["comparison"]))
     sets = json.loads(ask("frontier", "puf.csv", *words)[1])["sets"]
     whole = keyhole.frontier(key.microdata, keep=["sex"], candidates=rest, limit=0.1)
     assert [s["variables"] for s in sets] == [list(s.variables) for s in whole.sets]
+
+
+def test_selections_compared_take_a_scenario(folder, key):
+    data = keyhole.load(folder / "puf.csv")
+    found = keyhole.compare(data, scenario=key, keep="sex", limits=[0.1], methods=["backward"])
+    (row,) = found.rows
+    assert row.rp == keyhole.risk(key.microdata, keys=row.selection.within_limit).rp
+    assert "The key is that of scenario" in found.summary()
+    assert keyhole.select(data, scenario=key, candidates="sex", limit=0.1).selected == ("sex",)
 
 
 def test_a_study_on_the_key_of_a_scenario(ask):
@@ -93,6 +178,15 @@ def test_a_study_on_the_key_of_a_scenario(ask):
     found = json.loads(out)
     assert found["link"] == ["sex", "ag8r", "ms", "psx", "homstate", "age", "area"]
     assert found["suspected"] > 0
+    low, high = found["intervals"]["confirmed_rate"]
+    assert found["identification"]["p_identification"] == [low * 0.05, high * 0.3]
+    assert found["scenario"] == "veterans association"
+    text = ask("study", *words, "--permutations", "0")[1]
+    assert "  The key is that of scenario 'veterans association'" in text
+    assert "Warning: The key" not in text
+    compared = ask("study", *words, "--permutations", "0", "--metric", "unicity,taxicab")[1]
+    assert compared.count("The key is that of scenario") == 1
+    assert "Warning" not in compared
 
 
 @pytest.mark.parametrize(
@@ -101,6 +195,8 @@ def test_a_study_on_the_key_of_a_scenario(ask):
         ([], "--keys must name at least one column, or give --scenario"),
         (["--keys", "sex", "--scenario", NAME, "--store", "env.db"], "exclude each other"),
         (["--scenario", NAME], "--scenario needs --store"),
+        (["--scenario", "", "--store", "env.db"], "--scenario must name a scenario"),
+        (["--scenario", f"{NAME},{NAME}", "--store", "env.db"], "twice. Name it once"),
         (["--keys", "sex", "--store", "env.db"], "go with --scenario"),
         (["--scenario", "registry", "--store", "env.db"], "Did you mean 'register'?"),
         (["--scenario", NAME, "--store", "none.db"], "none.db"),

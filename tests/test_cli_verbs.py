@@ -235,7 +235,7 @@ def test_only_the_columns_needed_are_read(veterans, keyhole, monkeypatch):
         read.append(columns)
         return whole(*arguments, columns=columns, **options)
 
-    monkeypatch.setattr("keyhole.data.load", spy)
+    monkeypatch.setattr("keyhole.engines.choose.load", spy)
     keyhole("risk", veterans, "--keys", "sex,age", "--weight", "weight", "--by", "ms")
     keyhole("select", veterans, "--keep", "sex", "--candidates", "age|age10", "--limit", "0.1")
     assert read == [["sex", "age", "weight", "ms"], ["sex", "age", "age10"]]

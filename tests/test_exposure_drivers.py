@@ -301,7 +301,7 @@ def test_small_levels_are_named_only_if_asked():
     picture = json.dumps(result.plot().to_dict())
     for told in (result.summary(), result._repr_html_(), picture):
         assert "Secretville" not in told
-    assert "1 levels of fewer than 3 records" in result.summary()
+    assert "1 level of fewer than 3 records (2 records) is not named" in result.summary()
     assert "Secretville" in json.dumps(result.to_dict())
     named = drivers(_with_a_secret(), keys=["town", "x"], name_small_groups=True)
     assert "Secretville" in named.summary()
@@ -393,3 +393,25 @@ def test_the_order_of_records_does_not_matter(people, found):
     for one, other in zip(again.levels, found.levels, strict=True):
         assert one.crude == other.crude
         assert one.adjusted.value == pytest.approx(other.adjusted.value, rel=1e-4)
+
+
+def test_intervals_cut_at_the_frame_get_an_arrow():
+    frame = pl.DataFrame({"a": [0] * 200 + [1] * 3, "b": [0, 1] * 100 + [0, 1, 2]})
+    result = drivers(frame, keys=["a", "b"])
+    spec = result.plot().to_dict()
+    layers = spec["hconcat"][0]["layer"]
+    arrows = [one for one in layers if one["mark"].get("shape", "").startswith("triangle")]
+    assert [one["mark"]["shape"] for one in arrows] == ["triangle-left", "triangle-right"]
+    first, last = arrows[1]["encoding"]["x"]["scale"]["domain"]
+    past = {
+        f"{d.variable}: {d.label}"
+        for d in result.shown()
+        for odds in (d.crude, d.adjusted)
+        if odds is not None and odds.high > last
+    }
+    assert past
+    left, right = (spec["datasets"][one["data"]["name"]] for one in arrows)
+    assert {row["name"] for row in right} == past
+    assert all(row["edge"] == last for row in right)
+    assert all(row["edge"] == first for row in left)
+    assert "An arrow: the interval goes on past the frame." in spec["title"]["subtitle"]

@@ -20,9 +20,11 @@ PUBLIC = [
     "drivers",
     "errors",
     "frontier",
+    "init",
     "ledger",
     "load",
     "protect",
+    "report",
     "review",
     "risk",
     "screen",
@@ -33,6 +35,7 @@ PUBLIC = [
     "table",
     "tabulate",
     "uniques",
+    "verify",
 ]
 
 

@@ -458,3 +458,35 @@ def test_the_frame_has_one_row_a_column(found, planted):
 def test_infinite_numbers_are_screened(name):
     values = [0.0, 1.0, float("inf"), float("-inf"), float("nan")]
     assert screen(pl.DataFrame({name: values}), year=2024).to_frame().height == 1
+
+
+def _marks(result):
+    spec = result.plot().to_dict()
+    rows = spec["datasets"][spec["layer"][0]["data"]["name"]]
+    return {(row["column"], row["what"]) for row in rows}
+
+
+def test_the_picture_marks_the_columns_that_tell_a_key():
+    age = random.integers(18, 60, N)
+    frame = pl.DataFrame({"age": age, "band": age // 10, "same": 1 - age // 10})
+    found = screen(frame, keys=["band"])
+    marks = _marks(found)
+    assert {("age", "gives key away"), ("same", "gives key away")} <= marks
+    assert ("band", "gives key away") not in marks
+    assert all(name in str(found.warnings) for name in ("age", "same"))
+    assert not any(what == "gives key away" for _, what in _marks(screen(frame)))
+
+
+def test_every_nearly_unique_column_is_in_the_table():
+    frame = pl.DataFrame({"person_id": range(N), "amount": random.normal(size=N)})
+    (table,) = [t for t in screen(frame).tables() if t.title.startswith("Columns that tell")]
+    assert [row[:2] for row in table.rows] == [
+        ["person_id", "nearly unique"],
+        ["amount", "nearly unique"],
+    ]
+
+
+def test_one_is_not_several():
+    text = screen(pl.DataFrame({"zip": ["03601"]})).summary()
+    assert "in 1 record and 1 column" in text
+    assert "1 records" not in text

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from keyhole.published.certificate import selftest
     from keyhole.reidentification.compare import compare_studies
     from keyhole.reidentification.study import study
+    from keyhole.reviews.drafting import init
+    from keyhole.reviews.rewriting import report
     from keyhole.reviews.runner import review
+    from keyhole.reviews.verifying import verify
     from keyhole.screening.screen import screen
     from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
@@ -51,9 +54,11 @@ __all__ = [
     "drivers",
     "errors",
     "frontier",
+    "init",
     "ledger",
     "load",
     "protect",
+    "report",
     "review",
     "risk",
     "screen",
@@ -64,6 +69,7 @@ __all__ = [
     "table",
     "tabulate",
     "uniques",
+    "verify",
 ]
 
 _HOMES = {
@@ -86,7 +92,10 @@ _HOMES = {
     "synthesise": "keyhole.synthesis.synthesise",
     "table": "keyhole.protection.tables",
     "tabulate": "keyhole.utility.tabulation",
+    "init": "keyhole.reviews.drafting",
     "review": "keyhole.reviews.runner",
+    "verify": "keyhole.reviews.verifying",
+    "report": "keyhole.reviews.rewriting",
     "selftest": "keyhole.published.certificate",
 }
 

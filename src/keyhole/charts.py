@@ -31,6 +31,7 @@ __all__ = [
     "PALETTE",
     "QUIET",
     "SOFT",
+    "browser_bundle",
     "chart_format",
     "chart_html",
     "house_style",
@@ -292,12 +293,17 @@ def _harmless_json(spec: dict[str, Any]) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
+def browser_bundle(script: str) -> str:
+    """Bundle Vega, Vega-Lite and Vega-Embed with a script that uses them."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle(script, vl_version=_version()))
+
+
 @functools.cache
 def _script() -> str:
     """Bundle Vega, Vega-Lite, Vega-Embed and our start into one; it takes two seconds."""
-    import vl_convert
-
-    script = str(vl_convert.javascript_bundle(START, vl_version=_version()))
+    script = browser_bundle(START)
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["name_problems"]
+from keyhole.cli import lists
+from keyhole.errors import InputError
+
+__all__ = ["name_problems", "read_names"]
+
+
+def read_names(text: str | None, option: str, problems: list[str]) -> tuple[str, ...]:
+    """Read the names of columns; what is wrong with them is added to the problems.
+
+    Examples
+    --------
+    >>> problems = []
+    >>> read_names("sex,,age", "--keys", problems), problems
+    ((), ['--keys must not have an empty name. Check its commas and bars.'])
+    """
+    try:
+        return lists.names(text, option)
+    except InputError as error:
+        problems += error.problems
+        return ()
 
 
 def name_problems(option: str, named: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from keyhole.cli import lists
 from keyhole.cli import options as opt
+from keyhole.cli.checks import read_names
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
@@ -47,7 +47,9 @@ def drivers(
     name_small_groups: NameSmallGroups = False,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -60,9 +62,9 @@ def drivers(
     Each level has its odds ratio of lying in a small cell, and the merges and subpopulations are
     listed that lower RP most.
     """
-    named = lists.names(keys, "--keys")
-    chosen = lists.names(variables, "--variables") or None
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, None, force)
     with working("Finding drivers"):
         from keyhole.exposure.drivers import drivers as find
@@ -70,7 +72,9 @@ def drivers(
 
         problems = option_problems(cutoff=cutoff, level=level, most_levels=most_levels)
         problems += outputs.problems(file)
-        data = source.read([*named, *(chosen or ())], problems)
+        named = read_names(keys, "--keys", problems)
+        chosen = read_names(variables, "--variables", problems) or None
+        data = source.open([*named, *(chosen or ())], problems)
         found = find(
             data, keys=named, cutoff=cutoff, variables=chosen, level=level,
             most_levels=most_levels, name_small_groups=name_small_groups,

@@ -44,7 +44,9 @@ def frontier(
     values: opt.Values = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -57,7 +59,9 @@ def frontier(
     Exactly, not step by step: every set to which nothing can be added, the best of them, and
     how near the searches of keyhole select come to it.
     """
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, None, force)
     asked = AskedScenario.parse(scenario, store, target)
     with working("Searching the frontier") as report:
@@ -72,7 +76,7 @@ def frontier(
         problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds)
         problems += [*choice.problems(), *outputs.problems(file)]
         if key is None:
-            data = source.read(choice.names, problems)
+            data = source.open(choice.names, problems)
         else:
             require_none(problems)
             data = key.microdata

@@ -15,17 +15,21 @@ from keyhole.cli import (
     environment,
     failures,
     frontier,
+    init,
     protect,
+    report,
     review,
     risk,
     screen,
     select,
     selftest,
+    serve,
     study,
     synthesise,
     table,
     tabulate,
     uniques,
+    verify,
 )
 
 __all__ = ["app", "run"]
@@ -63,8 +67,12 @@ _VERBS: tuple[tuple[Callable[..., None], str], ...] = (
     (synthesise.synthesise, synthesise.EXAMPLE),
     (tabulate.tabulate, tabulate.EXAMPLE),
     (study.study, study.EXAMPLE),
+    (init.init, init.EXAMPLE),
     (review.review, review.EXAMPLE),
+    (verify.verify, verify.EXAMPLE),
+    (report.report, report.EXAMPLE),
     (demo.demo, demo.EXAMPLE),
+    (serve.serve, serve.EXAMPLE),
     (selftest.selftest, selftest.EXAMPLE),
 )
 

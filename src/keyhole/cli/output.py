@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from keyhole.errors import FileError, InputError
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = ["Outputs", "plain_values", "tell_written"]
+__all__ = ["Outputs", "one_file_problems", "plain_values", "tell_written", "writing_problems"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +104,79 @@ def plain_values(value: Any) -> Any:
     return str(value)
 
 
+def writing_problems(
+    option: str, path: Path | None, check_format: Callable[[Path], None], force: bool
+) -> list[str]:
+    """Return what stands in the way of writing a file, before anything is computed.
+
+    Parameters
+    ----------
+    option
+        The option that names the file.
+    path
+        The file; nothing is wrong with none.
+    check_format
+        Raises what is wrong with the name.
+    force
+        Whether a file that exists is replaced.
+    """
+    if path is None:
+        return []
+    try:
+        check_format(path)
+        _require_writable(path, force)
+    except InputError as error:
+        return [f"{option}: {problem}" for problem in error.problems]
+    return []
+
+
+def one_file_problems(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path]) -> list[str]:
+    """Say of files to be written that are one, or are read, so; whatever may be replaced.
+
+    Examples
+    --------
+    >>> one_file_problems({"--out": Path("a.csv"), "--plot": Path("b/../a.csv")}, {})
+    ["--plot: 'b/../a.csv' is the file of --out too. Give another name."]
+    """
+    found, seen = [], dict[str, Path]()
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        found += [
+            f"{option}: {str(path)!r} is a file that is read ({name}). Give another name."
+            for name, other in inputs.items()
+            if _are_one(path, other)
+        ]
+        found += [
+            f"{option}: {str(path)!r} is the file of {name} too. Give another name."
+            for name, other in seen.items()
+            if _are_one(path, other)
+        ]
+        seen[option] = path
+    return found
+
+
+def _are_one(path: Path, other: Path) -> bool:
+    with suppress(OSError, ValueError, RuntimeError):  # what is no file is told of elsewhere
+        if os.path.realpath(path) == os.path.realpath(other):
+            return True
+        return os.path.samefile(path, other)
+    return False
+
+
 def _problems_of(
     option: str,
     path: Path | None,
     check_format: Callable[[Path], None],
     force: bool,
     source: Path,
-) -> Iterator[str]:
-    if path is None:
-        return
-    try:
-        check_format(path)
-        _require_writable(path, force)
-    except InputError as error:
-        yield from (f"{option}: {problem}" for problem in error.problems)
-        return
-    with suppress(OSError):
-        if path.exists() and os.path.samefile(path, source):
-            yield f"{option}: {str(path)!r} is the file that is read. Give another name."
+) -> list[str]:
+    found = writing_problems(option, path, check_format, force)
+    if found or path is None:
+        return found
+    if not _are_one(path, source):
+        return []
+    return [f"{option}: {str(path)!r} is the file that is read. Give another name."]
 
 
 class _OnlyCheckingError(Exception):

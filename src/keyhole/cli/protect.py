@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from keyhole.cli import lists
 from keyhole.cli import options as opt
-from keyhole.cli.output import Outputs, tell_written
+from keyhole.cli.checks import read_names
+from keyhole.cli.output import Outputs, one_file_problems, tell_written, writing_problems
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
-from keyhole.errors import InputError
+from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
     from keyhole.protection.applying import Protection
-    from keyhole.protection.plan import Plan
+    from keyhole.protection.drafts import Draft
     from keyhole.results import Result
 
 __all__ = ["EXAMPLE", "protect"]
@@ -119,7 +118,7 @@ def protect(
     compare: Compare = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -134,33 +133,31 @@ def protect(
     kind its extension says, with labels and types.
     """
     source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
-    asked: dict[str, Any] = {
-        "keys": lists.names(keys, "--keys") or None,
-        "seed": seed,
-        "cutoff": cutoff,
-        "missing": missing,
-    }
-    more = {
+    asked: dict[str, Any] = {"seed": seed, "cutoff": cutoff, "missing": missing}
+    more: dict[str, Any] = {
         "limit": limit,
         "weight": weight,
         "fraction": fraction,
         "formula": formula,
-        "targets": lists.names(targets, "--targets") or None,
     }
     outputs = Outputs(json, plot, None, force)
     with working("Protecting"):
-        problems = [
-            *_out_problems("--out", out, file, force),
-            *_out_problems("--fitted", fitted, plan, force, data=False),
-            *outputs.problems(file),
-        ]
-        plans = _read([plan, *(compare or ())], problems)
-        data = source.read((), problems)
-        if ledger or compare or any(value is not None for value in more.values()):
+        problems = writing_problems("--out", out, _check_data_file, force)
+        problems += writing_problems("--fitted", fitted, lambda _: None, force)
+        problems += outputs.problems(file)
+        read = {"the data": file, "--plan": plan}
+        read |= {f"--compare {one.name}": one for one in compare or ()}
+        problems += one_file_problems({"--out": out, "--fitted": fitted, "--plot": plot}, read)
+        asked["keys"] = read_names(keys, "--keys", problems) or None
+        more["targets"] = read_names(targets, "--targets", problems) or None
+        kept = ledger or bool(compare) or any(value is not None for value in more.values())
+        plans = _drafts([plan, *(compare or ())])
+        data = _checked(source, plans, asked, more if kept else None, problems)
+        if kept:
             done, beside = _with_ledger(data, plans, {**asked, **more})
         else:
             done, beside = _alone(data, plans, asked)
-        done.data.save(out, force=force)
+        done.save(out, force=force)
         if fitted is not None:
             done.plan.save(fitted, force=force)
     tell_written("protected file", out)
@@ -169,24 +166,66 @@ def protect(
     _give(outputs, done, beside)
 
 
-def _read(paths: list[Path], problems: list[str]) -> dict[str, Plan]:
-    """Read the plans, each under the name of its file; what is wrong with any is collected."""
-    from keyhole.protection.plan import Plan
+def _drafts(paths: list[Path]) -> dict[str, Draft]:
+    """Read the plans, each under the name of its file; one that is no plan has no steps."""
+    from keyhole.protection.drafts import Draft
 
-    plans: dict[str, Plan] = {}
+    plans: dict[str, Draft] = {}
     for path in paths:
         name = path.stem
         while name in plans:
             name += "'"
         try:
-            plans[name] = Plan.read(path)
+            plans[name] = Draft.read(path)
         except InputError as error:
-            problems += error.problems
+            plans[name] = Draft({}, error.problems)
     return plans
 
 
+def _checked(
+    source: Source,
+    plans: dict[str, Draft],
+    asked: dict[str, Any],
+    more: dict[str, Any] | None,
+    problems: list[str],
+) -> Microdata:
+    """Read the file, and say all that is wrong: with it, the plans and the options."""
+    from keyhole.protection.drafts import capped
+
+    try:
+        data = source.read(())
+    except InputError as error:
+        told = [problem for one in plans.values() for problem in one.problems]
+        raise type(error)(capped([*problems, *told, *error.problems])) from None
+    problems += _unfit(data, plans, asked, more)
+    if problems:
+        raise OptionError(capped(problems))
+    return data
+
+
+def _unfit(
+    data: Microdata,
+    plans: dict[str, Draft],
+    asked: dict[str, Any],
+    more: dict[str, Any] | None,
+) -> list[str]:
+    from keyhole.protection.applying import policy_of
+    from keyhole.protection.checking import measure_problems, plan_problems
+
+    keys = data.role("key") if asked["keys"] is None else asked["keys"]
+    found = []
+    for one in plans.values():
+        policy = asked["missing"] or policy_of(one)
+        how = {"seed": asked["seed"], "cutoff": asked["cutoff"], "missing": policy}
+        found += plan_problems(data, one, keys, **how)
+    if more is not None:
+        rest = {name: value for name, value in more.items() if name != "targets"}
+        found += measure_problems(data, keys, more["targets"] or (), **rest)
+    return found
+
+
 def _alone(
-    data: Microdata, plans: dict[str, Plan], asked: dict[str, Any]
+    data: Microdata, plans: dict[str, Draft], asked: dict[str, Any]
 ) -> tuple[Protection, dict[str, Result]]:
     from keyhole.protection.applying import apply_plan
 
@@ -194,7 +233,7 @@ def _alone(
 
 
 def _with_ledger(
-    data: Microdata, plans: dict[str, Plan], asked: dict[str, Any]
+    data: Microdata, plans: dict[str, Draft], asked: dict[str, Any]
 ) -> tuple[Protection, dict[str, Result]]:
     """Keep the ledger of the first plan, and set the others beside it."""
     if len(plans) == 1:
@@ -217,27 +256,13 @@ def _give(outputs: Outputs, done: Protection, beside: dict[str, Result]) -> None
         shown = [done, *beside.values()][-1]
         save_chart(shown.plot(), outputs.plot, force=outputs.force)
         tell_written("picture", outputs.plot)
+    if beside and not outputs.as_json:  # the ledger says what is to be minded
+        done = dataclasses.replace(done, warnings=())
     Outputs(outputs.as_json).give(done, more=beside)
 
 
-def _out_problems(
-    option: str, path: Path | None, source: Path, force: bool, *, data: bool = True
-) -> list[str]:
-    """Return what stands in the way of writing a file, before anything is computed."""
+def _check_data_file(path: Path) -> None:
     from keyhole.data.formats import find_format
 
-    if path is None:
-        return []
-    try:
-        if data and find_format(path, writing=True) == "SAS":
-            return [f"{option}: {path.name!r} cannot be SAS data. Write SAS transport (.xpt)."]
-    except InputError as error:
-        return [f"{option}: {problem}" for problem in error.problems]
-    with suppress(OSError):
-        if path.exists() and os.path.samefile(path, source):
-            return [f"{option}: {str(path)!r} is a file that is read. Give another name."]
-    if path.exists() and not force:
-        return [f"{option}: {str(path)!r} exists. Give another name, or --force to replace it."]
-    if not path.parent.is_dir():
-        return [f"{option}: the folder of {str(path)!r} does not exist. Make it first."]
-    return []
+    if find_format(path, writing=True) == "SAS":
+        raise FileError(f"{path.name!r} cannot be SAS data. Write SAS transport (.xpt).")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +14,7 @@ from keyhole.cli.progress import working
 from keyhole.cli.scenario import (
     AskedScenario,
     KeysOrScenario,
-    ScenarioName,
+    ScenarioNames,
     StorePlace,
     TargetName,
     key_problems,
@@ -21,11 +22,17 @@ from keyhole.cli.scenario import (
 from keyhole.cli.source import Source
 
 if TYPE_CHECKING:
+    from keyhole.data import Microdata
+    from keyhole.engines import Records
+    from keyhole.environment.scenarios.recoding import ScenarioKey
     from keyhole.results import Result
 
 __all__ = ["EXAMPLE", "risk"]
 
 EXAMPLE = "keyhole risk people.csv --keys sex,age,state --weight wt --records exposed.csv"
+
+SHARED = ("cutoff", "weight", "fraction")
+"""The options that scenarios side by side have in common."""
 
 Missing = Annotated[
     Literal["own", "wildcard", "drop"],
@@ -65,7 +72,7 @@ Accepted = Annotated[
 def risk(
     file: opt.File,
     keys: KeysOrScenario = None,
-    scenario: ScenarioName = None,
+    scenario: ScenarioNames = None,
     store: StorePlace = None,
     target: TargetName = None,
     cutoff: opt.Cutoff = 3,
@@ -79,7 +86,9 @@ def risk(
     approximation: Approximation = "exact",
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -94,29 +103,80 @@ def risk(
     the number of records.
     """
     named = lists.names(keys, "--keys")
-    asked = AskedScenario.parse(scenario, store, target)
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    asked = AskedScenario.parse(scenario, store, target, several=True)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, records, force)
+    options: dict[str, Any] = {
+        "cutoff": cutoff, "missing": missing, "weight": weight, "fraction": fraction,
+        "household": household, "by": by, "approximation": approximation,
+        "name_small_groups": name_small_groups,
+    }  # fmt: skip
     with working("Measuring exposure"):
-        from keyhole.exposure import cells, fix
+        from keyhole.exposure.cells import option_problems
 
-        problems = cells.option_problems(
-            cutoff=cutoff, missing=missing, weight=weight, fraction=fraction
-        )
+        problems = option_problems(cutoff=cutoff, missing=missing, weight=weight, fraction=fraction)
         problems += [*_limit_problems(limit, missing), *key_problems(named, asked)]
+        if asked is not None and asked.several:
+            problems += _single_problems({**options, "limit": limit, "records": records})
         problems += outputs.problems(file, ["f", "F"] if weight or fraction else ["f"])
-        data = source.read([*named, weight, household, by] if asked is None else (), problems)
-        key = None if asked is None else asked.key(data)
-        found = cells.risk(
-            data, keys=named or None, scenario=key, cutoff=cutoff, missing=missing,
-            weight=weight, fraction=fraction, household=household, by=by,
-            approximation=approximation, name_small_groups=name_small_groups,
-        )  # fmt: skip
-        more: dict[str, Result] = {} if key is None else {"key": key.mapping}
-        if limit is not None:
-            held, names = (data, named) if key is None else (key.microdata, key.keys)
-            more["fix"] = fix.cheapest_fix(held, keys=names, limit=limit, cutoff=cutoff)
+        if asked is None:
+            data: Any = source.open([*named, weight, household, by], problems)
+        else:
+            data = source.read((), problems)
+        keyed = [] if asked is None else asked.keys(data)
+        more: dict[str, Result] = {}
+        if len(keyed) > 1:
+            found = _side_by_side(data, keyed, options)
+        else:
+            found, more = _measured(data, named, *keyed, limit=limit, options=options)
     outputs.give(found, more=more)
+
+
+def _side_by_side(data: Microdata, keyed: list[ScenarioKey], options: Mapping[str, Any]) -> Result:
+    from keyhole.exposure.scenarios import compare_scenarios
+
+    return compare_scenarios(data, keyed, **{name: options[name] for name in SHARED})
+
+
+def _measured(
+    data: Records,
+    named: tuple[str, ...],
+    key: ScenarioKey | None = None,
+    *,
+    limit: float | None,
+    options: Mapping[str, Any],
+) -> tuple[Result, dict[str, Result]]:
+    """Measure on one key; with it goes what a scenario or a limit has to tell."""
+    from keyhole.exposure.cells import risk as measure
+    from keyhole.exposure.fix import cheapest_fix
+
+    found = measure(data, keys=named or None, scenario=key, **options)
+    more: dict[str, Result] = {}
+    if key is not None:
+        data, named = key.microdata, key.keys
+        more = {"identification": key.identification(found), "key": key.mapping}
+    if limit is not None:
+        more["fix"] = cheapest_fix(data, keys=named, limit=limit, cutoff=options["cutoff"])
+    return found, more
+
+
+def _single_problems(given: Mapping[str, Any]) -> list[str]:
+    """Say which options are about one key only."""
+    plain = {"missing": "own", "approximation": "exact", "name_small_groups": False}
+    wrong = [
+        f"--{name.replace('_', '-')}"
+        for name, value in given.items()
+        if name not in SHARED and value != plain.get(name)
+    ]
+    if not wrong:
+        return []
+    them = "it" if len(wrong) == 1 else "them"
+    return [
+        f"{', '.join(wrong)} must go with a single --scenario. Got several instead: leave {them} "
+        f"out, or ask for one scenario after the other."
+    ]
 
 
 def _limit_problems(limit: float | None, missing: str) -> list[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyhole.cli import lists
 from keyhole.cli import options as opt
-from keyhole.errors import OptionError
+from keyhole.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata
@@ -19,6 +20,7 @@ __all__ = [
     "AskedScenario",
     "KeysOrScenario",
     "ScenarioName",
+    "ScenarioNames",
     "StorePlace",
     "TargetName",
     "key_problems",
@@ -33,10 +35,18 @@ KeysOrScenario = Annotated[
     ),
 ]
 ScenarioName = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="NAME",
         help="A scenario of --store: its key is used, and the file recoded to the detail of it.",
+    ),
+]
+ScenarioNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,…",
+        help="A scenario of --store: its key is used, and the file recoded to the detail of it. "
+        "Several, with commas or given again, are set side by side.",
     ),
 ]
 StorePlace = Annotated[
@@ -57,16 +67,23 @@ TargetName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AskedScenario:
-    """A scenario of a store, for a target."""
+    """A scenario of a store, or several to be set side by side, for a target."""
 
-    name: str
+    names: tuple[str, ...]
     store: str
     target: str | None
 
     @classmethod
-    def parse(cls, name: str | None, store: str | None, target: str | None) -> AskedScenario | None:
+    def parse(
+        cls,
+        given: Sequence[str] | None,
+        store: str | None,
+        target: str | None,
+        *,
+        several: bool = False,
+    ) -> AskedScenario | None:
         """Read the three options; none of them is right too."""
-        if name is None:
+        if not given:
             if store is not None or target is not None:
                 raise OptionError(
                     "--store and --target go with --scenario. Name a scenario, or leave them out."
@@ -77,14 +94,49 @@ class AskedScenario:
                 "--scenario needs --store, the data environment that holds it. Got none instead: "
                 "make one with `keyhole environment init`."
             )
-        return cls(name, store, target)
+        names = tuple(name for one in given for name in lists.names(one, "--scenario"))
+        require_none(_name_problems(names, several))
+        return cls(names, store, target)
+
+    @property
+    def several(self) -> bool:
+        """Whether scenarios are to be set side by side."""
+        return len(self.names) > 1
 
     def key(self, data: Microdata) -> ScenarioKey:
         """Derive the scenario's key, and recode the file to it."""
+        return self.keys(data)[0]
+
+    def keys(self, data: Microdata) -> list[ScenarioKey]:
+        """Derive the key of each scenario; what is wrong with any of them is told at once."""
+        from keyhole.environment.codings.graph import CodingGraph
         from keyhole.environment.opening import read_place
         from keyhole.environment.scenarios.recoding import scenario_key
 
-        return scenario_key(read_place(self.store), self.name, data, self.target)
+        graph = CodingGraph.of(read_place(self.store))
+        found: list[ScenarioKey] = []
+        problems: list[str] = []
+        for name in self.names:
+            try:
+                found.append(scenario_key(graph, name, data, self.target))
+            except InputError as error:
+                problems += error.problems
+        require_none(dict.fromkeys(problems))
+        return found
+
+
+def _name_problems(names: tuple[str, ...], several: bool) -> list[str]:
+    from keyhole.data.naming import repeated
+
+    if not names:
+        return ["--scenario must name a scenario of --store. Got none instead."]
+    problems = [f"--scenario names {name!r} twice. Name it once." for name in repeated(names)]
+    if len(names) > 1 and not several:
+        problems.append(
+            f"--scenario must be one here. Got {len(names)} instead: ask for one after the other; "
+            f"`keyhole risk` sets several side by side. A name with a comma goes in quotes."
+        )
+    return problems
 
 
 def require_none(problems: Iterable[str]) -> None:

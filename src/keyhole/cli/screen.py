@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyhole.cli import lists
 from keyhole.cli import options as opt
+from keyhole.cli.checks import read_names
 from keyhole.cli.output import Outputs
 from keyhole.cli.progress import working
 from keyhole.cli.source import Source
+from keyhole.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from keyhole.engines import Records
 
 __all__ = ["EXAMPLE", "screen"]
 
@@ -50,7 +55,9 @@ def screen(
     year: Year = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -63,8 +70,9 @@ def screen(
     Columns are known by name, label and contents; no value is ever shown. What is not found may
     still be there: look at the file yourself as well.
     """
-    named = lists.names(keys, "--keys") or None
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, None, force)
     with working("Screening"):
         from keyhole.screening.screen import option_problems
@@ -72,6 +80,21 @@ def screen(
 
         problems = option_problems(sure=sure, nearly=nearly, year=year)
         problems += outputs.problems(file)
-        data = source.read([], problems)
-        found = look(data, keys=named, sure=sure, nearly=nearly, sets=sets, year=year)
+        named = read_names(keys, "--keys", problems)
+        data = _opened(source, named, problems)
+        found = look(data, keys=named or None, sure=sure, nearly=nearly, sets=sets, year=year)
     outputs.give(found)
+
+
+def _opened(source: Source, keys: Sequence[str], problems: list[str]) -> Records:
+    """Open the file, or say all that is wrong with it, the keys and the options."""
+    from keyhole.exposure.checks import problems_of
+
+    try:
+        data = source.open([])
+    except InputError as error:
+        raise type(error)([*problems, *error.problems]) from None
+    problems += problems_of(data, keys, "key")
+    if problems:
+        raise OptionError(problems)
+    return data

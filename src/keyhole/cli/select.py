@@ -24,7 +24,7 @@ from keyhole.cli.source import Source
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
-    from keyhole.data import Microdata
+    from keyhole.engines import Records
     from keyhole.results import Result
     from keyhole.selection.compare import Comparison
     from keyhole.selection.result import Selection
@@ -104,7 +104,9 @@ def select(
     tables: AllTables = False,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -117,7 +119,9 @@ def select(
     Forward, backward or stepwise, as Lin and Garin do: at each step the variable with the
     smallest ratio of RP to CR, until RP meets the limit. "Within the limit" is what may go out.
     """
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, None, force)
     runs = _Runs.parse("forward,backward,stepwise" if compare else method, limit, cutoff)
     options: dict[str, Any] = {
@@ -135,13 +139,14 @@ def select(
         problems = [*runs.problems(by, table or tables, **options), *choice.problems()]
         problems += outputs.problems(file)
         if key is None:
-            data = source.read([*choice.names, by], problems)
+            data = source.open([*choice.names, by], problems)
         else:
             require_none(problems)
             data = key.microdata
         options |= {"skip_dependent": skip_dependent, "values": choice.values, "progress": report}
+        options["scenario"] = key
         if not runs.several:
-            options |= {"by": by, "name_small_groups": name_small_groups, "scenario": key}
+            options |= {"by": by, "name_small_groups": name_small_groups}
         found = runs.run(data, keep=choice.keep, candidates=choice.candidates, **options)
     more: dict[str, Result] = {} if key is None else {"key": key.mapping}
     outputs.give(found, more=more, tables=_steps(found, table, tables))
@@ -183,7 +188,7 @@ class _Runs:
             ] = None
         return list(problems)
 
-    def run(self, data: Microdata, **options: Any) -> Selection | Comparison:
+    def run(self, data: Records, **options: Any) -> Selection | Comparison:
         if self.several:
             from keyhole.selection.compare import compare
 

@@ -150,7 +150,7 @@ def study(
     blank: Blank = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -191,13 +191,17 @@ def study(
             "cuts": cuts, "scores": scores, "orders": orders, "rank_cap": rank_cap,
             "permutations": permutations, "seed": seed, "progress": report,
         }  # fmt: skip
+        key = None
         if asked_scenario is not None:
-            asked["scenario"] = asked_scenario.key(next(iter(data.pufs.values())))
+            key = asked["scenario"] = asked_scenario.key(next(iter(data.pufs.values())))
         asked |= {"eif": data.eif, "iuf": data.iuf, "ids_from": data.ids, "blank": gone}
         found = _compare(data.pufs, metrics, asked) if several else _attack(data, metrics, asked)
+        # Of studies that are compared each has its own.
+        alone = None if several else key
+        more = {} if alone is None else {"identification": alone.identification(found)}
     if pairs is not None:
         _write_pairs(found, pairs, force)
-    outputs.give(found)
+    outputs.give(found, more=more)
 
 
 def _attack(data: StudyData, metrics: Sequence[str], asked: dict[str, Any]) -> Any:

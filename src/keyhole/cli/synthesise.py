@@ -159,7 +159,7 @@ def synthesise(
     self_match: SelfMatch = 2_000,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,

@@ -65,7 +65,9 @@ def uniques(
     identifiability: Identifiability = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "memory",
+    engine: opt.Engine = "auto",
+    memory: opt.Memory = None,
+    work_folder: opt.WorkFolder = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -81,7 +83,9 @@ def uniques(
     """
     named = lists.names(keys, "--keys")
     asked = AskedScenario.parse(scenario, store, target)
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    source = Source(
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+    )
     outputs = Outputs(json, plot, records, force)
     with working("Finding minimal uniques") as report:
         from keyhole.exposure.uniques import option_problems
@@ -105,7 +109,7 @@ def uniques(
         problems += name_problems("--availability", ease, named)
         problems += name_problems("--identifiability", telling, named)
         if key is None:
-            data = source.read(named, [*problems, *key_problems(named, None)])
+            data = source.open(named, [*problems, *key_problems(named, None)])
             found = find(data, keys=named, progress=report, **options)
         else:
             require_none(problems)

@@ -50,8 +50,11 @@ class StudyComparison(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
-        asked = self.rows[0].study.question
+        first = self.rows[0].study
+        asked = first.question
+        named = {} if first.scenario is None else {"scenario": first.scenario}
         return {
+            **named,
             "link": list(asked.link),
             "numeric": list(asked.numeric),
             "strata": list(asked.strata),
@@ -90,7 +93,8 @@ class StudyComparison(Result):
                 ]
             )
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
-        notes = [self.rows[0].study.question.variables_in_words(), *self._warnings()]
+        first = self.rows[0].study
+        notes = [first.question.variables_in_words(), *first.recoding, *self._warnings()]
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
 
     def _warnings(self) -> list[str]:

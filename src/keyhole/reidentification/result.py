@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.exposure.checks import scenario_note
 from keyhole.reidentification import verdict
 from keyhole.reidentification.agreement import Gap
 from keyhole.reidentification.baseline import Baseline
@@ -52,6 +53,8 @@ class Study(Result):
         With strata, what cannot be linked of the PUF, and of the EIF.
     perturbation
         The rates with the values as they were, if the IUF carries other values than the PUF.
+    scenario
+        The scenario to whose key the files were recoded, if they were.
     """
 
     question: Question
@@ -71,6 +74,7 @@ class Study(Result):
     confirmed_pairs: npt.NDArray[np.bool_]
     puf_ids: pl.DataFrame
     eif_ids: pl.DataFrame
+    scenario: str | None = None
 
     @property
     def metric(self) -> str:
@@ -115,8 +119,10 @@ class Study(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
         found = Rate(self.confirmed, self.overlap)
+        named = {} if self.scenario is None else {"scenario": self.scenario}
         return {
             **self.question.to_dict(self.linked.threshold),
+            **named,
             "puf_records": self.puf_records,
             "eif_records": self.eif_records,
             **self.rates.to_dict(),
@@ -139,11 +145,16 @@ class Study(Result):
         }
 
     @property
+    def recoding(self) -> list[str]:
+        """What is to be said of the files: that they were recoded to a scenario's key."""
+        return [] if self.scenario is None else [scenario_note(self.scenario)]
+
+    @property
     def _place(self) -> str:
         return "subset_size" if self.metric == "unicity" else "rank"
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = self.recoding
         if not self.suspected:
             notes.append("conditional_rate and pair_precision are null: nobody is suspected")
         if not self.overlap:
@@ -257,7 +268,8 @@ class Study(Result):
         title = f"Re-identification study by {self.metric} on {', '.join(self.question.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
         notes = [self.question.in_words(self.linked.threshold)]
-        notes += [self.question.variables_in_words(), *(f"{t}." for t in self._unlinked())]
+        notes += [self.question.variables_in_words(), *self.recoding]
+        notes += [f"{text}." for text in self._unlinked()]
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)
 

@@ -11,9 +11,17 @@ __all__ = ["linking_keys", "recode_files"]
 
 
 def linking_keys(
-    scenario: KeyedData, eif: Microdata, link: tuple[str, ...], numeric: tuple[str, ...]
+    scenario: KeyedData,
+    eif: Microdata,
+    link: tuple[str, ...] = (),
+    *,
+    numeric: tuple[str, ...] = (),
+    strata: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
-    """Return the linking variables: those asked for, or the key as far as the EIF has it."""
+    """Return the linking variables: those asked for, or the key as far as the EIF has it.
+
+    A stratum is none of them: within it records are linked already.
+    """
     require_key(scenario)
     problems = []
     strange = [name for name in link if name not in scenario.keys]
@@ -27,7 +35,8 @@ def linking_keys(
             f"numeric and a scenario exclude each other: the key holds groups. Got "
             f"{quoted(numeric)} instead: leave it out."
         )
-    shared = link or tuple(name for name in scenario.keys if name in eif.names)
+    held = [name for name in scenario.keys if name in eif.names]
+    shared = link or tuple(name for name in held if name not in strata)
     if not shared:
         problems.append(
             f"the EIF {eif.name!r} has no column of the key of scenario {scenario.name!r}. Name "

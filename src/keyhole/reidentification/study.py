@@ -14,7 +14,6 @@ from keyhole.data.keyed import KeyedData
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.exposure.checks import scenario_note
 from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
 from keyhole.reidentification.baseline import Baseline, permuted_baseline
 from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
@@ -79,7 +78,7 @@ def study(
         The linking variables, which both files have.
     scenario
         The key of a scenario, to whose detail the files are recoded; its columns that the EIF
-        has are the linking variables if none are given.
+        has are the linking variables if none are given, but for the strata.
     numeric
         Those of them that are numbers; the others are categories.
     metric
@@ -130,7 +129,9 @@ def study(
     files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
     linking = names_of(link)
     if scenario is not None:
-        linking = linking_keys(scenario, files.eif, linking, names_of(numeric))
+        linking = linking_keys(
+            scenario, files.eif, linking, numeric=names_of(numeric), strata=names_of(strata)
+        )
         files = _Files(*recode_files(scenario, files.puf, (files.eif, files.iuf)))
     question = Question(
         link=linking, numeric=names_of(numeric), metric=metric, alpha=alpha,
@@ -142,8 +143,8 @@ def study(
     files, told = _fit(files, ids[0], ids_from, question)
     truth = _checked_truth(files, ids, question, chance)
     found = _attack(files, ids, truth, question, chance, progress or _say_nothing)
-    notes = () if scenario is None else (scenario_note(scenario.name),)
-    return replace(found, warnings=(*notes, *told, *found.warnings))
+    name = None if scenario is None else scenario.name
+    return replace(found, warnings=(*told, *found.warnings), scenario=name)
 
 
 def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
