@@ -16,6 +16,7 @@ import keyhole
 from keyhole.cli import main
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError, OptionError
+from keyhole.protection.charts import ROOM, _with_room
 from keyhole.protection.plan import Plan
 from keyhole.utility import information_loss
 
@@ -277,6 +278,12 @@ def test_the_map_shows_every_step_and_the_limit(people, whole):
     assert drawn["title"]["text"][0].startswith("The plan takes RP(3) from")
     with pytest.raises(OptionError, match="needs keys"):
         keyhole.apply_plan(people, [BANDS], keys=()).plot()
+
+
+def test_labels_of_the_map_keep_off_its_lines():
+    flat, above, below = _with_room([((0.0, 10.0), (40.0, 10.0))])
+    assert flat == ((0.0, 10.0), (40.0, 10.0))
+    assert {above[0][1], below[0][1]} == {10 - ROOM, 10 + ROOM}
 
 
 # Bad input

@@ -163,14 +163,21 @@ def _forest(
         .mark_text(align="right", fontSize=12, dx=-10)
         .encode(x=alt.value(0), y=alt.Y("place:O", sort=None), text="name:N")
     )
-    arrows = [
-        alt.Chart(inline(_ends_cut(rows, domain, right=right)))
-        .mark_point(filled=True, size=52, opacity=1, shape=shape)
-        .encode(x=alt.X("edge:Q", scale=x_scale, axis=axis), **encodings)
-        for right, shape in ((False, "triangle-left"), (True, "triangle-right"))
-    ]
+    arrows = _arrows(rows, domain, alt.X("edge:Q", scale=x_scale, axis=axis), encodings)
     layers = alt.layer(even, lines, dots, *arrows, names)
     return layers.properties(width=440, height=alt.Step(24))
+
+
+def _arrows(
+    rows: list[dict[str, Any]], domain: tuple[float, float], x: alt.X, encodings: dict[str, Any]
+) -> list[alt.Chart]:
+    """Draw where intervals go on past the frame."""
+    return [
+        alt.Chart(inline(_ends_cut(rows, domain, right=right)))
+        .mark_point(filled=True, size=52, opacity=1, shape=shape)
+        .encode(x=x, **encodings)
+        for right, shape in ((False, "triangle-left"), (True, "triangle-right"))
+    ]
 
 
 def _figures(names: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:

@@ -16,7 +16,10 @@ from keyhole.data.naming import plural
 from keyhole.screening.common_names import GIVEN, SURNAMES
 from keyhole.screening.identifiers import Identifier, recognise
 
-__all__ = ["by_contents", "is_hash", "sample"]
+__all__ = ["WITHIN", "by_contents", "is_hash", "sample"]
+
+# How the reason begins of what was found inside longer texts, and is not the whole value.
+WITHIN = "found within"
 
 # Distinct values that are looked at, taken evenly over the file.
 GLANCE = 2_000
@@ -195,6 +198,5 @@ def _within(column: pl.Series, known: set[str]) -> Iterator[Identifier]:
             continue
         hits = int(texts.str.contains(pattern).sum())
         if hits:
-            have = "has in it" if hits == 1 else "have in them"
-            told = f"{hits:,} of its {plural(len(texts), 'longer value')} {have}: {kind}"
+            told = f"{WITHIN} {hits:,} of its {plural(len(texts), 'longer value')}: {kind}"
             yield Identifier(kind, 0.8, told, letter)

@@ -11,7 +11,7 @@ import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.naming import plural
-from keyhole.screening.contents import by_contents, sample
+from keyhole.screening.contents import WITHIN, by_contents, sample
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
 from keyhole.screening.places import Place, find_place, zip_digits
 from keyhole.screening.record_numbers import RecordNumber, find_record_number
@@ -59,7 +59,7 @@ class Inspection:
     @property
     def is_free_text(self) -> bool:
         """Whether it holds texts that were written by hand, and not numbers or addresses."""
-        whole = [one for one in self.identifiers if " have in them: " not in one.reason]
+        whole = [one for one in self.identifiers if not one.reason.startswith(WITHIN)]
         return self.read and self.variable.kind == "text" and not whole and self.number is None
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
@@ -67,7 +67,7 @@ class Inspection:
         name = self.variable.name
         for one in self.identifiers:
             remedy = _REMEDIES[one.safe_harbor]
-            if " have in them: " in one.reason:
+            if one.reason.startswith(WITHIN):
                 remedy = "Drop the column, or have a person take them out of the text."
             yield one.safe_harbor, Finding(name, one.kind, one.confidence, one.reason, remedy)
         if self.place is not None:

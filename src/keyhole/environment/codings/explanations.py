@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keyhole.data.naming import plural
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
 from keyhole.environment.codings.partitions import Ints
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     from keyhole.environment.codings.graph import CodingGraph
 
 __all__ = ["climb", "counterparts", "inexact", "join_explanation", "plural", "relation_words"]
-
-
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """Write a number of things.
-
-    Examples
-    --------
-    >>> plural(1, "form"), plural(2, "form"), plural(2, "category", "categories")
-    ('1 form', '2 forms', '2 categories')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def relation_words(left: str, right: str, relation: Relation) -> str:
