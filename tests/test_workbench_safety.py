@@ -235,3 +235,146 @@ def test_a_restart_turns_nobody_out_but_another_folder_does(tmp_path: Path) -> N
     )
     other.cookies = bench.client.cookies
     assert other.get("/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'keys = ["sex"]\n[data]\nfile = "../secret.csv"\n',
+        'keys = ["sex"]\n[data]\nfile = "inner.csv"\n',
+        'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "../env.json"\n',
+        'keys = ["sex"]\n[data]\nfile = "people.csv"\n[protection]\nplan = "../plan.toml"\n',
+        'keys = ["sex"]\n[data]\nfile = "/dev/zero"\n',
+    ],
+)
+def test_a_review_reads_nothing_outside_the_folder(tmp_path: Path, text: str) -> None:
+    place = tmp_path / "start"
+    place.mkdir()
+    write_people(tmp_path).rename(tmp_path / "secret.csv")
+    (place / "inner.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "env.json").write_text("{}")
+    (tmp_path / "plan.toml").write_text('[[step]]\nmethod = "drop"\ncolumns = ["age"]\n')
+    bench = start(place, text)
+    page = bench.get("data?values=shown")
+    assert page.status_code == 200
+    assert "is not below the folder" in page.text
+    assert "MD" not in page.text
+    bench.post("do/review", {"page": "data"})
+    assert bench.wait().state == "failed"
+    assert "is not below the folder" in bench.wait().problem
+
+
+def test_a_review_file_that_is_a_link_elsewhere_is_not_shown(bench: Workbench) -> None:
+    other = bench.folder.parent / "other.toml"
+    other.write_text('title = "not yours"\n[data]\nfile = "people.csv"\n')
+    (bench.folder / "review.toml").unlink()
+    (bench.folder / "review.toml").symlink_to(other)
+    for path in ("data", "file/review.toml", "dossier"):
+        assert bench.get(path).status_code == 404
+    assert bench.client.get("/").status_code == 200
+    other.unlink()
+
+
+def test_results_that_are_links_elsewhere_are_not_served(bench: Workbench) -> None:
+    charts = bench.project.results / "charts"
+    charts.mkdir(parents=True)
+    (charts / "evil.svg").symlink_to("/etc/passwd")
+    (bench.project.results / "report.html").symlink_to("/etc/passwd")
+    assert bench.get("chart/evil.svg").status_code == 404
+    assert bench.get("file/report.html").status_code == 404
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[" * 5000, b"#" * 6_000_000, None])
+def test_a_review_file_that_cannot_be_read_is_told_of(
+    bench: Workbench, content: bytes | None
+) -> None:
+    if content is None:
+        (bench.folder / "review.toml").unlink()
+        (bench.folder / "review.toml").mkdir()
+    else:
+        (bench.folder / "review.toml").write_bytes(content)
+    for name in ("data", "protect", "dossier"):
+        assert bench.get(name).status_code in (200, 404)
+    for what in ("do/undo", "do/redo", "do/run"):
+        answer = bench.client.post(bench.address(what), data={}, follow_redirects=False)
+        assert answer.status_code == 303
+    assert bench.client.get("/").status_code == 200
+
+
+def test_an_environment_that_does_not_answer_is_told_of(bench: Workbench) -> None:
+    store = "postgresql://bob:S3cretPw@127.0.0.1:1/db"
+    text = (bench.folder / "review.toml").read_text()
+    (bench.folder / "review.toml").write_text(f'{text}\n[environment]\nstore = "{store}"\n')
+    page = bench.get("dossier")
+    assert page.status_code == 200
+    assert "cannot be run" in page.text
+    assert "S3cretPw" not in page.text
+
+
+@pytest.mark.parametrize(
+    "record", [b"[" * 200_000, b'{"result": [1, 2]}', b'{"result": null}', b"{"]
+)
+def test_tampered_results_are_taken_as_absent(bench: Workbench, record: bytes) -> None:
+    stages = bench.project.results / "stages"
+    stages.mkdir(parents=True)
+    for name in ("exposure", "data", "fix"):
+        (stages / f"{name}.json").write_bytes(record)
+    for name in ("data", "exposure", "study", "dossier"):
+        assert bench.get(name).status_code == 200
+    assert bench.project.look().standings["exposure"].state == "absent"
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999", "0", "-1", "2147483648"])
+def test_numbers_of_no_review_lead_nowhere(bench: Workbench, number: str) -> None:
+    for path in ("data", "events", "chart/a.svg", "file/report.html"):
+        assert bench.client.get(f"/project/{number}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "9" * 5000, "²", "1e999", "nan", "x" * 3000, "\0"])
+def test_fields_that_are_no_numbers_are_refused_in_words(bench: Workbench, value: str) -> None:
+    before = (bench.folder / "review.toml").read_text()
+    fields = {"keys": ["sex"], "cutoff": value, "limit": value, "max_size": value, "uniques": "yes"}
+    assert bench.post("exposure/measure", fields).status_code == 422
+    assert (bench.folder / "review.toml").read_text() == before
+    assert bench.client.post("/open", data={"file": value}).status_code == 422
+    assert bench.post("data/describe", {"missing": value}).status_code in (303, 422)
+
+
+def test_the_memory_is_not_made_elsewhere_and_not_left_open(tmp_path: Path) -> None:
+    from keyhole.errors import FileError
+    from keyhole.workbench.state import State
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / ".keyhole").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match=r"Move '\.keyhole' away"):
+        State.of(tmp_path / "one")
+    assert not list((tmp_path / "elsewhere").iterdir())
+    (tmp_path / "two" / ".keyhole").mkdir(parents=True, mode=0o777)
+    State.of(tmp_path / "two")
+    assert (tmp_path / "two" / ".keyhole").stat().st_mode & 0o077 == 0
+    (tmp_path / "two" / ".keyhole" / "workbench.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(FileError, match="no review is lost"):
+        State.of(tmp_path / "two")
+
+
+def test_a_fault_is_told_by_its_kind_only(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keyhole.workbench import app
+
+    def fail(*_: object) -> None:
+        raise ValueError("a value of a record")
+
+    monkeypatch.setattr(app, "gauges", fail)
+    client = TestClient(
+        bench.client._transport.app,  # type: ignore[attr-defined]
+        base_url=f"http://{HOST}",
+        raise_server_exceptions=False,
+    )
+    client.cookies = bench.client.cookies
+    answer = client.get(bench.address("exposure"))
+    assert answer.status_code == 500
+    assert "ValueError" in answer.text
+    assert "a value of a record" not in answer.text
+    assert answer.headers["content-security-policy"] == POLICY

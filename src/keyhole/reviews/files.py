@@ -24,6 +24,7 @@ __all__ = [
     "Memory",
     "ReviewFile",
     "ScenarioFile",
+    "confined",
     "hash_file",
     "key_of",
     "read_again",
@@ -86,6 +87,31 @@ def remembering(memory: Memory) -> Iterator[None]:
         _memory.reset(token)
 
 
+_root: ContextVar[Path | None] = ContextVar("_root", default=None)
+
+
+@contextmanager
+def confined(root: Path) -> Iterator[None]:
+    """Read no file outside a folder, whatever a review names; links are followed first."""
+    token = _root.set(root.resolve())
+    try:
+        yield
+    finally:
+        _root.reset(token)
+
+
+def _require_readable(path: Path) -> None:
+    """Refuse a path that is none, and one outside the folder that reading is confined to."""
+    if "\0" in str(path):
+        raise FileError("a path must not hold a zero byte. Correct it in the review file.")
+    root = _root.get()
+    if root is not None and not path.resolve().is_relative_to(root):
+        raise FileError(
+            f"{path.name!r} is not below the folder the workbench was started in. Copy it there, "
+            f"or start the workbench in a folder above both."
+        )
+
+
 def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -> Read:
     """Make something anew only if what it is made of changed, while a review is looked at.
 
@@ -114,6 +140,7 @@ def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -
 
 def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
     """Read a file that tells its own hash, unless it is remembered and is as it was."""
+    _require_readable(path)
     return remembered(str(path), _state(path), lambda: read(path), _how(read))
 
 
@@ -131,6 +158,7 @@ def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     FileError
         If the file changes while it is read.
     """
+    _require_readable(path)
     return remembered(str(path), _state(path), lambda: _read(path, read), _how(read))
 
 
@@ -163,6 +191,6 @@ def _read(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
 def _hash_or_none(path: Path) -> str | None:
     """Hash a file; one that cannot be opened is told of by what reads it."""
     try:
-        return hash_file(path)
+        return hash_file(path) if path.is_file() else None  # a device never ends
     except OSError:
         return None

@@ -21,6 +21,7 @@ __all__ = ["SECRETS", "Problem", "Source", "read_source"]
 SECRETS: tuple[ValuePath, ...] = (("synthesis", "seed"), ("protection", "seed"))
 # Far more than any setting has.
 DEEPEST = 20
+LARGEST = 5_000_000
 
 Problem = tuple[int, str]
 """The line of a problem, and what to say of it."""
@@ -117,6 +118,11 @@ def _is_deep(values: Any) -> bool:
 
 def _bytes(file: Path) -> bytes:
     try:
+        if file.is_file() and file.stat().st_size > LARGEST:
+            raise FileError(
+                f"review file {str(file)!r} has more than {LARGEST // 1_000_000} MB. A review file "
+                f"has a few pages; correct it."
+            )
         return file.read_bytes()
     except IsADirectoryError:
         reason = "it is a folder. Give the review file in it"

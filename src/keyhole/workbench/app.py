@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,8 +83,9 @@ def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOA
     _add_start(app, bench)
     _add_review(app, bench)
     _add_pages(app, bench)
-    for status in (404, 405, 422):
+    for status in (400, 404, 405, 422):
         app.exception_handler(status)(_not_found)
+    app.exception_handler(Exception)(_failed)
     app.exception_handler(TooLargeError)(lambda *_: too_large(upload_limit))
     return Guard(app, bench.projects.state, token, own_hosts(port), upload_limit)
 
@@ -130,19 +132,8 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         if project is None:
             return _missing()
         page = _BY_NAME.get(form.text("page") or "data", PAGES[0])
-        if what in ("undo", "redo"):
-            getattr(project, what)()
-            _start_stages(bench, project, page.stages)
-        elif what == "cancel":
-            job = bench.jobs.current(number)
-            if job is not None:
-                bench.jobs.cancel(job.number)
-        elif what == "run":
-            _start_stages(bench, project, page.stages)
-        elif what == "review":
-            bench.jobs.start(number, project.path, "review", {})
-        else:
-            return _missing()
+        with suppress(KeyholeError):  # the page says what is wrong with the review
+            return _done(bench, project, page, what)
         return _to(f"/project/{number}/{page.name}")
 
     @app.get("/project/{number}/events")
@@ -159,6 +150,25 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
     def file(number: int, name: str) -> Response:
         project = bench.projects.find(number)
         return (project and served.result_file(project, name)) or _missing()
+
+
+def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
+    """Do what every page offers, and go back to the page."""
+    number = project.number
+    if what in ("undo", "redo"):
+        getattr(project, what)()
+        _start_stages(bench, project, page.stages)
+    elif what == "cancel":
+        job = bench.jobs.current(number)
+        if job is not None:
+            bench.jobs.cancel(job.number)
+    elif what == "run":
+        _start_stages(bench, project, page.stages)
+    elif what == "review":
+        bench.jobs.start(number, project.path, "review", {})
+    else:
+        return _missing()
+    return _to(f"/project/{number}/{page.name}")
 
 
 def _add_pages(app: FastAPI, bench: Bench) -> None:
@@ -278,9 +288,22 @@ def _to(path: str) -> RedirectResponse:
     return RedirectResponse(path, status_code=303)
 
 
+def _told(title: str, text: str, status: int) -> HTMLResponse:
+    page = render("missing.html", theme="auto", title=title, text=text)
+    return HTMLResponse(page, status)
+
+
 def _missing() -> HTMLResponse:
-    return HTMLResponse(render("missing.html", theme="auto", themes=THEMES, here="/"), 404)
+    return _told("There is no such page", "It may have been moved, or the review closed.", 404)
 
 
 def _not_found(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
+    if getattr(error, "status_code", 404) == 400:
+        return _told("That cannot be read", "What was sent has too many parts, or is cut off.", 400)
     return _missing()
+
+
+def _failed(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
+    """Say that a page failed, by the kind of the fault only: its words may quote a value."""
+    text = f"keyhole did not foresee this ({type(error).__name__}). The review file is unchanged."
+    return _told("This page failed", text, 500)

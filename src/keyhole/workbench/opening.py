@@ -86,11 +86,16 @@ def open_named(projects: Projects, form: Form) -> Project:
 def _keep(folder: Path, name: str, content: bytes) -> Path:
     """Keep a file that was sent, by its own plain name, and never in place of another."""
     plain = re.sub(r"[^\w. -]", "_", Path(name.replace("\\", "/")).name).lstrip(". ")[:120]
-    if Path(plain).suffix.lower() not in READABLE | {".toml"}:
+    if Path(plain).suffix.lower() not in READABLE:
         raise FileError(
-            f"a file must end in {', '.join(sorted(READABLE))} or .toml. Save it as one of these."
+            f"a file must end in {', '.join(sorted(READABLE))}. Save it as one of these; a review "
+            f"file is put into the folder by yourself."
         )
     path = inside(folder, plain)
+    if path.exists():
+        raise FileError(
+            f"there is a file {plain!r} in the folder already. Open that, or rename yours."
+        )
     with write_whole(path) as temporary:
         temporary.write_bytes(content)
     return path

@@ -8,6 +8,9 @@ from keyhole.errors import FileError
 
 __all__ = ["inside", "seen_from"]
 
+# File systems take no longer name.
+LONGEST = 250
+
 
 def inside(folder: Path, name: str) -> Path:
     """Return the file that a name means, if it is below a folder; links are followed first.
@@ -28,6 +31,7 @@ def inside(folder: Path, name: str) -> Path:
     try:
         found = (folder / name).resolve()
         known = found.is_relative_to(folder.resolve()) and "\0" not in name
+        known = known and max(map(len, found.parts)) < LONGEST
     except (OSError, ValueError, RuntimeError):
         known = False
     if not known:

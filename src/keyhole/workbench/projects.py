@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.data.whole import write_whole
-from keyhole.errors import ConflictError, FileError, InputError
+from keyhole.errors import ConflictError, FileError, KeyholeError
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.files import Files, Memory, remembering
+from keyhole.reviews.files import Files, Memory, confined, remembering
 from keyhole.reviews.runner import Standing, standings
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
@@ -25,6 +26,8 @@ __all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "plain_proble
 Edit = Callable[[TOMLDocument], None]
 # Versions kept of a review file, so that very old ones make room.
 MOST_VERSIONS = 500
+# No number that SQLite gives is larger.
+_MOST = 2**31
 _WHERE = re.compile(r"^\S.*?, line \d+(, column \d+)?: ")
 
 
@@ -84,13 +87,21 @@ class Project:
 
     def look(self) -> Look:
         """Read the review and see how its results stand; a broken one says what is wrong."""
-        text = self.text()
+        text = ""
         try:
-            with remembering(self.memory):
+            text = self.text()
+            with self._reading():
                 review, files = read_review(self.path)
-        except InputError as error:
-            return Look(text, None, {}, tuple(error.problems), {})
+        except KeyholeError as error:
+            problems = getattr(error, "problems", ()) or (str(error),)
+            return Look(text, None, {}, tuple(problems), {})
         return Look(text, review, files, (), standings(review, files, self.results))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Remember what is read, and read nothing outside the start folder."""
+        with remembering(self.memory), confined(self.state.folder):
+            yield
 
     def change(self, label: str, edit: Edit, version: str) -> None:
         """Change the review file if it is as the page showed it, and can be run afterwards.
@@ -111,7 +122,7 @@ class Project:
         document = editing.parse(text)
         edit(document)
         changed = document.as_string()
-        with remembering(self.memory):
+        with self._reading():
             read_review(self.path, changed.encode())
         self._note(text, "as it was")
         self._write(changed)
@@ -213,16 +224,22 @@ class Projects:
 
     def find(self, number: int) -> Project | None:
         """Return a review that was opened, by its number."""
+        if not 0 < number < _MOST:
+            return None
         with self.state.reading() as database:
             row = database.execute("SELECT path FROM projects WHERE id = ?", [number]).fetchone()
-        return None if row is None else self._project(number, row["path"])
+        found = None if row is None else self._project(number, row["path"])
+        return found if found is not None and self._is_inside(found) else None
+
+    def _is_inside(self, project: Project) -> bool:
+        return project.path.resolve().is_relative_to(self.folder.resolve())
 
     def recent(self) -> list[Project]:
         """Return the reviews that are still there, the last opened first."""
         with self.state.reading() as database:
             rows = database.execute("SELECT id, path FROM projects ORDER BY opened DESC").fetchall()
         found = [self._project(row["id"], row["path"]) for row in rows]
-        return [project for project in found if project.path.is_file()]
+        return [one for one in found if self._is_inside(one) and one.path.is_file()]
 
     def _project(self, number: int, name: str) -> Project:
         memory = self._memories.setdefault(number, {})

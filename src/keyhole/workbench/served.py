@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from fastapi.responses import FileResponse, Response
 
@@ -31,7 +32,7 @@ def vega() -> Response:
 def chart(project: Project, name: str) -> Response | None:
     """Return a picture of the review, as a spec or drawn."""
     path = project.results / "charts" / name
-    if not _NAME.fullmatch(name) or not path.is_file():
+    if not _NAME.fullmatch(name) or not _is_own(project, path):
         return None
     return FileResponse(path, media_type=_TYPES[path.suffix[1:]])
 
@@ -41,6 +42,12 @@ def result_file(project: Project, name: str) -> Response | None:
     if name == project.path.name:
         return FileResponse(project.path, media_type="text/plain", filename=name)
     path = project.results / name
-    if name not in REPORTS or not path.is_file():
+    if name not in REPORTS or not _is_own(project, path):
         return None
     return FileResponse(path, media_type="text/html", headers=_REPORT)
+
+
+def _is_own(project: Project, path: Path) -> bool:
+    """Tell whether a file is there, in the results themselves and not by a link elsewhere."""
+    own = project.path.parent.resolve() / project.results.name
+    return path.is_file() and path.resolve().is_relative_to(own)

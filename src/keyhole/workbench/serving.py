@@ -59,7 +59,7 @@ def serve(
 
         webbrowser.open(link)
     settings = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=1,
+        app, log_level="critical", access_log=False, timeout_graceful_shutdown=1,
         server_header=False,
     )  # fmt: skip
     uvicorn.Server(settings).run(sockets=[listening])

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from keyhole.errors import FileError
+
 __all__ = ["FOLDER", "State"]
 
 FOLDER = ".keyhole"
@@ -37,6 +39,15 @@ CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, made REAL NOT NULL);
 """
 
 
+def _make_own(place: Path) -> None:
+    """Make a folder that only its owner can enter; a link to another is refused."""
+    place.mkdir(mode=0o700, exist_ok=True)
+    if place.is_symlink() or not place.is_dir():
+        raise NotADirectoryError
+    if place.stat().st_mode & 0o077:
+        place.chmod(0o700)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """The workbench's memory of a start folder."""
@@ -47,14 +58,25 @@ class State:
     def of(cls, folder: Path) -> State:
         """Open the memory of a start folder, or make it; only its owner can read it."""
         place = folder / FOLDER
-        place.mkdir(mode=0o700, exist_ok=True)
         state = cls(place / "workbench.db")
-        if not state.path.exists():
-            os.close(os.open(state.path, os.O_CREAT | os.O_WRONLY, 0o600))
-        with state.changing() as database:
-            for statement in _LAYOUT.split(";"):
-                database.execute(statement)
+        try:
+            _make_own(place)
+            if not state.path.exists():
+                os.close(os.open(state.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with state.changing() as database:
+                for statement in _LAYOUT.split(";"):
+                    database.execute(statement)
+        except (OSError, sqlite3.Error):
+            raise FileError(
+                f"{str(state.path)!r}, where the workbench remembers versions and jobs, cannot be "
+                f"used: it is broken, or not yours. Move {FOLDER!r} away; no review is lost."
+            ) from None
         return state
+
+    @property
+    def folder(self) -> Path:
+        """The start folder."""
+        return self.path.parent.parent
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -15,6 +15,10 @@ from keyhole.workbench.projects import Look, Project
 __all__ = ["Form", "View"]
 
 
+# No setting is larger; what is, or is not a number, is left to the checks as text.
+_LARGEST = 1e18
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """What a page's form sent, read as what is asked for.
@@ -45,9 +49,10 @@ class Form:
             return None
         for kind in (int, float):
             try:
-                return kind(text)
+                found = kind(text)
             except ValueError:
                 continue
+            return found if abs(found) < _LARGEST else text
         return text
 
     def share(self, name: str) -> Any:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from keyhole.errors import KeyholeError
+from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
 from keyhole.workbench.kinds import KINDS
 from keyhole.workbench.state import State
@@ -26,7 +27,8 @@ def work(state: State, number: int, path: Path) -> None:
     if job is None or not job.running:
         return
     with _holding(lock_path(state, number)):
-        problem = _done(job, path, _teller(state, number))
+        with confined(state.folder):
+            problem = _done(job, path, _teller(state, number))
         ended = "failed" if problem else "done"
         with state.changing() as database:
             database.execute(

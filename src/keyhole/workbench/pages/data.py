@@ -18,6 +18,8 @@ __all__ = ["DATA"]
 
 # Values of a column shown when values are asked for: the commonest, never a rare one.
 MOST_VALUES = 8
+# A code of more digits is text.
+_LONGEST = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +125,14 @@ def _codes(text: str | None) -> list[Any]:
     for word in (text or "").split(","):
         plain = word.strip()
         if plain:
-            codes.append(int(plain) if plain.lstrip("-").isdigit() else plain)
+            whole = plain.isascii() and plain.lstrip("-").isdigit() and len(plain) < _LONGEST
+            codes.append(int(plain) if whole else plain)
     return codes
 
 
 def _screen(view: View, form: Form) -> Change:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
-        editing.take_section(document, "screen", {"year": form.number("year")})
+        editing.take_section(document, "screen", {})
 
     return Change("screen the file", edit)
 
