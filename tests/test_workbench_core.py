@@ -226,3 +226,26 @@ def test_steps_are_added_and_removed(steps: list[dict[str, object]], data: st.Da
     editing.remove_step(document, gone)
     left = tomllib.loads(document.as_string()).get("protection", {}).get("step", [])
     assert left == steps[:gone] + steps[gone + 1 :]
+
+
+def test_screening_again_leaves_its_settings(tmp_path: Path) -> None:
+    text = REVIEW + "\n[screen]\nyear = 2024   # ages are counted to it\n"
+    bench = start(tmp_path, text)
+    assert bench.post("data/screen").status_code == 303
+    assert "year = 2024   # ages are counted to it" in (tmp_path / "review.toml").read_text()
+
+
+def test_categories_are_named_on_the_page_of_exposure_only_when_asked_for(tmp_path: Path) -> None:
+    text = REVIEW.replace("limit = 0.10", 'limit = 0.10\nby = "state"') + "\n[drivers]\n"
+    bench = start(tmp_path, text)
+    bench.post("do/run", {"page": "exposure"})
+    assert bench.wait().state == "done"
+    assert ">MD<" not in bench.get("exposure").text
+    assert "MD" in bench.get("exposure?values=shown").text
+
+
+def test_the_line_of_exposure_reads_the_file_as_the_review_does(tmp_path: Path) -> None:
+    text = REVIEW.replace('file = "people.csv"', 'file = "people.csv"\nmissing_codes = [-9, "x"]')
+    bench = start(tmp_path, text)
+    assert "--missing-codes=-9,x" in bench.get("exposure").text
+    assert "missing_codes=[-9, &#34;x&#34;]" in bench.get("exposure").text

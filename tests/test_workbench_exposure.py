@@ -40,7 +40,7 @@ def test_drivers_are_ticked_shown_and_left_out_again(tmp_path: Path, monkeypatch
     assert values(tmp_path)["drivers"] == {}
     job = bench.wait()
     assert job.state == "done", job.problem
-    page = bench.get("exposure").text
+    page = bench.get("exposure?values=shown").text
     assert "What puts records at risk" in page
     assert "/chart/drivers.svg" in page
     monkeypatch.chdir(tmp_path)

@@ -233,7 +233,8 @@ def _read_off(
 
 def _told(told: GivenAway, after: Exposure | None, read_off: Exposure | None) -> list[str]:
     found = told.warnings()
-    if read_off is not None:
+    shown = None if after is None else f"{after.rp:.4f}"
+    if read_off is not None and f"{read_off.rp:.4f}" != shown:
         instead = "" if after is None else f", not {after.rp:.4f}"
         found.append(
             f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"

@@ -287,6 +287,8 @@ def _finding(ledgers: Mapping[str, Ledger]) -> str:
         return "The plan drops every key: nothing is left to be matched"
     lost = percentage(_lost(end))
     where = f"RP({one.cutoff:,}) from {percentage(start.rp)} to {percentage(end.rp)}"
+    if one.rp is not None and percentage(one.rp) != percentage(end.rp):
+        where += f" ({percentage(one.rp)} with what can be read off)"
     return f"The plan takes {where} and loses {lost} of the information"
 
 

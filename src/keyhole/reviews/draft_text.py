@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -64,7 +65,7 @@ def _head(data: Microdata, file: str, review: str) -> str:
     return f"""\
 # The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
 # {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
-#   keyhole review {comment(review)} --out findings
+#   keyhole review {comment(shlex.quote(review))} --out findings
 # Sections with a # before each line are there to be used: take the marks away.
 
 title = {quote(f"Review of {data.name}")}

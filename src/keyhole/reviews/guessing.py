@@ -149,13 +149,17 @@ def _weight(data: Microdata, columns: Sequence[Inspection]) -> str | None:
     if any(_has(one.variable, _BODY) for one in columns):
         return None
     named = [one.variable.name for one in columns if _has(one.variable, _WEIGHT)]
-    for name in sorted(named, key=lambda name: (len(name), name)):
-        try:
-            data.weights(name)
-        except ColumnError:
-            continue
-        return name
-    return None
+    fit = {name: zeros for name in named if (zeros := _without_weight(data, name)) is not None}
+    # A household's weight is 0 for those who are in none; a person's weighs everybody.
+    return min(fit, key=lambda name: (fit[name], len(name), name), default=None)
+
+
+def _without_weight(data: Microdata, name: str) -> int | None:
+    """Return how many records weigh nothing; None if the column cannot be a weight."""
+    try:
+        return int((data.weights(name) == 0).sum())
+    except ColumnError:
+        return None
 
 
 def _is_household(one: Inspection) -> bool:

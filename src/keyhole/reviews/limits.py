@@ -77,6 +77,8 @@ def find_limits(review: Review, results: Mapping[str, Figures]) -> tuple[Limit, 
         limits.append(_of_selection(review, results, review.selection.limit))
     if review.protection is not None and review.protection.limit is not None:
         limits.append(_of_protection(results["protection"], review.protection.limit))
+    if review.exposure.limit is not None and review.synthesis is not None:
+        limits += _of_synthesis(results.get("remaining"), review.exposure.limit)
     if review.study is not None and review.study.limit is not None:
         for metric in review.study.metrics:
             limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
@@ -159,10 +161,34 @@ def _of_protection(result: Figures, limit: float) -> Limit:
     return Limit(what, limit, rp, met, remedy)
 
 
+def _of_synthesis(result: Figures | None, limit: float) -> list[Limit]:
+    """Compare the first implicate on the review's keys; the synthesis may have had others."""
+    if result is None:
+        return []
+    return [
+        Limit(
+            f"RP({result['cutoff']}) on the keys, {row['product']}",
+            limit, row["rp"], row["rp"] <= limit, _still_unique(row, result["cutoff"]),
+        )
+        for row in result["rows"]
+        if row["knows"] == "the keys" and row["product"].startswith("implicate")
+    ]  # fmt: skip
+
+
+def _still_unique(row: Figures, cutoff: int) -> str | None:
+    """Say how many are unique as before: RP counts values that were made up too."""
+    if row["still"] is None:
+        return None
+    few = row["still"] < max(3, cutoff)
+    share = "Hardly any" if few else percentage(row["still"] / row["records"])
+    return f"{share} of the records are unique as before, with the values they had."
+
+
 def _as_read(result: Figures, limit: float) -> str | None:
     """Say what the figure rests on: what can be read off, or that a missing value matches all."""
     told, found, said = result.get("read_off"), result["ledger"], []
-    if told is not None:
+    same = told and result["after"] and f"{told['rp']:.4f}" == f"{result['after']['rp']:.4f}"
+    if told is not None and not same:
         plain = result["after"] and f"; without it RP would be {result['after']['rp']:.4f}"
         said.append(f"This is with what columns that stay tell of others{plain or ''}.")
     own = found["lines"][-1].get("rp_own")

@@ -32,9 +32,11 @@ def equivalent(verb: str, source: str | None, options: Mapping[str, Any]) -> Equ
     given = {name: value for name, value in options.items() if not _is_left_out(value)}
     words = ["keyhole", verb, *([shlex.quote(source)] if source else [])]
     for name, value in given.items():
-        words.append("--" + name.replace("_", "-"))
-        if value is not True:
-            words.append(shlex.quote(_word(value)))
+        option = "--" + name.replace("_", "-")
+        word = "" if value is True else _word(value)
+        # A value that begins like an option belongs to the one before it.
+        words.append(option + "=" + shlex.quote(word) if word[:1] == "-" else option)
+        words += [shlex.quote(word)] if word and word[0] != "-" else []
     arguments = [_literal(source)] if source else []
     arguments += [f"{name}={_literal(value)}" for name, value in given.items()]
     return Equivalent(" ".join(words), f"keyhole.{verb}({', '.join(arguments)})")

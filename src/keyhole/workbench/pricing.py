@@ -84,8 +84,11 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     plan = with_step(review, step)
     seed = protection_of(review).seed
     drawn = secrets.randbelow(MOST_SEED) if draws(plan) and seed is None else None
-    found = _ledger(review, data, plan, seed if drawn is None else drawn)
-    _price(found, step, asked["version"], drawn).save(Path(asked["into"]))
+    seed = seed if drawn is None else drawn
+    found = _ledger(review, data, plan, seed)
+    planned = planned_steps(review)
+    before = _ledger(review, data, Plan.parse(planned), seed).rp if planned else None
+    _price(found, before, step, asked["version"], drawn).save(Path(asked["into"]))
 
 
 def _ledger(review: Review, data: Microdata, plan: Plan, seed: int | None) -> Ledger:
@@ -109,7 +112,9 @@ def _next_step(
     raise RunError("That step is no longer among the cheapest. Choose one that is listed now.")
 
 
-def _price(found: Ledger, step: Mapping[str, Any], version: str, seed: int | None) -> Price:
+def _price(
+    found: Ledger, rp: float | None, step: Mapping[str, Any], version: str, seed: int | None
+) -> Price:
     first, before, last = found.lines[0], found.lines[-2], found.lines[-1]
     return Price(
         version=version,
@@ -120,6 +125,7 @@ def _price(found: Ledger, step: Mapping[str, Any], version: str, seed: int | Non
         left_out=last.left_out,
         limit=found.limit,
         cutoff=found.cutoff,
+        read_off=(rp, found.rp),
         notes=tuple(_notes(found)),
         seed=seed,
     )

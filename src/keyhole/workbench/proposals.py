@@ -38,7 +38,8 @@ class Price:
     """What a step would do, and what it would cost.
 
     `version` is that of the review it was computed for, `toml` the step as a plan has it. `lines`
-    are those of the ledger: the file as it is, after the plan, and with the step. `seed` is one
+    are those of the ledger: the file as it is, after the plan, and with the step. `read_off` is
+    RP after the plan and with the step, with what columns that stay tell of others. `seed` is one
     that was drawn for the step, if the review has none.
     """
 
@@ -50,6 +51,7 @@ class Price:
     left_out: int
     limit: float | None
     cutoff: int
+    read_off: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = ()
     seed: int | None = field(default=None, repr=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
@@ -24,7 +25,9 @@ def _context(view: View) -> dict[str, Any]:
         "missing": asked.missing if asked.missing != "own" else None,
         "weight": asked.weight,
         "fraction": asked.fraction,
+        "household": asked.household,
         "by": asked.by,
+        **_reading(view),
     }
     same = [equivalent("risk", review.data.file, options)]
     if review.uniques is not None:
@@ -32,12 +35,33 @@ def _context(view: View) -> dict[str, Any]:
             equivalent(
                 "uniques",
                 review.data.file,
-                {"keys": list(review.keys), "max_size": review.uniques.max_size},
+                {
+                    "keys": list(review.keys),
+                    "max_size": review.uniques.max_size,
+                    **_reading(view),
+                },
             )
         )
     if review.drivers is not None:
         same.append(_drivers_line(view))
-    return {"equivalents": same, "columns": view.data.variables}
+    told = view.tables("exposure")
+    return {
+        "equivalents": same,
+        "columns": view.data.variables,
+        "figures": told if view.shows_values else [t for t in told if not _names_groups(view, t)],
+        "hidden": not view.shows_values and any(_names_groups(view, t) for t in told),
+    }
+
+
+def _names_groups(view: View, table: Mapping[str, Any]) -> bool:
+    """Tell whether a table has a row a category of the column that groups records."""
+    return view.review.exposure.by is not None and table["columns"][0] == "group"
+
+
+def _reading(view: View) -> dict[str, Any]:
+    """Return how the file is read, as far as the command can say it."""
+    codes = view.review.data.missing_codes
+    return {"missing_codes": list(codes) if isinstance(codes, list | tuple) else None}
 
 
 def _drivers_line(view: View) -> Equivalent:

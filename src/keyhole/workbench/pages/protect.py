@@ -127,6 +127,7 @@ def _price_table(price: Price) -> dict[str, Any]:
     """Set the file as it is, the plan and the plan with the step side by side."""
     rows = [
         [f"RP({price.cutoff})", *(share(line["rp"]) for line in price.lines)],
+        *_read_off(price),
         ["CR", *(share(line["cr"]) for line in price.lines)],
         ["uniques", *(_count(line["uniques"]) for line in price.lines)],
     ]
@@ -138,6 +139,14 @@ def _price_table(price: Price) -> dict[str, Any]:
         rows = [[*row[:2], row[3]] for row in rows]
     return {"title": f"The price of {price.words}", "columns": columns, "rows": rows,
             "notes": list(price.notes)}  # fmt: skip
+
+
+def _read_off(price: Price) -> list[list[str]]:
+    """Return the line of RP with what can be read off, where that is more than RP itself."""
+    plain = [line["rp"] for line in price.lines[1:]]
+    if all(told is None or told == rp for told, rp in zip(price.read_off, plain, strict=True)):
+        return []
+    return [["with what can be read off", share(price.lines[0]["rp"]), *map(share, price.read_off)]]
 
 
 def _head(name: str) -> str:
