@@ -108,6 +108,38 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
     expect(page.frame_locator("iframe").first.locator("h1").first).to_be_visible()
 
 
+def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Server) -> None:
+    """A scenario's key looked at, a step of a selection taken, a step of protection priced."""
+    started(page, page.get_by_role("button", name="Run the whole review").click)
+    assert settled(page, 240) == "done"
+    to(page, "Scenario")
+    expect(page.get_by_text("nosy neighbour").first).to_be_visible()
+    to(page, "Environment")
+    page.get_by_role("link", name="age", exact=True).click()
+    expect(page.locator("main svg").first).to_be_visible()
+    to(page, "Select")
+    started(page, page.get_by_role("button", name="Take").first.click)
+    settled(page, 240)
+    steps = review(server)["protection"]["step"]  # type: ignore[index]
+    to(page, "Protect")
+    page.get_by_label("Method").select_option("round")
+    expect(page.get_by_text("income").first).to_be_visible()
+    page.goto(f"{server.origin}/project/1/protect?method=round")
+    page.locator('select[name="column"]').select_option("income")
+    page.locator('input[name="base"]').fill("1000")
+    started(page, page.get_by_role("button", name="See its price").click)
+    assert settled(page, 240) == "done"
+    page.get_by_role("button", name="Accept: add it to the plan").click()
+    settled(page, 240)
+    assert review(server)["protection"]["step"] == [  # type: ignore[index]
+        *steps, {"method": "round", "column": "income", "base": 1000},
+    ]  # fmt: skip
+    to(page, "Study")
+    expect(page.get_by_text("external.csv").first).to_be_visible()
+    to(page, "Synthesise")
+    expect(page.get_by_role("button", name="Synthesise").first).to_be_visible()
+
+
 def test_the_journey_by_keyboard(page: Page, server: Server) -> None:
     """No mouse: skip link, menu, a box, a button, undo."""
     page.keyboard.press("Tab")

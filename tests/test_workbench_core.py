@@ -151,7 +151,7 @@ def test_roles_and_labels_are_taken(bench: Workbench) -> None:
     fields = {}
     for place, variable in enumerate(bench.project.look().files["data"].data.variables):
         fields |= {
-            f"role-{place}": variable.role or "",
+            f"role-{place}": "key" if variable.name in ("sex", "age", "state") else "",
             f"kind-{place}": variable.kind,
             f"label-{place}": variable.label,
         }
@@ -249,3 +249,16 @@ def test_the_line_of_exposure_reads_the_file_as_the_review_does(tmp_path: Path) 
     bench = start(tmp_path, text)
     assert "--missing-codes=-9,x" in bench.get("exposure").text
     assert "missing_codes=[-9, &#34;x&#34;]" in bench.get("exposure").text
+
+
+def test_the_role_of_a_key_adds_it_to_the_keys_and_takes_it_out(bench: Workbench) -> None:
+    names = bench.project.look().files["data"].data.names
+    shown = bench.get("data").text
+    assert shown.count('<option value="key" selected>') == 3
+    fields = {f"role-{names.index('state')}": "", f"role-{names.index('income')}": "key"}
+    for place in (names.index("state"), names.index("income")):
+        variable = bench.project.look().files["data"].data.variables[place]
+        fields |= {f"kind-{place}": variable.kind, f"label-{place}": variable.label}
+    assert bench.post("data/describe", fields).status_code == 303
+    assert values(bench)["keys"] == ["sex", "age", "income"]
+    assert "roles" not in values(bench)["data"]  # type: ignore[operator]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyhole.charts import percentage
 from keyhole.workbench.view import View
 
 __all__ = ["Gauge", "gauges"]
@@ -35,8 +36,8 @@ def gauges(view: View) -> list[Gauge]:
         found.append(_gauge(view, "proposal", "Variables proposed", f"RP({cutoff})", ("rp",),
                             review.selection.limit))  # fmt: skip
     if review.protection is not None:
-        found.append(_gauge(view, "protection", "After protection", on_keys, ("ledger", "rp"),
-                            review.protection.limit))  # fmt: skip
+        found.append(_gauge(view, "protection", "After protection", on_keys + _reading(view),
+                            ("ledger", "rp"), review.protection.limit))  # fmt: skip
     if review.scenarios is not None:
         found.append(_worst_scenario(view, limit))
     if review.study is not None:
@@ -46,6 +47,15 @@ def gauges(view: View) -> list[Gauge]:
             _gauge(view, stage, "Attack", detail, ("conditional_rate",), review.study.limit)
         )
     return found
+
+
+def _reading(view: View) -> str:
+    """Say how missing values are counted after protection, where it is not as in the original."""
+    found = view.result("protection") or {}
+    if found.get("ledger", {}).get("missing") != "wildcard":
+        return ""
+    own = found["ledger"]["lines"][-1].get("rp_own")
+    return ", a missing value matching all" + ("" if own is None else f" (own: {percentage(own)})")
 
 
 def _gauge(

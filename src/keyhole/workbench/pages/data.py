@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,11 +59,23 @@ def _column(view: View, variable: Variable) -> _Column:
         name,
         variable.label,
         variable.kind,
-        variable.role or "",
+        _role(view, variable) or "",
         len(codes.levels),
         missing / max(data.records, 1),
         _common_values(view, variable) if view.shows_values else (),
     )
+
+
+def _role(view: View, variable: Variable) -> str | None:
+    """Return the role of a column; those that the review names as keys are keys."""
+    named = view.review.keys if _names_keys(view) else ()
+    return variable.role or ("key" if variable.name in named else None)
+
+
+def _names_keys(view: View) -> bool:
+    """Tell whether the review lists its keys: they may be given by roles or by a scenario."""
+    given = tomllib.loads(view.look.text).get("keys")
+    return isinstance(given, list | dict)
 
 
 def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...]:
@@ -93,17 +106,24 @@ def _describe(view: View, form: Form) -> Change:
     """Take roles, kinds and labels of the columns; what is as it was read stays unsaid."""
     said = view.review.data
     roles, kinds, labels = dict(said.roles), dict(said.kinds), dict(said.labels)
+    listed, keys = _names_keys(view), list(view.review.keys)
     for place, variable in enumerate(view.data.variables):
         if f"role-{place}" not in form.values:
             continue
         name = variable.name
-        _say(roles, name, form.text(f"role-{place}"), variable.role)
+        role = form.text(f"role-{place}")
+        if listed and "key" in (role, _role(view, variable)):
+            keys = [*(key for key in keys if key != name), *([name] if role == "key" else [])]
+            role = None if role == "key" else role
+        _say(roles, name, role, variable.role)
         _say(kinds, name, form.text(f"kind-{place}"), variable.kind)
         _say(labels, name, form.text(f"label-{place}"), variable.label or None)
 
     def edit(document: TOMLDocument) -> None:
         for setting, values in (("roles", roles), ("kinds", kinds), ("labels", labels)):
             editing.put(document, "data", setting, values)
+        if listed and set(keys) != set(view.review.keys):
+            editing.set_keys(document, keys)
         if "missing" in form.values:
             editing.put(document, "data", "missing_codes", _codes(form.text("missing")))
 
