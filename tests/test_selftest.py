@@ -54,15 +54,15 @@ def test_a_wrong_choice_of_step_is_found(monkeypatch):
 
 
 def test_a_kernel_that_miscounts_fails_the_certificate(monkeypatch):
-    from keyhole.engines import MemoryEngine
+    from keyhole.engines.memory import RecordCells
 
-    honest = MemoryEngine.cells
+    honest = RecordCells.__init__
 
-    def dishonest(self, *args, **kwargs):
-        f, numbers = honest(self, *args, **kwargs)
-        return np.where(np.arange(len(f)) == 5, f + 1, f), numbers
+    def dishonest(self, *args):
+        honest(self, *args)
+        self._sizes = np.where(np.arange(len(self._sizes)) == 5, self._sizes + 1, self._sizes)
 
-    monkeypatch.setattr(MemoryEngine, "cells", dishonest)
+    monkeypatch.setattr(RecordCells, "__init__", dishonest)
     found = selftest()
     assert not found.passed
     assert {row.example for row in found.rows if not row.agrees} >= {"Kernels against slow counts"}
