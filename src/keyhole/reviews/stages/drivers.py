@@ -92,7 +92,10 @@ def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
     some = [i for i, one in enumerate(levels) if one.at_risk < one.records]
     safe = hide_counts([levels[i].records - levels[i].at_risk for i in some], smallest)
     closed = {i for i, shown in zip(some, safe, strict=True) if not shown.exact}
-    return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact and i not in closed]
+    told = [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact and i not in closed]
+    if len(told) == len(levels) - 1:  # the one left out follows from the totals: it gets company
+        told = sorted(told, key=lambda i: levels[i].records)[1:]
+    return sorted(told)
 
 
 DRIVERS_STAGE = Stage("drivers", "What drives exposure", _ask, _run, draw=own_picture)
