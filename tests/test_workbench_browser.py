@@ -122,18 +122,15 @@ def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Se
     settled(page, 240)
     steps = review(server)["protection"]["step"]  # type: ignore[index]
     to(page, "Protect")
-    page.goto(f"{server.origin}/project/1/protect?method=round")
-    page.locator('select[name="column"]').select_option("income")
-    page.locator('input[name="base"]').fill("1000")
+    page.locator('fieldset.picker input[value="weight"]').check()
     started(page, page.get_by_role("button", name="See its price").click)
     assert settled(page, 240) == "done"
-    page.get_by_role("button", name="Accept: add it to the plan").click()
+    started(page, page.get_by_role("button", name="Accept: add it to the plan").click)
     settled(page, 240)
     assert review(server)["protection"]["step"] == [  # type: ignore[index]
-        *steps, {"method": "round", "column": "income", "base": 1000},
+        *steps, {"method": "drop", "columns": ["weight"]},
     ]  # fmt: skip
     to(page, "Study")
-    expect(page.get_by_text("external.csv").first).to_be_visible()
     to(page, "Synthesise")
     expect(page.get_by_role("button", name="Synthesise").first).to_be_visible()
 
