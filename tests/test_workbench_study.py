@@ -20,8 +20,8 @@ from tests.workbench_pages import (
     written,
 )
 
+from keyhole.results import plain_values
 from keyhole.reviews.runner import run_stages
-from keyhole.reviews.store import plain
 
 FIELDS = {
     "eif": "outside.csv",
@@ -236,6 +236,6 @@ def test_the_lines_of_the_page_work(bench: Workbench, monkeypatch: pytest.Monkey
     ours = run_stages("review.toml", stages, out=bench.folder / "review")
     for place, metric in enumerate(("unicity", "taxicab")):
         run_command(lines[2 * place], shlex.split(lines[2 * place]))
-        theirs = plain(run_python(lines[2 * place + 1]).to_dict())
+        theirs = plain_values(run_python(lines[2 * place + 1]).to_dict())
         assert theirs == ours[f"study-{metric}"]["result"]
         assert theirs["suspected"] > 0

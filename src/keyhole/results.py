@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Result", "Table", "share"]
+__all__ = ["Result", "Table", "plain_values", "share"]
 
 
 def share(value: float | None, digits: int = 4) -> str:
@@ -84,6 +85,27 @@ class Table:
 def _printable(cell: str) -> str:
     """Keep control characters of hostile names out of terminals and pages."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cell)
+
+
+def plain_values(value: Any) -> Any:
+    """Return values as JSON has them; what is not a finite number is null.
+
+    Examples
+    --------
+    >>> plain_values({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
+    {'rp': None, 'cells': [1, 2], '3': None}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(one) for one in value]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return plain_values(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
 
 
 def _numeric(cells: Sequence[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keyhole.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = ["Outputs", "one_file_problems", "plain_values", "tell_written", "writing_problems"]
+__all__ = ["Outputs", "one_file_problems", "tell_written", "writing_problems"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,8 @@ class Outputs:
         extra = more or {}
         if self.as_json:
             found = {**result.to_dict(), **{key: one.to_dict() for key, one in extra.items()}}
+            from keyhole.results import plain_values
+
             print(json.dumps(plain_values(found), indent=2, allow_nan=False))
         else:
             parts = [result.summary(), *(one.summary() for one in extra.values()), tables]
@@ -81,27 +82,6 @@ def tell_written(what: str, path: Path) -> None:
     """Say where something was written, apart from the result."""
     if sys.stderr is not None:
         print(f"Wrote the {what} to {path}", file=sys.stderr)
-
-
-def plain_values(value: Any) -> Any:
-    """Return values as JSON has them; what is not a finite number is null.
-
-    Examples
-    --------
-    >>> plain_values({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
-    {'rp': None, 'cells': [1, 2], '3': None}
-    """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(one) for one in value]
-    if hasattr(value, "tolist"):  # a number or an array of NumPy
-        return plain_values(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)
 
 
 def writing_problems(

@@ -13,7 +13,7 @@ from keyhole.charts import percentage
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["markup", "render_page"]
+__all__ = ["markup", "page_environment", "render_page"]
 
 
 def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
@@ -30,7 +30,7 @@ def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
     """
     style = _compact("\n".join(map(_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _environment().from_string(_template(template))
+    page = page_environment().from_string(_template(template))
     text = page.render(
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
         style=markup(style),
@@ -51,10 +51,12 @@ def _compact(text: str) -> str:
     return re.sub(r"\n\s*\n", "\n", text).strip()
 
 
-def _environment() -> jinja2.Environment:
+def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
+    """Return what makes pages of templates: all that is put in is escaped and printable."""
     import jinja2
 
     environment = jinja2.Environment(
+        loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,

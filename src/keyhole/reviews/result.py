@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from keyhole.results import Result, Table
+from keyhole.results import Result, Table, plain_values
 from keyhole.reviews.digits import share_beside
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest, plain
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,7 +71,7 @@ class ReviewResult(Result):
             "stages": self.results(),
             "versions": dict(self.versions),
         }
-        content = cast("dict[str, Any]", plain(found))
+        content = cast("dict[str, Any]", plain_values(found))
         return {**content, "sha256": digest(content)}
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import shutil
@@ -21,10 +20,11 @@ from typing import Any
 
 from keyhole.data.whole import write_whole
 from keyhole.errors import OptionError
+from keyhole.results import plain_values
 from keyhole.reviews.files import hash_file
 from keyhole.reviews.folders import own_folder
 
-__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store", "plain"]
+__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store"]
 
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
@@ -40,30 +40,9 @@ Draw = Callable[[Path], object]
 """Draws a picture into a file, whole or not at all."""
 
 
-def plain(value: Any) -> Any:
-    """Return values as JSON has them; what is not a finite number is null.
-
-    Examples
-    --------
-    >>> plain({"rp": float("nan"), "cells": (1, 2), 3: "a"})
-    {'rp': None, 'cells': [1, 2], '3': 'a'}
-    """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)
-
-
 def to_json(value: Any) -> str:
     """Write plain values for a file: the same text for the same values."""
-    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(plain_values(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def digest(value: Any) -> str:
@@ -74,7 +53,7 @@ def digest(value: Any) -> str:
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     True
     """
-    text = json.dumps(plain(value), sort_keys=True, allow_nan=False)
+    text = json.dumps(plain_values(value), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -137,7 +116,7 @@ class Store:
             self.chart(name).parent.mkdir(exist_ok=True)
             draw(self.chart(name))
             drawn[name] = hash_file(self.chart(name))
-        record = plain(record)
+        record = plain_values(record)
         record |= {"charts": drawn, "sha256": digest([record["result"], record["tables"]])}
         self.write(f"stages/{stage}.json", to_json(record))
         return record

@@ -16,11 +16,11 @@ from keyhole.reviews.files import read_steadily
 from keyhole.reviews.lines import Path
 from keyhole.reviews.settings import SynthesisSettings
 from keyhole.reviews.source import Problem, Source
-from keyhole.synthesis.checks import MOST_IMPLICATES
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.evaluation import evaluation_problems
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.withholding import unsafe
+from keyhole.utility.implicates import MOST_IMPLICATES
 
 __all__ = ["check_synthesis"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.errors import FileError
+from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.differences import Compared, compare_values
 from keyhole.reviews.files import Files, hash_file
@@ -19,7 +20,7 @@ from keyhole.reviews.restoring import read_content, review_file
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, Store, plain
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, Store
 from keyhole.reviews.verification import Part, Verification
 
 __all__ = ["verify"]
@@ -124,7 +125,7 @@ def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Pa
     for place in sorted(places):
         mine = [part for part in told if told[part]["file"] == place]
         yield _input(place, all(stored["files"].get(part) == told[part] for part in mine))
-    now = plain(settings.to_dict())
+    now = plain_values(settings.to_dict())
     beside = {"plan": ("protection", "plan"), "rules": ("synthesis", "rules"),
               "scores": ("study", "scores")}  # fmt: skip
     for section, name in beside.values():
@@ -170,7 +171,7 @@ def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]
     """Compare each stage: its figures in both files, its pictures and what it released."""
     old, new = Store(place), Store(found.folder)
     for name, record in found.records.items():
-        file = plain(record)
+        file = plain_values(record)
         figures = stored["stages"].get(name, {})
         compared = compare_values(figures, file["result"], f"{RESULTS}: stages.{name}")
         compared += _kept(old, new, name, file)

@@ -17,10 +17,9 @@ from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.targets import TargetChoice
+from keyhole.utility.implicates import MOST_IMPLICATES
 
-__all__ = ["MOST_IMPLICATES", "check_asked", "read_options", "require_changes", "require_work"]
-
-MOST_IMPLICATES = 100
+__all__ = ["check_asked", "read_options", "require_changes", "require_work"]
 
 
 def read_options(given: Mapping[str, Any]) -> Options:

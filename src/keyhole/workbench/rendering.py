@@ -9,7 +9,8 @@ from typing import Any
 
 import jinja2
 
-from keyhole.charts import browser_bundle, percentage
+from keyhole.charts import browser_bundle
+from keyhole.reviews.rendering import page_environment
 
 __all__ = ["STATIC", "render", "vega_bundle"]
 
@@ -19,16 +20,7 @@ STATIC = _HERE / "static"
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percentage"] = percentage
-    environment.filters["count"] = lambda number: f"{number:,}"
+    environment = page_environment(jinja2.FileSystemLoader(_HERE / "templates"))
     environment.filters["percent"] = _percent
     environment.filters["word_columns"] = _word_columns
     environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
@@ -57,15 +49,6 @@ def _is_words(cell: Any) -> bool:
 def _percent(value: Any) -> str:
     """Write a share as the number of percent that a form's field holds."""
     return "" if value is None else f"{100 * value:.10g}"
-
-
-def _printable(value: Any) -> Any:
-    """Keep control characters of hostile names out of a page; escaping does the rest."""
-    if type(value) is not str:
-        return value
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value
-    )
 
 
 def render(template: str, **context: Any) -> str:

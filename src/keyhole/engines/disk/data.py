@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import RLock
@@ -27,7 +28,7 @@ __all__ = ["DiskData"]
 VALUE_BYTES = 48
 
 
-class DiskData:
+class DiskData(ABC):
     """The columns of a file as codes on disk; it offers what a stage needs of `Microdata`.
 
     Columns are encoded when they are first asked for, all those together that have been named
@@ -84,9 +85,9 @@ class DiskData:
         out.data = data
         return out
 
+    @abstractmethod
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
         """Encode columns that are asked for the first time."""
-        raise NotImplementedError
 
     def _column(self, name: str) -> EncodedColumn:
         self.require([name], purpose="column")
