@@ -10,8 +10,8 @@ from typer.main import get_command
 
 import keyhole as package
 from keyhole.cli.main import app, run
-from keyhole.cli.output import plain_values
 from keyhole.data.examples import veterans_sample
+from keyhole.results import plain_values
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 

@@ -9,7 +9,6 @@ from jsonschema import Draft202012Validator
 
 import keyhole as package
 from keyhole.cli.main import run
-from keyhole.cli.output import plain_values
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, InputError, OptionError
@@ -17,6 +16,7 @@ from keyhole.exposure.cells import risk
 from keyhole.protection.applying import apply_plan
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
+from keyhole.results import plain_values
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "protect.json").read_text())
 KEYS = ["sex", "ag8r", "race1", "ms", "homstate"]

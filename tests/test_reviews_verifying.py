@@ -14,11 +14,12 @@ import keyhole
 from keyhole.cli.main import run as run_verb
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
+from keyhole.results import plain_values
 from keyhole.reviews import checks
 from keyhole.reviews.differences import compare_values
 from keyhole.reviews.restoring import restore_review
 from keyhole.reviews.stages import screening
-from keyhole.reviews.store import digest, plain, to_json
+from keyhole.reviews.store import digest, to_json
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -236,7 +237,7 @@ def test_the_report_is_written_again_without_the_data(folder):
 def test_the_settings_come_back_from_the_results_as_they_were(tmp_path, sample):
     review, _ = checks.read_review(review_in(tmp_path, sample))
     content = {
-        "settings": plain(review.to_dict()),
+        "settings": plain_values(review.to_dict()),
         "review": {"file": "review.toml", "sha256": review.sha256},
     }
     restored = restore_review(json.loads(json.dumps(content)))

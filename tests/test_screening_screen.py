@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from keyhole import screen
 from keyhole.charts import chart_html
-from keyhole.cli.output import plain_values
 from keyhole.data import load
 from keyhole.data.columns import Variable
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, OptionError
+from keyhole.results import plain_values
 from keyhole.screening.common_names import GIVEN, SURNAMES
 from keyhole.screening.contents import by_contents, iban_holds, luhn_holds, sample
 from keyhole.screening.places import LOW_POPULATION, find_place, zip_digits

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole import load
-from keyhole.cli.output import plain_values
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
+from keyhole.results import plain_values
 from keyhole.utility import combine, tabulate
 from keyhole.utility.implicates import find_implicates
 
