@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.rivals import Count, Key, Rival
@@ -29,16 +29,24 @@ class Step:
 Walk = list[Step]
 
 
-def ours(data: Microdata, keys: Key, method: str) -> Walk:
+def ours(
+    data: Microdata, keys: Key, method: str, notice: Callable[[str], None] | None = None
+) -> Walk:
     """Select with keyhole; what it does before its first step counts as part of that step."""
     marks: list[float] = []
+
+    def mark(step: str) -> None:
+        marks.append(time.perf_counter())
+        if notice is not None:
+            notice(step)
+
     begin = time.perf_counter()
     found = select(
         data,
         method=method,
         candidates=keys,
         limit=WHOLE_PATH[method],
-        progress=lambda _: marks.append(time.perf_counter()),
+        progress=mark,
     )
     ends = [*marks[1:], time.perf_counter()]
     seconds = [end - start for start, end in zip([begin, *ends], ends, strict=False)]

@@ -84,3 +84,21 @@ def sample():
     with tempfile.TemporaryDirectory() as folder:
         path = veterans_sample(600).save(f"{folder}/veterans.csv")
         return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session on two threads that gives a failed task a second try."""
+    from keyhole.engines.spark.session import open_session
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Small queries take longer to be compiled than to run.
+        java = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{java} pyspark-shell")
+        session = open_session("local[2,2]")
+    session.conf.set("spark.sql.shuffle.partitions", "4")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield session
+    session.stop()

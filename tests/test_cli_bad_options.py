@@ -52,8 +52,10 @@ risk --keys sex,age --engine disk --memory plenty
     memory must be an amount like 1GB.*Got 'plenty' instead
 risk --keys sex,age --engine disk --memory 1MB
     memory must be at least 256 MB. Got '1MB' instead
-select --candidates sex,age --limit 0.1 --engine spark
-    engine must be.*memory
+uniques --keys sex,age --engine spark
+    engine must be memory or disk for minimal uniques
+risk --keys sex,age --master local[2]
+    master is for counting on Spark
 risk --keys sex,age --engine steam
     '--engine'.*memory.*See 'keyhole risk --help'
 risk --keys sex,age --missing-codes agee:-9
@@ -181,12 +183,12 @@ def test_a_wrong_option_is_refused(people, keyhole, words, message, as_json):
 
 def test_all_problems_are_told_at_once(people, tmp_path, keyhole):
     code, out, err = keyhole(
-        *("risk", people, "--keys", "sxe", "--cutoff", 0, "--engine", "spark", "--limit", 2),
+        *("risk", people, "--keys", "sxe", "--cutoff", 0, "--master", "here", "--limit", 2),
         *("--records", tmp_path / "no" / "out.csv", "--plot", tmp_path / "out.pdf"),
     )
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 6
-    for part in ("'sxe'", "cutoff", "engine", "limit", "--records", "--plot"):
+    for part in ("'sxe'", "cutoff", "master", "limit", "--records", "--plot"):
         assert part in err
 
 

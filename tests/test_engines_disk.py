@@ -475,9 +475,9 @@ def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
         keyhole.screen(path, engine="disk", memory="1GB")
 
 
-@pytest.mark.parametrize("wrong", ["spark", "steam", None, 3])
+@pytest.mark.parametrize("wrong", ["sparks", "steam", None, 3])
 def test_an_engine_that_is_not_there(wrong):
-    with pytest.raises(OptionError, match="engine must be one of auto, memory, disk"):
+    with pytest.raises(OptionError, match="engine must be one of auto, memory, disk, spark"):
         keyhole.risk(pl.DataFrame({"a": [1]}), keys="a", engine=wrong)
 
 

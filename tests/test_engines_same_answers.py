@@ -1,6 +1,8 @@
 """Every engine gives the answers of the memory engine, to the last count.
 
-Another engine joins by its name in `ENGINES` and the options it needs in `where`.
+Another engine joins by its name in `ENGINES` and the options it needs in `where`. What Spark
+leaves to the others is in `test_engines_spark.py`; there a question takes a fraction of a second,
+so that fewer are asked.
 """
 
 from __future__ import annotations
@@ -19,22 +21,38 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
+from keyhole.errors import OptionError
 
-ENGINES = ["disk"]
+ENGINES = ["disk", "spark"]
+FORMATS = {"disk": [".csv", ".tsv", ".parquet", ".arrow"], "spark": [".csv", ".parquet"]}
 AWKWARD = ['say "hi"', "a,b", "two\nlines", " lead", "null", "NaN", "é😀", "O'Neil", "%s;--", "\\"]
 
 
 def where(engine: str, folder: Path) -> dict[str, Any]:
     """Return the options that choose an engine."""
+    if engine == "spark":
+        return {"engine": engine}
     return {"engine": engine, "memory": "500MB", "work_folder": folder}
 
 
 @pytest.fixture(params=ENGINES)
 def there(request, tmp_path):
     """The options that choose an engine to be compared with memory."""
+    return _there(request.param, request, tmp_path)
+
+
+def _there(engine: str, request, tmp_path: Path) -> dict[str, Any]:
+    if engine == "spark":
+        request.getfixturevalue("spark")  # a session that runs is used
     folder = tmp_path / "work"
     folder.mkdir()
-    return where(request.param, folder)
+    return where(engine, folder)
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """The options for what every engine but Spark can do."""
+    return where("disk", tmp_path)
 
 
 def awkward_table(records: int = 400, *, typed: bool) -> pl.DataFrame:
@@ -70,13 +88,16 @@ def awkward_table(records: int = 400, *, typed: bool) -> pl.DataFrame:
     )
 
 
-@pytest.fixture(params=[".csv", ".tsv", ".parquet", ".arrow"])
+@pytest.fixture(
+    params=[(engine, form) for engine in ENGINES for form in FORMATS[engine]], ids="".join
+)
 def awkward(request, tmp_path):
-    """A file of awkward columns, in each format that is read in pieces."""
-    path = tmp_path / f"awkward{request.param}"
-    typed = request.param in (".parquet", ".arrow")
+    """A file of awkward columns, in each format an engine reads in pieces, and its options."""
+    engine, form = request.param
+    path = tmp_path / f"awkward{form}"
+    typed = form in (".parquet", ".arrow")
     keyhole.load(awkward_table(typed=typed)).save(path)
-    return path
+    return path, _there(engine, request, tmp_path)
 
 
 def told(result: Any) -> dict[str, Any]:
@@ -95,25 +116,45 @@ def names_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("missing", ["own", "wildcard", "drop"])
-def test_risk_on_awkward_columns(awkward, there, missing):
-    names = names_of(awkward)
-    for keys in (names, names[:3], names[-1:]):
-        here = keyhole.risk(awkward, keys=keys, missing=missing, by="G")
-        other = keyhole.risk(awkward, keys=keys, missing=missing, by="G", **there)
+def test_risk_on_awkward_columns(awkward, missing):
+    path, there = awkward
+    names, spark = names_of(path), there["engine"] == "spark"
+    held = open_records(path, **there)
+    if spark and missing == "wildcard":
+        with pytest.raises(OptionError, match="engine must be memory or disk"):
+            keyhole.risk(held, keys=names, missing=missing)
+        return
+    for keys in (names[:3], names, names[-1:]):
+        by = None if spark and keys != names[:3] else "G"
+        here = keyhole.risk(path, keys=keys, missing=missing, by=by)
+        other = keyhole.risk(held, keys=keys, missing=missing, by=by)
         assert told(other) == told(here)
-        assert other.f.tolist() == here.f.tolist()
+        assert spark or other.f.tolist() == here.f.tolist()
         assert other.engine == there["engine"]
-        assert {g.exposure.engine for g in other.groups} == {there["engine"]}
+        assert {g.exposure.engine for g in other.groups} <= {there["engine"]}
+
+
+def test_levels_of_awkward_columns(awkward):
+    path, there = awkward
+    here, other = keyhole.load(path), open_records(path, **there)
+    other.require(here.names)
+    for name in here.names:
+        assert other.variable(name) == here.variable(name)
+        assert other.codes(name).levels.equals(here.codes(name).levels)
+        assert other.codes(name).has_missing == here.codes(name).has_missing
 
 
 @pytest.mark.parametrize("method", ["forward", "backward", "stepwise"])
-def test_selection_on_awkward_columns(awkward, there, method):
-    names = names_of(awkward)[:7]
+def test_selection_on_awkward_columns(awkward, method):
+    path, there = awkward
+    names, spark = names_of(path)[:7], there["engine"] == "spark"
     each = [(name,) for name in names[1:]]  # as one of its kind: a blank may be a name
-    asked = {"keep": names[:1], "candidates": each, "method": method, "by": "G"}
-    for limit in (0.1, 0.6):
-        here = keyhole.select(awkward, limit=limit, **asked)
-        other = keyhole.select(awkward, limit=limit, **asked, **there)
+    asked = {"keep": names[:1], "candidates": each, "method": method}
+    asked["by"] = "G" if method == "forward" or not spark else None
+    held = open_records(path, **there)
+    for limit in (0.6,) if spark else (0.1, 0.6):
+        here = keyhole.select(path, limit=limit, **asked)
+        other = keyhole.select(held, limit=limit, **asked)
         assert told(other) == told(here)
         assert other.engine == there["engine"]
 
@@ -127,28 +168,31 @@ def veterans(tmp_path_factory):
 
 def test_alternatives_and_dependent_candidates(veterans, there):
     asked = {"candidates": ["age|ag8r", *KEYS[2:9]], "limit": 0.3, "skip_dependent": True}
-    for method in ("forward", "backward"):
+    held = open_records(veterans, **there)
+    for method in ("forward",) if there["engine"] == "spark" else ("forward", "backward"):
         here = keyhole.select(veterans, method=method, **asked)
-        assert told(keyhole.select(veterans, method=method, **asked, **there)) == told(here)
+        assert told(keyhole.select(held, method=method, **asked)) == told(here)
 
 
 def test_comparison(veterans, there):
     asked = {"candidates": KEYS[:6], "limits": (0.05, 0.2), "cutoffs": (2, 5)}
+    if there["engine"] == "spark":
+        asked |= {"candidates": KEYS[:3], "limits": (0.05,), "methods": ("forward", "backward")}
     assert told(keyhole.compare(veterans, **asked, **there)) == told(
         keyhole.compare(veterans, **asked)
     )
 
 
-def test_frontier(veterans, there):
+def test_frontier(veterans, on_disk):
     asked = {"keep": KEYS[:1], "candidates": KEYS[1:8], "limit": 0.1}
-    here, other = (keyhole.frontier(veterans, **asked, **more) for more in ({}, there))
+    here, other = (keyhole.frontier(veterans, **asked, **more) for more in ({}, on_disk))
     assert told(other) == told(here) | {"evaluated": other.evaluated}
-    assert other.engine == there["engine"]
+    assert other.engine == on_disk["engine"]
 
 
-def test_minimal_uniques(veterans, there):
+def test_minimal_uniques(veterans, on_disk):
     asked = {"keys": KEYS[:8], "max_size": 3}
-    here, other = (keyhole.uniques(veterans, **asked, **more) for more in ({}, there))
+    here, other = (keyhole.uniques(veterans, **asked, **more) for more in ({}, on_disk))
     assert told(other) == told(here)
     assert other.to_frame().equals(here.to_frame())
 
@@ -161,60 +205,70 @@ def test_drivers(veterans, there):
         assert other.engine == there["engine"]
 
 
-def test_the_cheapest_fix(veterans, there):
+def test_the_cheapest_fix(veterans, on_disk):
     asked = {"keys": ["age", "sex", "homstate"], "limit": 0.1}
-    assert told(keyhole.cheapest_fix(veterans, **asked, **there)) == told(
+    assert told(keyhole.cheapest_fix(veterans, **asked, **on_disk)) == told(
         keyhole.cheapest_fix(veterans, **asked)
     )
 
 
-def test_screening(veterans, there):
-    assert told(keyhole.screen(veterans, **there)) == told(keyhole.screen(veterans))
+def test_screening(veterans, on_disk):
+    assert told(keyhole.screen(veterans, **on_disk)) == told(keyhole.screen(veterans))
 
 
 @pytest.mark.parametrize("population", [{"weight": "weight"}, {"fraction": 0.1}])
-def test_risk_in_the_population(veterans, there, population):
+def test_risk_in_the_population(veterans, on_disk, population):
     asked = {"keys": KEYS[:4], "household": "household", **population}
-    here, other = (keyhole.risk(veterans, **asked, **more) for more in ({}, there))
+    here, other = (keyhole.risk(veterans, **asked, **more) for more in ({}, on_disk))
     assert told(other) == told(here)
     assert other.to_frame().equals(here.to_frame())
 
 
 def test_keys_wider_than_a_word(there):
     random = np.random.default_rng(3)
-    wide = {f"v{i}": random.integers(0, 3_000, 5_000) // 7 for i in range(9)}
-    frame = pl.DataFrame({**wide, "few": random.integers(0, 3, 5_000)})
+    records = 500 if there["engine"] == "spark" else 5_000
+    wide = {f"v{i}": random.integers(0, 3_000, records) // 7 for i in range(9)}
+    frame = pl.DataFrame({**wide, "few": random.integers(0, 3, records)})
     asked = {"candidates": frame.columns, "limit": 1.0}
-    here, other = (keyhole.select(frame, **asked, **more) for more in ({}, there))
+    held = open_records(frame, **there)
+    assert told(keyhole.select(held, **asked)) == told(keyhole.select(frame, **asked))
+    back = {**asked, "limit": 0.9 if there["engine"] == "spark" else 0.0, "method": "backward"}
+    assert told(keyhole.select(held, **back)) == told(keyhole.select(frame, **back))
+    here, other = (keyhole.risk(data, keys=frame.columns) for data in (frame, held))
     assert told(other) == told(here)
-    back = {**asked, "limit": 0.0, "method": "backward"}
-    assert told(keyhole.select(frame, **back, **there)) == told(keyhole.select(frame, **back))
-    f = keyhole.risk(frame, keys=frame.columns, **there).f
-    assert f.tolist() == keyhole.risk(frame, keys=frame.columns).f.tolist()
+    assert there["engine"] == "spark" or other.f.tolist() == here.f.tolist()
+
+
+TABLES = st.lists(
+    st.tuples(*[st.one_of(st.none(), st.integers(0, 2))] * 4), min_size=1, max_size=40
+)
 
 
 @settings(max_examples=25)
-@given(
-    rows=st.lists(
-        st.tuples(*[st.one_of(st.none(), st.integers(0, 2))] * 4), min_size=1, max_size=40
-    ),
-    cutoff=st.integers(1, 4),
-    engine=st.sampled_from(ENGINES),
-)
-def test_tallies_of_any_table(tmp_path_factory, rows, cutoff, engine):
+@given(rows=TABLES, cutoff=st.integers(1, 4))
+def test_tallies_of_any_table_on_disk(tmp_path_factory, rows, cutoff):
+    compare_tallies(rows, cutoff, where("disk", tmp_path_factory.getbasetemp()))
+
+
+@settings(max_examples=3)
+@given(rows=TABLES, cutoff=st.integers(1, 4))
+def test_tallies_of_any_table_on_spark(spark, rows, cutoff):
+    compare_tallies(rows, cutoff, {"engine": spark})
+
+
+def compare_tallies(rows: list[Any], cutoff: int, there: dict[str, Any]) -> None:
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.Int64), orient="row")
     here = engine_of(open_records(frame), "abcd")
-    held = open_records(frame, **where(engine, tmp_path_factory.getbasetemp()))
+    held = open_records(frame, **there)
     held.require(list("abcd"))
     other = engine_of(held, list("abcd"))
     for size in range(4):
         keys, rest = list("abcd")[:size], list("abcd")[size:]
-        for counts in (here, other):
-            assert counts.tally(keys, cutoff=cutoff) == here.tally(keys, cutoff=cutoff)
+        assert other.tally(keys, cutoff=cutoff) == here.tally(keys, cutoff=cutoff)
         added = other.tally_added(keys, rest, cutoff=cutoff)
         assert added == here.tally_added(keys, rest, cutoff=cutoff)
         removed = other.tally_removed(rest, rest, cutoff=cutoff)
         assert removed == here.tally_removed(rest, rest, cutoff=cutoff)
-    for missing in ("own", "wildcard", "drop"):
+    for missing in ("own", "drop") if other.name == "spark" else ("own", "wildcard", "drop"):
         measured = other.measure(list("abcd"), missing=missing)
         assert measured.spectrum == here.measure(list("abcd"), missing=missing).spectrum

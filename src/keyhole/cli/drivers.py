@@ -50,6 +50,7 @@ def drivers(
     engine: opt.Engine = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
+    master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -63,7 +64,7 @@ def drivers(
     listed that lower RP most.
     """
     source = Source(
-        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder, master
     )
     outputs = Outputs(json, plot, None, force)
     with working("Finding drivers"):

@@ -76,7 +76,7 @@ def frontier(
         problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds)
         problems += [*choice.problems(), *outputs.problems(file)]
         if key is None:
-            data = source.open(choice.names, problems)
+            data = source.open(choice.names, problems, here_for="the frontier")
         else:
             require_none(problems)
             data = key.microdata

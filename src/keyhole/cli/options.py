@@ -30,6 +30,7 @@ __all__ = [
     "Keys",
     "Kinds",
     "Limit",
+    "Master",
     "Memory",
     "MissingCodes",
     "NameSmallGroups",
@@ -133,8 +134,8 @@ Engine = Annotated[
     Literal["auto", "memory", "disk", "spark"],
     typer.Option(
         metavar="NAME",
-        help="Where to count: memory, disk, or auto, which is memory where the file fits half "
-        "of it.",
+        help="Where to count: memory, disk, spark, or auto, which is memory where the file fits "
+        "half of it, else disk.",
     ),
 ]
 Memory = Annotated[
@@ -142,6 +143,14 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         help="What counting on disk may use, like 1GB; half of what is free if left out.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where Spark runs, for --engine spark: local[*], spark://host:7077, yarn; else as "
+        "Spark is set up.",
     ),
 ]
 WorkFolder = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -89,6 +90,7 @@ def risk(
     engine: opt.Engine = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
+    master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -105,7 +107,7 @@ def risk(
     named = lists.names(keys, "--keys")
     asked = AskedScenario.parse(scenario, store, target, several=True)
     source = Source(
-        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder, master
     )
     outputs = Outputs(json, plot, records, force)
     options: dict[str, Any] = {
@@ -114,7 +116,7 @@ def risk(
         "name_small_groups": name_small_groups,
     }  # fmt: skip
     with working("Measuring exposure"):
-        from keyhole.exposure.cells import option_problems
+        from keyhole.exposure.cells import asked_here, option_problems
 
         problems = option_problems(cutoff=cutoff, missing=missing, weight=weight, fraction=fraction)
         problems += [*_limit_problems(limit, missing), *key_problems(named, asked)]
@@ -122,7 +124,9 @@ def risk(
             problems += _single_problems({**options, "limit": limit, "records": records})
         problems += outputs.problems(file, ["f", "F"] if weight or fraction else ["f"])
         if asked is None:
-            data: Any = source.open([*named, weight, household, by], problems)
+            needs = asked_here(missing, weight, fraction, household)
+            needs = needs or _asked_here(limit, outputs.records)
+            data: Any = source.open([*named, weight, household, by], problems, here_for=needs)
         else:
             data = source.read((), problems)
         keyed = [] if asked is None else asked.keys(data)
@@ -160,6 +164,13 @@ def _measured(
     if limit is not None:
         more["fix"] = cheapest_fix(data, keys=named, limit=limit, cutoff=options["cutoff"])
     return found, more
+
+
+def _asked_here(limit: float | None, records: Path | None) -> str:
+    """Say which option needs the records here."""
+    if limit is not None:
+        return "the cheapest fix (--limit)"
+    return "" if records is None else "one row a record (--records)"
 
 
 def _single_problems(given: Mapping[str, Any]) -> list[str]:

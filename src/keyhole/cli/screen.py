@@ -91,7 +91,7 @@ def _opened(source: Source, keys: Sequence[str], problems: list[str]) -> Records
     from keyhole.exposure.checks import problems_of
 
     try:
-        data = source.open([])
+        data = source.open([], here_for="looking at what columns hold")
     except InputError as error:
         raise type(error)([*problems, *error.problems]) from None
     problems += problems_of(data, keys, "key")

@@ -107,6 +107,7 @@ def select(
     engine: opt.Engine = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
+    master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -120,7 +121,7 @@ def select(
     smallest ratio of RP to CR, until RP meets the limit. "Within the limit" is what may go out.
     """
     source = Source(
-        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder, master
     )
     outputs = Outputs(json, plot, None, force)
     runs = _Runs.parse("forward,backward,stepwise" if compare else method, limit, cutoff)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Source"]
 
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -33,6 +36,7 @@ class Source:
     sheet: str | None = None
     memory: str | None = None
     work_folder: Path | None = None
+    master: str | None = None
 
     def read(self, columns: Iterable[str | None], problems: Iterable[str] = ()) -> Microdata:
         """Read the columns that are needed into memory.
@@ -49,17 +53,24 @@ class Source:
         with self._told_with([*self._engine_problems(), *problems]):
             return self._in_memory(columns)
 
-    def open(self, columns: Iterable[str | None], problems: Iterable[str] = ()) -> Records:
+    def open(
+        self, columns: Iterable[str | None], problems: Iterable[str] = (), *, here_for: str = ""
+    ) -> Records:
         """Open the columns that are needed where they are to be counted.
 
         Parameters
         ----------
         columns, problems
             As in `read`.
+        here_for
+            What is asked that cannot be done on Spark, if anything.
         """
         from keyhole.engines.choose import engine_problems, open_records
 
-        wrong = engine_problems(self.engine, self.memory, self.work_folder)
+        where = (self.engine, self.memory, self.work_folder, self.master)
+        wrong = [*engine_problems(*where, here_for=here_for), *self._address_problems()]
+        if self.engine == "spark" and (told := [*wrong, *problems]):
+            raise OptionError(told)  # before a cluster is asked for the rest
         with self._told_with([*wrong, *problems]):
             # What is wrong with the engine's options is told already; the file's faults are not.
             if wrong:
@@ -69,8 +80,18 @@ class Source:
                 engine=self.engine,
                 memory=self.memory,
                 work_folder=self.work_folder,
+                master=self.master,
                 **self._options(columns),
             )
+
+    def _address_problems(self) -> list[str]:
+        """Say what an address is for, which a path cannot hold: its slashes are one by now."""
+        if not _ADDRESS.match(str(self.file)):
+            return []
+        return [
+            "FILE must be a path here. Got an address instead: ask for it in Python, as in "
+            'keyhole.risk("hdfs://...", engine="spark").'
+        ]
 
     def _in_memory(self, columns: Iterable[str | None]) -> Microdata:
         from keyhole.data import load

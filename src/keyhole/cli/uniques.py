@@ -109,7 +109,8 @@ def uniques(
         problems += name_problems("--availability", ease, named)
         problems += name_problems("--identifiability", telling, named)
         if key is None:
-            data = source.open(named, [*problems, *key_problems(named, None)])
+            problems += key_problems(named, None)
+            data = source.open(named, problems, here_for="minimal uniques")
             found = find(data, keys=named, progress=report, **options)
         else:
             require_none(problems)

@@ -7,6 +7,7 @@ comes: whatever `load` would have made of the whole column follows from these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request, describe, describe_text
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.text_pieces import TextFile, open_text
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import ColumnError, FileError, OptionError
 
 __all__ = ["FramePieces", "Pieces", "open_pieces"]
 
@@ -188,6 +189,7 @@ class _Arrow(_Typed):
             known = (file.schema.metadata or {}).get(columnar._KEY.encode(), b"")
             self._facts.update(columnar._facts(known.decode()))
             self._names = tuple(file.schema.names)
+            self._types.update(_types(file.schema))
 
     def _opened(self) -> Any:
         import pyarrow as pa
@@ -211,6 +213,17 @@ class _Arrow(_Typed):
                         yield {name: some.column(name) for name in chosen}
         except (pa.ArrowException, OSError):
             raise columnar._broken(self.path, "Arrow") from None
+
+
+def _types(schema: Any) -> dict[str, pl.DataType]:
+    """Return the types of the columns, but for those that no frame has."""
+    import pyarrow as pa
+
+    found: dict[str, pl.DataType] = {}
+    for field in schema:
+        with suppress(ColumnError):
+            found |= from_arrow(pa.schema([field]).empty_table()).schema
+    return found
 
 
 class _Statistical(_Typed):

@@ -8,21 +8,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from keyhole.data.columns import Codes
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.keyed import KeyedData, keyed, keyed_choice
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load, request_of
+from keyhole.engines.asked import AskedColumns
 from keyhole.engines.memory import MemoryEngine
-from keyhole.engines.protocol import Records
+from keyhole.engines.protocol import Engine, Records
 from keyhole.engines.rooms import MEMORY, Room
 from keyhole.engines.sizes import available, parse_memory, written
 from keyhole.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.engines.disk.data import DiskData
+    from keyhole.engines.spark.data import SparkData
 
 __all__ = [
     "ENGINES",
@@ -30,6 +32,9 @@ __all__ = [
     "engine_notes",
     "engine_of",
     "engine_problems",
+    "group_of",
+    "is_here",
+    "local_engine",
     "open_choice",
     "open_keyed",
     "open_records",
@@ -37,7 +42,7 @@ __all__ = [
     "room_of",
 ]
 
-EngineName = Literal["auto", "memory", "disk"]
+EngineName = Literal["auto", "memory", "disk", "spark"]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 
 SHARE = 0.5
@@ -53,10 +58,12 @@ OTHER_BYTES = 18
 def open_records(
     source: Any,
     *,
-    engine: str = "auto",
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
     in_memory_for: str = "",
+    here_for: str = "",
     **options: Any,
 ) -> Records:
     """Open a file or a frame where it is to be counted.
@@ -64,17 +71,24 @@ def open_records(
     Parameters
     ----------
     source
-        The path of a file, a frame, microdata, or what this function returned before.
+        The path of a file, a frame, microdata, or what this function returned before; for
+        Spark also a folder of Parquet or CSV files, an address like ``hdfs://...`` (Parquet),
+        or a frame of Spark's own.
     engine
-        ``memory``; ``disk``, where what has a value for each record is in mapped files; or
-        ``auto``: memory, unless the file would take more than half of what is to be had (or
-        more than `memory`, if it is given).
+        ``memory``; ``disk``, where what has a value for each record is in mapped files;
+        ``spark``, or a Spark session to use; or ``auto``: memory, unless the file would take
+        more than half of what is to be had (or more than `memory`, if it is given), and Spark
+        for a frame of its own.
     memory
         What the disk engine may use, like ``"1GB"``; half of what is to be had if left out.
     work_folder
         Where it makes its files; the system's folder for temporary files if left out.
+    master
+        Where Spark runs, like ``local[*]``; see `keyhole.engines.spark.session.open_session`.
     in_memory_for
         What is asked of the data that can only be done in memory, if anything.
+    here_for
+        What is asked that cannot be done on Spark, if anything.
     options
         Whatever else `load` takes.
 
@@ -85,30 +99,77 @@ def open_records(
     >>> people.records, people.codes("sex").values.tolist()
     (3, [0, 1, 0])
     """
-    from keyhole.engines.disk.data import DiskData
-
-    if isinstance(source, DiskData):
-        if in_memory_for:
-            raise OptionError(_only_in_memory(in_memory_for))
-        return source
-    problems = engine_problems(engine, memory, work_folder)
-    if engine == "disk" and in_memory_for:
-        problems.append(_only_in_memory(in_memory_for))
+    if isinstance(source, AskedColumns):
+        return _opened_before(source, in_memory_for, here_for)
+    name = _engine_name(source, engine)
+    problems = engine_problems(name, memory, work_folder, master, here_for=here_for)
+    problems += _only_in_memory(name, in_memory_for)
+    if _is_spark_frame(source) and name in ("memory", "disk"):
+        problems.append(f"engine must be spark for a frame of Spark's own. Got {name!r} instead.")
     if problems:
         raise OptionError(problems)
+    if name == "spark":
+        return _on_spark(source, engine, master, options)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     note = ""
-    if engine == "auto" and path is not None and not in_memory_for:
+    if name == "auto" and path is not None and not in_memory_for:
         note = _too_large(path, memory)
-    if engine != "disk" and not note:
+    if name != "disk" and not note:
         ready = isinstance(source, Microdata) and not options
         return source if ready else load(source, **options)
     return _on_disk(source if path is None else path, memory, work_folder, note, options)
 
 
-def engine_problems(engine: Any, memory: Any = None, work_folder: Any = None) -> list[str]:
+def _engine_name(source: Any, engine: Any) -> Any:
+    """Return which engine is asked for, by a session or a frame of Spark's, too."""
+    if _of_pyspark(engine, "SparkSession"):
+        return "spark"
+    return "spark" if engine == "auto" and _is_spark_frame(source) else engine
+
+
+def _is_spark_frame(source: Any) -> bool:
+    return _of_pyspark(source, "DataFrame")
+
+
+def _of_pyspark(thing: Any, name: str) -> bool:
+    """Tell things of PySpark without loading it: who has one has loaded it."""
+    return any(
+        kind.__name__ == name and kind.__module__.startswith("pyspark.sql.")
+        for kind in type(thing).__mro__
+    )
+
+
+def _opened_before(data: Any, in_memory_for: str, here_for: str) -> Records:
+    name = "disk" if is_here(data) else "spark"
+    problems = [*_only_here(name, here_for), *_only_in_memory(name, in_memory_for)]
+    if problems:
+        raise OptionError(problems)
+    opened: Records = data
+    return opened
+
+
+def _only_in_memory(engine: Any, what: str) -> list[str]:
+    if not what or engine not in ("disk", "spark"):
+        return []
+    return [f"engine must be memory for {what}. Got {engine!r} instead: leave one of the two out."]
+
+
+def _only_here(engine: Any, what: str) -> list[str]:
+    if not what or engine != "spark":
+        return []
+    return [f"engine must be memory or disk for {what}. Got 'spark' instead."]
+
+
+def engine_problems(
+    engine: Any,
+    memory: Any = None,
+    work_folder: Any = None,
+    master: Any = None,
+    *,
+    here_for: str = "",
+) -> list[str]:
     """Return what is wrong with the options that say where to count."""
-    problems = []
+    problems = _only_here(engine, here_for)
     if engine not in ENGINES:
         problems.append(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r} instead.")
     if memory is not None:
@@ -116,11 +177,20 @@ def engine_problems(engine: Any, memory: Any = None, work_folder: Any = None) ->
             parse_memory(memory)
         except OptionError as error:
             problems += error.problems
-    if engine == "memory" and (memory is not None or work_folder is not None):
+    if engine in ("memory", "spark") and (memory is not None or work_folder is not None):
         problems.append(
             "memory and a work folder are for counting on disk. Leave them out, or use the disk "
             "engine (--engine disk)."
         )
+    if master is not None and engine != "spark":
+        problems.append(
+            "master is for counting on Spark. Leave it out, or use the spark engine "
+            "(--engine spark)."
+        )
+    elif master is not None:
+        from keyhole.engines.spark.session import master_problems
+
+        problems += master_problems(master)
     return problems
 
 
@@ -144,8 +214,17 @@ def open_choice(
     return keyed_choice(data, keep, candidates, scenario)
 
 
-def engine_of(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
-    """Return the engine that counts these columns of the data, given by name or encoded."""
+def engine_of(data: Records, columns: Iterable[str]) -> Engine:
+    """Return the engine that counts these columns of the data."""
+    if is_here(data):
+        return local_engine(data, columns)
+    from keyhole.engines.spark.engine import SparkEngine
+
+    return SparkEngine(cast("SparkData", data), columns)
+
+
+def local_engine(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
+    """Return the engine of data that is not on Spark, for columns given by name or encoded."""
     from keyhole.engines.disk.data import DiskData
 
     if not isinstance(columns, Mapping):
@@ -155,6 +234,19 @@ def engine_of(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> Me
 
         return DiskEngine(columns, folder=data.folder)
     return MemoryEngine(columns)
+
+
+def is_here(data: Records) -> bool:
+    """Tell whether every record can be looked at here, in memory or on disk."""
+    # Not by its class: what Spark needs may not be installed.
+    return getattr(data, "engine_name", "") != "spark"
+
+
+def group_of(data: Records, by: str, code: int) -> Records:
+    """Return the records that have one code in a column."""
+    if is_here(data):
+        return data.filter(data.codes(by).values == code)
+    return cast("SparkData", data).where(by, code)
 
 
 def engine_notes(data: Records) -> tuple[str, ...]:
@@ -179,8 +271,25 @@ def _recoding(scenario: KeyedData | None) -> str:
     return "" if scenario is None else "a scenario's recoding"
 
 
-def _only_in_memory(what: str) -> str:
-    return f"engine must be memory for {what}. Got 'disk' instead: leave one of the two out."
+def _on_spark(
+    source: Any, engine: Any, master: str | None, options: Mapping[str, Any]
+) -> SparkData:
+    from keyhole.engines.spark.session import open_session
+
+    session = None if isinstance(engine, str) else engine
+    if _is_spark_frame(source):
+        session = source.sparkSession if session is None else session
+    session = open_session(master, session)
+    given = dict(options)
+    how = {name: given.pop(name, None) for name in ("encoding", "delimiter")}
+    if not isinstance(source, str | os.PathLike) and not _is_spark_frame(source):
+        from keyhole.engines.spark.data import SparkData
+
+        return SparkData.of_microdata(load(source, **options), session)
+    from keyhole.engines.spark.opening import open_spark
+
+    given.pop("sheet", None)
+    return open_spark(source, session, given.pop("name", None), request_of(**given), **how)
 
 
 def _on_disk(

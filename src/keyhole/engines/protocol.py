@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
+
+if TYPE_CHECKING:
+    from keyhole.engines.pattern_table import PatternTable
 
 __all__ = ["Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
 
@@ -187,4 +190,8 @@ class Engine(Protocol):
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> Cells:
         """Sort the records into the cells of a key."""
+        ...
+
+    def patterns(self, keys: Sequence[str]) -> PatternTable:
+        """Return the distinct patterns of a key, each with the number of its records."""
         ...

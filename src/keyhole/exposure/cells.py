@@ -17,8 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.keyed import KeyedData
-from keyhole.engines import MemoryEngine, Missing, Records
-from keyhole.engines.choose import engine_notes, engine_of, open_keyed, require_memory
+from keyhole.engines import Missing, Records
+from keyhole.engines.choose import (
+    engine_notes,
+    engine_of,
+    is_here,
+    local_engine,
+    open_keyed,
+    require_memory,
+)
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import (
     check_cutoff,
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["AT_RISK_BELOW", "Exposure", "option_problems", "risk"]
+__all__ = ["AT_RISK_BELOW", "Exposure", "asked_here", "option_problems", "risk"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -58,8 +65,9 @@ POLICIES = {
 class Exposure(Result):
     """Exposure of a file on one key.
 
-    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `f` has
-    one value a record, in the order of the file (0: not counted, under `missing="drop"`).
+    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has
+    the size of each record's cell, in the order of the file (0: not counted, under
+    `missing="drop"`), and is None where the records are on Spark; see `f`.
     `unestimated` says why `population`, though asked for, is None.
     """
 
@@ -75,7 +83,7 @@ class Exposure(Result):
     at_risk: Mapping[int, int]
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
-    f: Ints
+    each: Ints | None
     population: PopulationRisk | None = None
     unestimated: str = ""
     groups: tuple[Group, ...] = ()
@@ -132,6 +140,17 @@ class Exposure(Result):
         if self.unestimated:
             notes.append(f"population is null: {self.unestimated}")
         return notes
+
+    @property
+    def f(self) -> Ints:
+        """The size of each record's cell, in the order of the file."""
+        if self.each is None:
+            raise OptionError(
+                "engine must be memory or disk for the size of every record's cell. Got 'spark' "
+                "instead: attach_sizes of keyhole.engines.spark.attach adds it to the records "
+                "where they are."
+            )
+        return self.each
 
     def rp_at(self, cutoff: int) -> float:
         """Return RP at any cutoff."""
@@ -212,9 +231,10 @@ def risk(
     by: str | None = None,
     approximation: Approximation = "exact",
     name_small_groups: bool = False,
-    engine: str = "auto",
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
 ) -> Exposure:
     """Measure how exposed the records of a file are on a key.
 
@@ -243,9 +263,10 @@ def risk(
         `exact`, or `sdcmicro` for that program's approximation of the individual risk.
     name_small_groups
         Whether the tables name groups of fewer records than the cutoff, which may be people.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
+        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
+        `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -261,8 +282,9 @@ def risk(
     (3, 2, 1.0, 0.75)
     """
     data, keys = open_keyed(
-        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder
-    )
+        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        master=master, here_for=asked_here(missing, weight, fraction, household),
+    )  # fmt: skip
     names = listed(keys, "keys")
     question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
     _check(data, question, by)
@@ -275,6 +297,16 @@ def risk(
     return dataclasses.replace(
         whole, by=by, groups=tuple(groups), name_small_groups=name_small_groups
     )
+
+
+def asked_here(
+    missing: Any, weight: str | None, fraction: float | None, household: str | None
+) -> str:
+    """Say what is asked that needs the records here."""
+    if missing == "wildcard":
+        return "missing values that match everything (--missing wildcard)"
+    given = any(option is not None for option in (weight, fraction, household))
+    return "the risk in the population" if given else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +362,9 @@ def _check(data: Records, asked: _Question, by: str | None) -> None:
 def _measure(data: Records, asked: _Question) -> Exposure:
     engine = engine_of(data, asked.keys)
     measured = engine.measure(asked.keys, missing=asked.missing)
-    found, f = measured.spectrum, measured.sizes()
-    population, unestimated = _population(data, asked, engine, f, measured.numbers)
+    found = measured.spectrum
+    f = measured.sizes() if is_here(data) else None
+    population, unestimated = _population(data, asked, f, measured.numbers)
     return Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
@@ -347,7 +380,7 @@ def _measure(data: Records, asked: _Question) -> Exposure:
         at_risk={c: found.below(c) for c in AT_RISK_BELOW},
         sizes=found.sizes,
         counts=found.counts,
-        f=f,
+        each=f,
         population=population,
         unestimated=unestimated,
         engine=engine.name,
@@ -358,12 +391,11 @@ def _measure(data: Records, asked: _Question) -> Exposure:
 def _population(
     data: Records,
     asked: _Question,
-    engine: MemoryEngine,
-    f: Ints,
+    f: Ints | None,
     numbers: Callable[[], Ints],
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
-    if (asked.weight, asked.fraction, asked.household) == (None, None, None):
+    if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
         return None, ""
     require_memory(data, data.records * POPULATION_BYTES, "estimating the risk in the population")
     if asked.weight is not None and data.column(asked.weight).max() == 0:
@@ -371,7 +403,7 @@ def _population(
     weights = None if asked.weight is None else data.weights(asked.weight)
     people = None
     if asked.missing == "wildcard" and weights is not None:
-        people = engine.matched(asked.keys, weights)
+        people = local_engine(data, asked.keys).matched(asked.keys, weights)
     found = measure_population(
         f,
         cells=numbers(),

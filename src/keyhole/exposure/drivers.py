@@ -38,9 +38,10 @@ def drivers(
     level: float = 0.95,
     most_levels: int = 40,
     name_small_groups: bool = False,
-    engine: str = "auto",
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
 ) -> Drivers:
     """Find the levels that put records into small cells, and what regrouping them would do.
 
@@ -60,9 +61,10 @@ def drivers(
         Measures and dates with more levels than this are taken in round bands.
     name_small_groups
         Whether the tables name levels of fewer records than the cutoff, which may be people.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
+        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
+        `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -79,7 +81,7 @@ def drivers(
     >>> women.variable, women.label, women.records, women.at_risk, women.crude.corrected
     ('sex', 'f', 6, 6, True)
     """
-    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
+    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder, master=master)
     names = listed(keys, "keys")
     chosen = names if variables is None else listed(variables, "variables")
     _check(data, names, chosen, cutoff=cutoff, level=level, most_levels=most_levels)
@@ -90,10 +92,7 @@ def drivers(
     sizes = _summed(numbers, held)
     at_risk = sizes[numbers] < cutoff
     totals = Totals(data.records, len(sizes), int(held[at_risk].sum()), cutoff)
-    groupings = [
-        group_levels(data.variable(name), data.codes(name), most_levels=most_levels)
-        for name in chosen
-    ]
+    groupings = [_grouping(data, table, name, most_levels) for name in chosen]
     groups = [g.group[table.codes(g.name)] for g in groupings]
     fit, unfitted = _fit(groupings, groups, at_risk, held)
     moves = [
@@ -147,6 +146,12 @@ def _check(data: Records, names: Sequence[str], chosen: Sequence[str], **options
     if problems:
         raise OptionError(problems)
     data.require_records()
+
+
+def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> Grouping:
+    codes = data.codes(name)
+    held = _summed(table.codes(name), table.records, codes.size)
+    return group_levels(data.variable(name), codes, most_levels=most_levels, held=held)
 
 
 def _others(table: PatternTable, names: Sequence[str], name: str) -> Ints:

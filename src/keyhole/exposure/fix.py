@@ -18,7 +18,7 @@ import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
-from keyhole.engines.choose import engine_of, open_records, room_of
+from keyhole.engines.choose import local_engine, open_records, room_of
 from keyhole.engines.rooms import Room, counted, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
@@ -149,10 +149,12 @@ def cheapest_fix(
     >>> fixes.best.variable, fixes.best.action, fixes.best.detail
     ('age', 'regroup', 'bands of 5')
     """
-    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
+    data = open_records(
+        data, engine=engine, memory=memory, work_folder=work_folder, here_for="the cheapest fix"
+    )
     names = listed(keys, "keys")
     _check(data, names, limit, cutoff)
-    now = engine_of(data, names).tally(names, cutoff=cutoff)
+    now = local_engine(data, names).tally(names, cutoff=cutoff)
     fixes = [fix for name in names for fix in _fixes(data, names, name, now, limit, cutoff)]
     fixes.sort(key=lambda f: (not f.meets, f.price if f.meets else f.rp, f.price))
     return Fixes(names, cutoff, limit, now.rp, now.cr, tuple(fixes))
@@ -188,7 +190,7 @@ def _fixes(
     # Names that no column has: the changes stand beside the columns as further ones.
     columns = {f"{place}": _changed(codes, c, room_of(data)) for place, c in enumerate(changes)}
     kept = {f"key {n}": data.codes(n) for n in others}
-    engine = engine_of(data, {**kept, **columns})
+    engine = local_engine(data, {**kept, **columns})
     tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
     for change, tally in zip(changes, tallies, strict=True):
         yield Fix(

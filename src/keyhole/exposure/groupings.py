@@ -44,8 +44,19 @@ class Grouping:
         return len(self.labels)
 
 
-def group_levels(variable: Variable, codes: Codes, *, most_levels: int) -> Grouping:
+def group_levels(
+    variable: Variable, codes: Codes, *, most_levels: int, held: Ints | None = None
+) -> Grouping:
     """Group the levels of a measure or a date where there are more than can be read.
+
+    Parameters
+    ----------
+    variable, codes
+        The column.
+    most_levels
+        So many can be read.
+    held
+        The records of each code; counted if left out.
 
     Examples
     --------
@@ -60,7 +71,7 @@ def group_levels(variable: Variable, codes: Codes, *, most_levels: int) -> Group
     if many and variable.kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
         cut = _by_calendar(codes.levels)
     elif many and variable.kind == "measure" and dtype.is_numeric():
-        cut = _by_bands(codes)
+        cut = _by_bands(codes, counted(codes.values, codes.size) if held is None else held)
     if cut is None:
         labels = _level_labels(codes, variable.value_labels)
         group = np.arange(len(codes.levels))
@@ -118,11 +129,11 @@ def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
             yield power * factor
 
 
-def _by_bands(codes: Codes) -> tuple[Ints, list[str]] | None:
+def _by_bands(codes: Codes, held: Ints) -> tuple[Ints, list[str]] | None:
     levels = codes.levels.cast(pl.Float64).to_numpy()
     if np.abs(levels).max() >= LARGEST:
         return None
-    held = counted(codes.values, codes.size)[: len(levels)]
+    held = held[: len(levels)]
     for width in _widths(levels):
         group = np.unique(np.floor(levels / width), return_inverse=True)[1]
         if group.max() <= MOST_BANDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keyhole.engines import Records
+from keyhole.engines.choose import group_of
 
 __all__ = ["groups_of"]
 
@@ -13,4 +14,4 @@ def groups_of(data: Records, by: str) -> list[tuple[str, Records]]:
     labels = data.variable(by).value_labels
     names = [str(labels.get(level, level)) for level in codes.levels.to_list()]
     names += ["(missing)"] if codes.has_missing else []
-    return [(name, data.filter(codes.values == i)) for i, name in enumerate(names)]
+    return [(name, group_of(data, by, i)) for i, name in enumerate(names)]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, engine_of, open_keyed
+from keyhole.engines.choose import engine_notes, local_engine, open_keyed
 from keyhole.engines.subsets import minimal_uniques
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
@@ -209,8 +209,9 @@ def uniques(
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
     data, keys = open_keyed(
-        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder
-    )
+        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        here_for="minimal uniques",
+    )  # fmt: skip
     names = listed(keys, "keys")
     size = max(len(names) - 1, 1) if max_size is None else max_size
     _check(
@@ -219,7 +220,7 @@ def uniques(
     )  # fmt: skip
     size = int(size)
     columns = [data.codes(name) for name in names]
-    counter = engine_of(data, names)
+    counter = local_engine(data, names)
     cells = counter.measure(names)
     _check_work(len(names), size, cells.spectrum.cells)
     f = cells.sizes()

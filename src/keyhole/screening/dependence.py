@@ -15,12 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
+from keyhole.engines import Records
+from keyhole.engines.choose import is_here
 from keyhole.engines.rooms import parts
 from keyhole.engines.threads import in_threads
 from keyhole.kernels.crosstab import crosstab
 from keyhole.kernels.pairing import number_pairs
 
-__all__ = ["NEARLY", "Dependence", "cramers_v", "dependences", "says_something", "uncertainty"]
+__all__ = [
+    "NEARLY",
+    "Dependence",
+    "cramers_v",
+    "dependences",
+    "dependences_of",
+    "says_something",
+    "uncertainty",
+]
 
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
@@ -121,14 +131,56 @@ def dependences(
     ]
 
 
+def dependences_of(
+    data: Records, names: Sequence[str], *, nearly: float = NEARLY
+) -> tuple[list[Dependence], list[str]]:
+    """Find dependent columns of a file on any engine, and say which could not be compared.
+
+    On Spark the table of two columns is counted on the cluster. Two whose table might have
+    millions of cells are not compared there, and shares of entropy are not told.
+
+    Parameters
+    ----------
+    data
+        The file.
+    names
+        The columns.
+    nearly
+        As in `dependences`.
+    """
+    if is_here(data):
+        return dependences({name: data.codes(name) for name in names}, nearly=nearly), []
+    from keyhole.engines.spark.pairs import comparable, pair_tables
+
+    remote: Any = data
+    sizes = {name: data.codes(name).size for name in names}
+    fit = [name for name in names if 1 < sizes[name] <= max(data.records / 2, 2)]
+    pairs = list(itertools.combinations(fit, 2))
+    small = [pair for pair in pairs if comparable(remote, *pair)]
+    tables = pair_tables(remote, small)
+    found = [_judged(*pair, cells, sizes[pair[0]], sizes[pair[1]]) for pair, cells in tables]
+    kept = [d for d in found if d.determined is not None or d.cramers_v >= nearly]
+    return kept, [
+        f"{first!r} and {second!r} have too many levels to be compared on Spark: whether one "
+        f"repeats the other is not known."
+        for first, second in pairs
+        if (first, second) not in small
+    ]
+
+
+def _judged(
+    first: str, second: str, cells: Cells, rows: int, cols: int, told: tuple[float, float] = (0, 0)
+) -> Dependence:
+    """Say how two variables with so many codes each depend on each other."""
+    occupied = len(cells[0])
+    determined = second if occupied == rows else first if occupied == cols else None
+    equivalent = occupied == rows == cols
+    return Dependence(first, second, cramers_v(*cells), determined, *told, equivalent)
+
+
 def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: float) -> Dependence:
     a, b = columns[first], columns[second]
     cells = _cells(a, b)
-    determined = None
-    if len(cells[0]) == a.size:
-        determined = second
-    elif len(cells[0]) == b.size:
-        determined = first
     told = uncertainty(*cells)
     # Chance explains much only of sparse tables; what falls short without it need not be tried.
     if max(told) >= nearly and max(told) < 1:
@@ -137,8 +189,7 @@ def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: f
         told = tuple(  # type: ignore[assignment]
             max(0.0, (t - c) / (1 - c)) if c < 1 else 0.0 for t, c in zip(told, chance, strict=True)
         )
-    equivalent = len(cells[0]) == a.size == b.size
-    return Dependence(first, second, cramers_v(*cells), determined, *told, equivalent)
+    return _judged(first, second, cells, a.size, b.size, told)
 
 
 def _cells(a: Codes, b: Codes) -> Cells:

@@ -85,7 +85,10 @@ def screen(
     >>> [check.item for check in found.safe_harbor if check.status == "found"]
     ['C', 'G']
     """
-    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder)
+    data = open_records(
+        data, engine=engine, memory=memory, work_folder=work_folder,
+        here_for="looking at what columns hold (dependent variables are told by select)",
+    )  # fmt: skip
     names = _checked(data, keys, sure, nearly, year)
     year = datetime.date.today().year if year is None else year
     variables = [data.variable(name) for name in data.require(data.names, purpose="column")]

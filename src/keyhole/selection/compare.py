@@ -112,9 +112,10 @@ def compare(
     limits: Sequence[float] = (0.05, 0.1),
     cutoffs: Sequence[int] = (3,),
     progress: Callable[[str], None] | None = None,
-    engine: str = "auto",
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
     **options: Any,
 ) -> Comparison:
     """Run several selections and set them side by side.
@@ -127,9 +128,10 @@ def compare(
         Every combination of these is run.
     progress
         Called with the name of each step before it is evaluated.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
+        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
+        `keyhole.engines.choose.open_records`.
     options
         Whatever else `select` takes, for all of them.
 
@@ -148,8 +150,9 @@ def compare(
     keep = listed(keep, "keep")
     chosen = None if candidates is None else listed(candidates, "candidates")
     data, candidates = open_choice(
-        data, keep, chosen, scenario, engine=engine, memory=memory, work_folder=work_folder
-    )
+        data, keep, chosen, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        master=master,
+    )  # fmt: skip
     methods, cutoffs = listed(methods, "methods"), listed(cutoffs, "cutoffs")
     limits = listed(limits, "limits")
     asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import MemoryEngine, Tally
-from keyhole.engines.choose import engine_notes, engine_of, open_choice
+from keyhole.engines.choose import engine_notes, local_engine, open_choice
 from keyhole.exposure.checks import (
     check_cutoff,
     is_number,
@@ -141,7 +141,7 @@ class Frontier(Result):
         notes = [f"and {more:,} more"] if more > 0 else []
         noun = "set" if len(self.sets) == 1 else "sets"
         found = f"maximal {noun}" if self.complete else f"{noun} found before the time ran out,"
-        title = f"{len(self.sets):,} {found} with RP({self.cutoff}) within {self.limit:.0%}"
+        title = f"{len(self.sets):,} {found} with RP({self.cutoff}) within {100 * self.limit:g}%"
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
             Table(title, columns, shown, notes),
@@ -203,12 +203,13 @@ def frontier(
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
     data, candidates = open_choice(
-        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder
-    )
+        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        here_for="the frontier",
+    )  # fmt: skip
     problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds, values=values)
     space = checked_space(data, keep, candidates, problems=problems)
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
-    counter = engine_of(data, space.names)
+    counter = local_engine(data, space.names)
     worth = dict(values or {})
     greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left)
     hunt = Hunt(counter, space, limit, cutoff, start + time_left)

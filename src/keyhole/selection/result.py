@@ -177,7 +177,7 @@ class Selection(Result):
     def tables(self) -> list[Table]:
         """Return the summary of the steps as the paper prints it, and where it ended."""
         rows = [[s.step, " ".join(s.variables), *_cells(s)[1:]] for s in self.steps]
-        title = f"Summary of {self.method} selection, limit {self.limit:.0%}"
+        title = f"Summary of {self.method} selection, limit {100 * self.limit:g}%"
         summary = Table(title, ["step", "variables", *self._figures()], rows, self._ending())
         return [summary, self._group_table()] if self.groups else [summary]
 
@@ -239,7 +239,7 @@ def _why(stopped: Stopped, method: str, limit: float) -> str:
         return f"Stopped at {stopped.step}: no candidate is left."
     end = {
         "limit": f"RP would be {stopped.rp:.3f}, {'below' if method == 'backward' else 'above'} "
-        f"the limit of {limit:.0%}",
+        f"the limit of {100 * limit:g}%",
         "reentry": "it was removed in the pass just before",
         "cycle": "the set has been there before",
     }[stopped.reason]

@@ -20,7 +20,7 @@ from keyhole.exposure.checks import (
     value_problems,
 )
 from keyhole.exposure.subgroups import groups_of
-from keyhole.screening.dependence import Dependence, dependences
+from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import CRITERIA, Criterion, named_criterion
 from keyhole.selection.evaluators import EngineEvaluator
 from keyhole.selection.result import Selection, SelectionGroup
@@ -49,9 +49,10 @@ def select(
     by: str | None = None,
     name_small_groups: bool = False,
     progress: Progress | None = None,
-    engine: str = "auto",
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
 ) -> Selection:
     """Choose variables of a file by their re-identification risk.
 
@@ -86,9 +87,10 @@ def select(
         Whether the tables name groups of fewer records than the cutoff, which may be people.
     progress
         Called with the name of each step before it is evaluated.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
+        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
+        `keyhole.engines.choose.open_records`.
 
     Notes
     -----
@@ -104,8 +106,9 @@ def select(
     (('sex', 'homstate'), 'pow')
     """
     data, candidates = open_choice(
-        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder
-    )
+        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        master=master,
+    )  # fmt: skip
     problems = option_problems(
         method=method, limit=limit, drop_limit=drop_limit, cutoff=cutoff, criterion=criterion,
         cr_weight=cr_weight, values=values,
@@ -114,13 +117,14 @@ def select(
     rule = criterion
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=cr_weight)
-    similar = dependences({name: data.codes(name) for name in space.names})
+    similar, uncompared = dependences_of(data, space.names)
     similar = [d for d in similar if not _same_group(space, d)]
     left_out = _left_out(space, similar) if skip_dependent else {}
     space = Space(space.keep, _without(space, set(left_out)))
     question = _Question(method, space, limit, drop_limit, cutoff, rule, dict(values or {}))
     whole = question.answer(data, progress)
     warnings = [*whole.warnings, *_warnings(whole, similar, left_out, criterion, cr_weight)]
+    warnings += uncompared
     warnings += [
         f"{name!r} has one value in the whole file: it tells nothing and costs nothing."
         for name in space.names

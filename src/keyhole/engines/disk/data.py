@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,11 @@ from keyhole.data.columns import Codes, Variable
 from keyhole.data.describing import Request
 from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import absent, repeated
 from keyhole.data.pieces import Pieces, open_pieces
+from keyhole.engines.asked import AskedColumns
 from keyhole.engines.disk.encoding import EncodedColumn, encode_pieces
 from keyhole.engines.disk.folder import WorkFolder
 from keyhole.engines.rooms import copied, parts
-from keyhole.errors import ColumnError, FileError
 
 __all__ = ["DiskData"]
 
@@ -28,7 +26,7 @@ __all__ = ["DiskData"]
 VALUE_BYTES = 48
 
 
-class DiskData(ABC):
+class DiskData(AskedColumns):
     """The columns of a file as codes on disk; it offers what a stage needs of `Microdata`.
 
     Columns are encoded when they are first asked for, all those together that have been named
@@ -54,10 +52,10 @@ class DiskData(ABC):
         *,
         note: str = "",
     ) -> None:
-        self.name, self.names, self.folder, self.note = name, tuple(names), folder, note
+        super().__init__(name, names, note=note)
+        self.folder = folder
+        self.roles: Mapping[str, str] = {}
         self._encoded: dict[str, EncodedColumn] = {}
-        self._asked: dict[str, None] = {}
-        self._lock = RLock()
 
     @classmethod
     def of_file(
@@ -75,7 +73,7 @@ class DiskData(ABC):
         chosen = request.choose(list(pieces.names), repr(path.name))
         called = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
         data = _FileData(called, chosen, folder, note=note)
-        data.pieces, data.request = pieces, request
+        data.pieces, data.request, data.roles = pieces, request, request.roles
         return data
 
     @classmethod
@@ -83,6 +81,7 @@ class DiskData(ABC):
         """Take data that is in memory, whose codes are copied as they are asked for."""
         out = _MemoryData(data.name, data.names, folder)
         out.data = data
+        out.roles = {one.name: one.role for one in data.variables if one.role}
         return out
 
     @abstractmethod
@@ -112,33 +111,6 @@ class DiskData(ABC):
         """Return a column as small unsigned integers, which lie in a mapped file."""
         return self._column(name).codes
 
-    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
-        """Return the names if all are columns, each once; else say everything that is wrong."""
-        asked = [names] if isinstance(names, str) else [str(name) for name in names]
-        problems = absent(
-            dict.fromkeys(asked), list(self.names), purpose=purpose, where=repr(self.name)
-        )
-        problems += [
-            f"{purpose} {name!r} is listed more than once. List it once."
-            for name in repeated(asked)
-        ]
-        if problems:
-            raise ColumnError(problems)
-        with self._lock:
-            self._asked.update(dict.fromkeys(asked))
-        return tuple(asked)
-
-    def require_records(self, least: int = 1) -> None:
-        """Say so if there are no records, or fewer than a stage can use."""
-        if self.records == 0:
-            raise FileError(
-                f"{self.name!r} has a header but no records. Give a file with at least one record."
-            )
-        if self.records < least:
-            raise FileError(
-                f"{self.name!r} must have at least {least} records. Got {self.records} instead."
-            )
-
     def column(self, name: str) -> pl.Series:
         """Return a column's values, missing ones null; the whole column must fit into memory."""
         codes = self.codes(name)
@@ -149,6 +121,16 @@ class DiskData(ABC):
             levels = levels.extend_constant(None, 1)
         return levels.gather(codes.values).alias(name)
 
+    def role(self, role: str) -> tuple[str, ...]:
+        """Return the names of the columns that were given a role, in the order of the file."""
+        return tuple(name for name in self.names if self.roles.get(name) == role)
+
+    def select(self, names: Iterable[str]) -> DiskData:
+        """Return the data with only these columns."""
+        out = _Chosen(self.name, self.require(names), self.folder, note=self.note)
+        out.whole, out.roles = self, self.roles
+        return out
+
     def weights(self, name: str) -> npt.NDArray[np.float64]:
         """Return a column of sampling weights; see `Microdata.weights`."""
         values = self.column(name)
@@ -158,7 +140,7 @@ class DiskData(ABC):
     def filter(self, mask: npt.NDArray[np.bool_]) -> DiskData:
         """Return the records for which the mask is true."""
         out = _Filtered(self.name, self.names, self.folder, note=self.note)
-        out.whole, out.mask = self, mask
+        out.whole, out.mask, out.roles = self, mask, self.roles
         return out
 
 
@@ -182,6 +164,15 @@ class _MemoryData(DiskData):
             name: EncodedColumn(self.data.variable(name), _kept(self.data.codes(name), self.folder))
             for name in names
         }
+
+
+class _Chosen(DiskData):
+    """Some columns of other data."""
+
+    whole: DiskData
+
+    def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
+        return {name: self.whole._column(name) for name in names}
 
 
 class _Filtered(DiskData):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from keyhole.engines.disk.folder import WorkFolder
 from keyhole.engines.threads import in_threads
 from keyhole.errors import ColumnError, InputError
 
-__all__ = ["EncodedColumn", "encode_pieces"]
+__all__ = ["EncodedColumn", "Numbered", "coded_values", "encode_pieces"]
 
 # With so few levels `load` may ask how often they come, and then no more than this matters.
 FEW_LEVELS, ENOUGH = 64, 70
@@ -36,6 +37,40 @@ class EncodedColumn:
 
     variable: Variable
     codes: Codes
+
+
+class Numbered(Protocol):
+    """A column's different values by number, from 1 on; a missing one is number 0."""
+
+    @property
+    def name(self) -> str:
+        """What the column is called."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        ...
+
+    @property
+    def values(self) -> Any:
+        """The different values, an array of Arrow; None if there are none."""
+        ...
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The records of each number."""
+        ...
+
+    @property
+    def first(self) -> npt.NDArray[np.int64]:
+        """The numbers of the first records."""
+        ...
+
+    @property
+    def filled(self) -> npt.NDArray[np.int64]:
+        """The numbers of the first records that are not missing."""
+        ...
 
 
 def encode_pieces(
@@ -97,18 +132,29 @@ def _encoded(
     found: Dictionary, pieces: Pieces, request: Request, folder: WorkFolder
 ) -> EncodedColumn:
     """Encode the different values as `load` would encode the column, and then the records."""
+    variable, codes, table = coded_values(found, pieces, request)
+    values = found.recoded(table, folder)
+    values.setflags(write=False)
+    return EncodedColumn(variable, Codes(values, codes.levels, codes.has_missing))
+
+
+def coded_values(
+    found: Numbered, pieces: Pieces, request: Request
+) -> tuple[Variable, Codes, npt.NDArray[Any]]:
+    """Return what is known of a column, its levels, and the code of each different value.
+
+    The codes returned are those of the records that stand for the column.
+    """
     ids = _stand_ins(found)
     column, variable = pieces.described(_values(found, pieces).gather(ids), request)
     codes = encode(blank(column, variable))
     # Every number is among the stand-ins if any record has it.
     table = np.zeros(len(found.counts), dtype=codes.values.dtype)
     table[ids] = codes.values
-    values = found.recoded(table, folder)
-    values.setflags(write=False)
-    return EncodedColumn(variable, Codes(values, codes.levels, codes.has_missing))
+    return variable, codes, table
 
 
-def _values(found: Dictionary, pieces: Pieces) -> pl.Series:
+def _values(found: Numbered, pieces: Pieces) -> pl.Series:
     """Return the values by their numbers; the one of number 0 is missing."""
     if found.values is None:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -119,7 +165,7 @@ def _values(found: Dictionary, pieces: Pieces) -> pl.Series:
     return pl.concat([missing, values])
 
 
-def _stand_ins(found: Dictionary) -> npt.NDArray[np.int64]:
+def _stand_ins(found: Numbered) -> npt.NDArray[np.int64]:
     """Return records' numbers that stand for the whole column.
 
     The first ones in order, then the first that are not missing, then what has not come yet,

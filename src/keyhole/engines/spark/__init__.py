@@ -1,0 +1,1 @@
+"""Counting on Spark: the records stay on the cluster, and only counts come back."""

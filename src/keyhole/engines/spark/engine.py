@@ -1,0 +1,137 @@
+"""The Spark engine: cells are counted on the cluster, and only counts come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.engines.protocol import Missing, Spectrum, Tally
+from keyhole.engines.spark import sql
+from keyhole.engines.spark.data import SparkData, elsewhere
+from keyhole.engines.spark.jobs import run
+from keyhole.errors import OptionError
+
+if TYPE_CHECKING:
+    from keyhole.engines.pattern_table import PatternTable
+
+__all__ = ["SparkCells", "SparkEngine"]
+
+Ints = npt.NDArray[np.int64]
+
+MOST_PATTERNS = 1 << 24
+"""So many distinct patterns of a key may come to the driver, as codes and counts."""
+
+
+class SparkEngine:
+    """Counts cells of columns on a cluster.
+
+    Parameters
+    ----------
+    data
+        The data.
+    names
+        The columns that will be asked for.
+
+    Notes
+    -----
+    Each question is one query. All the keys of a selection's step are grouping sets of one
+    query, as long as no more than 60 columns tell them apart.
+    """
+
+    name = "spark"
+
+    def __init__(self, data: SparkData, names: Iterable[str]) -> None:
+        self._data = data
+        self._held = data.encoded(names)
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return self._data.records
+
+    def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
+        """Tally one key."""
+        return self._tallies([frozenset(keys)], cutoff)[0]
+
+    def tally_added(
+        self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
+    ) -> list[Tally]:
+        """Tally the key with each candidate added in turn."""
+        return self._tallies([frozenset((*keys, name)) for name in candidates], cutoff)
+
+    def tally_removed(
+        self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
+    ) -> list[Tally]:
+        """Tally the key with each removable variable left out in turn."""
+        return self._tallies([frozenset(keys) - {name} for name in removable], cutoff)
+
+    def _tallies(self, keys: Sequence[frozenset[str]], cutoff: int) -> list[Tally]:
+        found: dict[frozenset[str], Tally] = {}
+        different = list(dict.fromkeys(keys))
+        for start in range(0, len(different), sql.MOST_APART):
+            found.update(self._asked(different[start : start + sql.MOST_APART], cutoff))
+        return [found[key] for key in keys]
+
+    def _asked(self, keys: Sequence[frozenset[str]], cutoff: int) -> dict[frozenset[str], Tally]:
+        view = self._held.view
+        query, places = sql.tallies(view.name, self._held.fields, keys, cutoff)
+        rows = run(view.ask(query)).to_pylist()
+        records = self.records
+        return {places[r["place"]]: Tally(records, r["cells"], int(r["at_risk"])) for r in rows}
+
+    def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> SparkCells:
+        """Sort the records into the cells of a key."""
+        if missing == "wildcard":
+            elsewhere("missing values that match everything (--missing wildcard)")
+        fields = [self._held.fields[name] for name in keys]
+        view = self._held.view
+        query = sql.spectrum(view.name, fields, drop=missing == "drop")
+        found = run(view.ask(query)).sort_by("n")
+        sizes, cells = np.asarray(found.column("n")), np.asarray(found.column("cells"))
+        counts = tuple((sizes * cells).tolist())
+        return SparkCells(Spectrum(int(cells.sum()), tuple(sizes.tolist()), counts))
+
+    def patterns(self, keys: Sequence[str]) -> PatternTable:
+        """Return the distinct patterns of a key, each with the number of its records."""
+        from keyhole.engines.partition import Patterns
+        from keyhole.engines.pattern_table import PatternTable
+        from keyhole.kernels.packing import layout, pack
+
+        fields = [self._held.fields[name] for name in keys]
+        self._require_few(keys)
+        view = self._held.view
+        table = run(view.ask(sql.patterns(view.name, [f.name for f in fields])))
+        plan = layout([field.size or 0 for field in fields])
+        codes = [np.asarray(table.column(f.name)).astype(np.uint32) for f in fields]
+        weights = np.asarray(table.column("n")).astype(np.int32)
+        every = frozenset(range(len(keys)))
+        held = Patterns(pack(codes, plan), weights, plan, every)
+        return PatternTable(held, {name: place for place, name in enumerate(keys)})
+
+    def _require_few(self, keys: Sequence[str]) -> None:
+        for name in keys:
+            _ = self._data.codes(name).levels  # says so if there are too many
+        cells = self.tally(keys, cutoff=1).cells
+        if cells > MOST_PATTERNS:
+            raise OptionError(
+                f"the keys have {cells:,} distinct patterns, more than the {MOST_PATTERNS:,} that "
+                f"are worked on outside the cluster. Ask for fewer keys, or use --engine disk."
+            )
+
+
+class SparkCells:
+    """The cells of one key by their size."""
+
+    def __init__(self, spectrum: Spectrum) -> None:
+        self.spectrum = spectrum
+
+    def sizes(self) -> Ints:
+        """Refuse: they stay on the cluster, see `keyhole.engines.spark.attach.attach_sizes`."""
+        elsewhere("the size of every record's cell")
+
+    def numbers(self) -> Ints:
+        """Refuse: they stay on the cluster."""
+        elsewhere("the number of every record's cell")

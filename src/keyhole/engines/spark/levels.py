@@ -1,0 +1,225 @@
+"""The different values of columns on Spark, and the codes that `load` would give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.columns import Variable
+from keyhole.data.describing import Request
+from keyhole.data.missing import blank
+from keyhole.engines.disk.dictionary import FILLED, GLANCE
+from keyhole.engines.disk.encoding import coded_values
+from keyhole.engines.spark import sql
+from keyhole.engines.spark.jobs import View, run
+from keyhole.engines.spark.sources import Source, TextSource
+from keyhole.engines.spark.tasks import Coding, plain, positions, value_counter
+from keyhole.errors import ColumnError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Column", "describe_columns"]
+
+Ids = npt.NDArray[np.int64]
+
+MOST_LEVELS = 1 << 20
+"""A column with more different values is not coded: they would have to come to the driver."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """What is known of a column on Spark.
+
+    `levels` is None where there are too many; `counts` are the records of each code then, too.
+    `records` are those of the whole column.
+    """
+
+    variable: Variable
+    coding: Coding
+    levels: pl.Series | None
+    has_missing: bool
+    size: int
+    records: int
+    counts: Ids | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """A column's different values by number; see `keyhole.engines.disk.encoding.Numbered`."""
+
+    name: str
+    values: Any
+    counts: Ids
+    first: Ids
+    filled: Ids
+
+    @property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+
+def describe_columns(source: Source, names: Sequence[str], request: Request) -> dict[str, Column]:
+    """Look at the different values of some columns, all of them in one pass."""
+    survey = _Survey(source, names)
+    out: dict[str, Column] = {}
+    problems: list[str] = []
+    for place, name in enumerate(names):
+        try:
+            if survey.is_fine(place):
+                out[name] = _kept(survey, place, request)
+            else:
+                out[name] = _coded(survey.found(place), source, request)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise ColumnError(problems)
+    return out
+
+
+class _Survey:
+    """The different values of some columns with their records, counted once on the cluster."""
+
+    def __init__(self, source: Source, names: Sequence[str]) -> None:
+        self.source, self.names = source, names
+        self._head = source.head(names)
+        self._whole = source.frame(names)
+        counts = View(_counts(self._whole))
+        levels = counts.ask(sql.levels(counts.name, positions(len(names))))
+        self._counted = View(levels, keep=True)
+        totals = run(self._counted.ask(sql.levels_by_column(self._counted.name)))
+        self.totals = {row["place"]: row for row in totals.to_pylist()}
+        few = [place for place, row in self.totals.items() if row["levels"] <= MOST_LEVELS]
+        # No column has the number -1, so that the query gives no rows then.
+        self._few = run(self._counted.ask(sql.some_levels(self._counted.name, few or [-1])))
+
+    def is_fine(self, place: int) -> bool:
+        """Whether a column has too many values to be coded."""
+        return self._levels(place) > MOST_LEVELS
+
+    def _levels(self, place: int) -> int:
+        return int(self.totals.get(place, {"levels": 0})["levels"])
+
+    def found(self, place: int) -> _Found:
+        """Number the values of a column, a missing one as 0."""
+        some = self._few.filter(np.asarray(self._few.column("place")) == place)
+        values, counts = some.column(f"v{place}").combine_chunks(), np.asarray(some.column("n"))
+        known = np.asarray(values.is_valid())
+        held = np.append(counts[~known].sum(), counts[known]).astype(np.int64)
+        values = values.drop_null()
+        if self._head is None:
+            return _Found(self.names[place], values, held, _evenly(held), _NONE)
+        first = _ids(self._head[self.names[place]], values)
+        return _Found(self.names[place], values, held, first, self._filled(first, values, place))
+
+    def _filled(self, first: Ids, values: Any, place: int) -> Ids:
+        """Return the first values that are not missing, which tell the type if none is near."""
+        near: Ids = first[first != 0]
+        if len(first) < GLANCE or (first[:FILLED] != 0).any() or len(near) >= FILLED:
+            some: Ids = near[:FILLED]
+            return some
+        column = self._whole[f"v{place}"]
+        rest = self._whole.select(column).where(column.isNotNull()).limit(FILLED)
+        return _ids(run(rest).column(0), values)
+
+    def sample(self, place: int) -> pl.Series:
+        """Return some of the different values of a column that has too many."""
+        counted = self._counted.frame
+        some = counted.where(counted["place"] == place).select(f"v{place}").limit(GLANCE)
+        name = self.names[place]
+        return self.source.pieces.values(name, run(some).column(0).combine_chunks())
+
+
+def _counts(frame: DataFrame) -> DataFrame:
+    """Count the values of all columns in the tasks that hold them."""
+    from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+    fixed = [StructField("place", IntegerType()), StructField("n", LongType())]
+    schema = StructType([*fixed, *(StructField(f.name, f.dataType) for f in frame.schema)])
+    return frame.mapInArrow(value_counter(len(frame.columns)), schema)
+
+
+_NONE: Ids = np.zeros(0, dtype=np.int64)
+
+
+def _ids(column: Any, values: Any) -> Ids:
+    from pyarrow import compute  # type: ignore[import-untyped]
+
+    places = compute.index_in(column, value_set=values).fill_null(-1)
+    if hasattr(places, "combine_chunks"):
+        places = places.combine_chunks()
+    ids: Ids = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    return ids
+
+
+def _evenly(held: Ids) -> Ids:
+    """Stand for records that have no order: each value about as often as it comes."""
+    records = int(held.sum())
+    drawn = np.arange(min(records, GLANCE), dtype=np.int64)
+    if records > GLANCE:
+        drawn = drawn * records // GLANCE
+    numbers: Ids = np.searchsorted(np.cumsum(held), drawn, side="right")
+    return numbers
+
+
+def _coded(found: _Found, source: Source, request: Request) -> Column:
+    variable, codes, table = coded_values(found, source.pieces, request)
+    missing = len(codes.levels)
+    table = table.astype(np.int32)
+    table[0] = missing
+    counts = np.bincount(table, weights=found.counts, minlength=codes.size).astype(np.int64)
+    values = plain(found.values)
+    coding = Coding(values.drop_null(), _codes_of(values, table))
+    return Column(
+        variable=variable,
+        coding=coding,
+        levels=codes.levels,
+        has_missing=codes.has_missing,
+        size=codes.size,
+        records=found.records,
+        counts=counts[: codes.size],
+    )
+
+
+def _codes_of(values: Any, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the code of a missing value, and then those of the values that are none."""
+    known = np.append(True, np.asarray(values.is_valid()))
+    codes: npt.NDArray[np.int32] = table[known]
+    return codes
+
+
+def _kept(survey: _Survey, place: int, request: Request) -> Column:
+    name, total = survey.names[place], survey.totals[place]
+    sample = survey.sample(place)
+    kept, variable = survey.source.pieces.described(sample, request)
+    if isinstance(survey.source, TextSource) or variable.parsed is not None:
+        raise OptionError(
+            f"column {name!r} has more than {MOST_LEVELS:,} different values, too many to find "
+            f"out their type on Spark. Leave the column out, which sets nearly every record "
+            f"apart, or write the file as Parquet, which tells the types."
+        )
+    return Column(
+        variable=variable,
+        coding=Coding(None, np.zeros(0, np.int32), partial(_blanks, variable, kept.dtype)),
+        levels=None,
+        has_missing=True,
+        size=int(total["levels"]),
+        records=int(total["records"]),
+        counts=None,
+    )
+
+
+def _blanks(variable: Variable, dtype: pl.DataType, column: Any) -> npt.NDArray[np.bool_]:
+    """Tell which values of a column are missing, as `load` would."""
+    import pyarrow as pa
+
+    from keyhole.data.arrow import from_arrow
+
+    series = from_arrow(pa.table({variable.name: column}))[variable.name].cast(dtype)
+    return blank(series, variable).is_null().to_numpy()

@@ -1,0 +1,212 @@
+"""The Spark session that counts: one that is passed in, one that runs already, or a new one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keyhole.errors import OptionError, RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["master_problems", "open_session"]
+
+SETTINGS = {
+    "spark.app.name": "keyhole",
+    "spark.log.level": "ERROR",
+    # One query is one job, and partitions stay apart that hold little data but much work.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+LOCAL_SETTINGS = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+MASTER = re.compile(
+    r"yarn|local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]"
+    r"|spark://[^\s/:,]+:\d+(,[^\s/:,]+:\d+)*|k8s://\S+"
+)
+PATIENCE = 5.0
+"""Seconds that a master of a cluster has to answer."""
+
+
+def open_session(master: str | None = None, session: Any = None) -> SparkSession:
+    """Return the Spark session to count with.
+
+    A session that is passed in, or that runs already, is used as it is, and one under
+    ``spark-submit`` is made as that was told. Another new one has no web page of its own and
+    counts time in UTC. Its workers run the Python that runs this, unless the environment's
+    ``PYSPARK_PYTHON`` names another.
+
+    Parameters
+    ----------
+    master
+        Where Spark runs: ``local[*]`` (all cores of this machine), ``spark://host:7077``,
+        ``yarn`` or ``k8s://...``. Left out: what ``spark-submit`` or the settings of Spark
+        say, else ``local[*]``.
+    session
+        A session to use as it is.
+
+    Raises
+    ------
+    OptionError
+        If PySpark or Java is not there, or the master makes no sense; all that is wrong at once.
+    RunError
+        If Spark does not start.
+    """
+    problems = [*_missing_software(), *master_problems(master)]
+    if session is not None and master is not None:
+        problems.append("master must be left out where a Spark session is passed in.")
+    if problems:
+        raise OptionError(problems)
+    if session is None:
+        session = _running(master) or _new(master)
+    return _alive(session)
+
+
+def master_problems(master: Any) -> list[str]:
+    """Return what is wrong with the name of a master.
+
+    Examples
+    --------
+    >>> master_problems("local[2]")
+    []
+    >>> print(*master_problems("locall"))
+    master must be local[*], local[N], spark://host:port, yarn or k8s://... Got 'locall' instead.
+    """
+    if master is None or (isinstance(master, str) and MASTER.fullmatch(master)):
+        return []
+    return [
+        "master must be local[*], local[N], spark://host:port, yarn or k8s://... "
+        f"Got {master!r} instead."
+    ]
+
+
+def _missing_software() -> list[str]:
+    problems = []
+    if find_spec("pyspark") is None or find_spec("sqlglot") is None:
+        problems.append(
+            "The spark engine needs PySpark and sqlglot. Run: pip install 'keyhole[spark]'"
+        )
+    if not _submitted() and _java() is None:
+        problems.append(
+            "The spark engine needs Java 17 or newer. Install a Java runtime, and put it on PATH "
+            "or name its folder in JAVA_HOME."
+        )
+    return problems
+
+
+def _submitted() -> bool:
+    """Return whether spark-submit started this process: then its Java runs already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    # Spark looks nowhere else once a home is named.
+    return shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
+
+
+def _running(master: str | None) -> SparkSession | None:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    if not _is_alive(session):
+        return None
+    there = session.conf.get("spark.master", "")
+    if master not in (None, there):
+        raise OptionError(
+            f"master must be that of the Spark session that runs already, {there!r}. Got "
+            f"{master!r} instead: leave it out, or stop the session first."
+        )
+    return session
+
+
+def _new(master: str | None) -> SparkSession:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    _require_answer(master)
+    with _workers_python() as python:
+        builder = SparkSession.builder.config("spark.pyspark.python", python)
+        for name, value in _settings(master).items():
+            builder = builder.config(name, value)
+        try:
+            return builder.getOrCreate()
+        except (PySparkException, Py4JError) as error:
+            raise RunError(
+                f"Spark did not start on {master or 'its default master'!r}. Check that Java is "
+                "version 17 or newer, and that the master can be reached from here."
+            ) from error
+
+
+def _settings(master: str | None) -> dict[str, str]:
+    # What is said to spark-submit counts, and nothing else.
+    settings = {} if _submitted() else dict(SETTINGS)
+    if master is None:
+        return settings
+    # A local session is nobody else's business: it does not listen on the network.
+    local = LOCAL_SETTINGS if master.startswith("local") else {}
+    return {**settings, **local, "spark.master": master}
+
+
+@contextmanager
+def _workers_python() -> Iterator[str]:
+    """Let Spark start its workers with the Python of this process, unless another is named."""
+    named = os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = named or sys.executable
+    try:
+        yield os.environ["PYSPARK_PYTHON"]
+    finally:
+        if named is None:
+            del os.environ["PYSPARK_PYTHON"]
+
+
+def _require_answer(master: str | None) -> None:
+    """Say at once that no master answers; Spark itself would try for more than a minute."""
+    if master is None or not master.startswith("spark://"):
+        return
+    places = [place.rsplit(":", 1) for place in master.removeprefix("spark://").split(",")]
+    if not any(_answers(host, int(port)) for host, port in places):
+        raise OptionError(
+            f"master must be a Spark master that answers. Got {master!r} instead, where nothing "
+            "does: check its host and port, and that it runs."
+        )
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=PATIENCE):
+            return True
+    except (OSError, OverflowError):
+        return False
+
+
+def _alive(session: Any) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    if not isinstance(session, SparkSession):
+        raise OptionError(f"session must be a Spark session. Got {type(session).__name__} instead.")
+    if not _is_alive(session):
+        raise OptionError("session must be a Spark session that runs. Got one that was stopped.")
+    return session
+
+
+def _is_alive(session: SparkSession) -> bool:
+    context = getattr(session, "_sc", None)  # a remote session has none, and lives elsewhere
+    return context is None or context._jsc is not None

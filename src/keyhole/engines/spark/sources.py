@@ -1,0 +1,264 @@
+"""Where the records come from: text files, Parquet, or a frame of Spark's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+
+from keyhole.data.arrow import from_arrow
+from keyhole.data.columns import require_flat
+from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
+from keyhole.data.pieces import FramePieces, Pieces, open_pieces
+from keyhole.engines.disk.dictionary import GLANCE
+from keyhole.engines.spark.tasks import PIECE, positions, require_header, text_reader
+from keyhole.errors import FileError, OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FrameSource", "ParquetSource", "Source", "TextSource", "called", "open_source"]
+
+HEAD = 1 << 20
+
+
+class Source(Protocol):
+    """Records on Spark, and what their values are by keyhole's own reader."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        ...
+
+    @property
+    def pieces(self) -> Pieces:
+        """What tells the values, and what is known of a column."""
+        ...
+
+    def frame(self, names: Sequence[str]) -> DataFrame:
+        """Return the values of some columns, named v0, v1 and so on."""
+        ...
+
+    def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
+        """Return the first values of some columns as arrays of Arrow, if their order counts."""
+        ...
+
+    def check(self) -> None:
+        """Say what is wrong with the data, when Spark failed on it."""
+        ...
+
+
+def open_source(
+    path: str, session: SparkSession, *, encoding: str | None = None, delimiter: str | None = None
+) -> Source:
+    """Open a file, a folder of files of one kind, or a place that only Spark reads.
+
+    Parameters
+    ----------
+    path
+        The path, or an address like ``hdfs://...``, where Parquet is expected.
+    session
+        Reads it.
+    encoding, delimiter
+        As in `load`.
+    """
+    if "://" in path:
+        return FrameSource(_read_parquet(session, [path]), _last(path))
+    files = _files(Path(path))
+    forms = {find_format(file) for file in files}
+    if forms == {"text"}:
+        return TextSource(files, session, encoding=encoding, delimiter=delimiter)
+    if forms == {"Parquet"}:
+        return ParquetSource(files, session)
+    raise OptionError(
+        f"the spark engine reads Parquet and text files (.csv, .tsv). Got {_last(path)!r} "
+        f"instead: write it as Parquet, or use --engine disk."
+    )
+
+
+def called(path: str) -> str:
+    """Return what a file, or a folder, is called without its extension.
+
+    Examples
+    --------
+    >>> called("data/people.v2.csv.gz"), called("hdfs://host/census/2020.parquet")
+    ('people.v2', '2020')
+    """
+    last = Path(_last(path))
+    known = suffix_of(last).removesuffix(".gz") in EXTENSIONS
+    return last.name[: len(last.name) - len(suffix_of(last))] if known else last.name or "data"
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file, or the files of a folder that are no marks of a writer, by name."""
+    if not path.is_dir():
+        require_file(path)
+        return [path.absolute()]
+    try:
+        files = sorted(f for f in path.rglob("*") if f.is_file() and _is_data(f, path))
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else "the system refuses"
+        raise FileError(f"{str(path)!r} cannot be read: {reason}. Check the folder.") from None
+    if not files:
+        raise FileError(f"{str(path)!r} has no files in it. Give a folder of Parquet or CSV files.")
+    for file in files:
+        require_file(file)
+    return [file.absolute() for file in files]
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    return not any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+
+
+class TextSource:
+    """Text files, each read by one task with the parser that `load` uses."""
+
+    def __init__(self, files: Sequence[Path], session: SparkSession, **how: str | None) -> None:
+        self._files, self._session, self._how = files, session, how
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What tells the values, and what is known of a column."""
+        return self._open(self._files[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.pieces.names)
+
+    def _open(self, file: Path) -> Pieces:
+        def copy() -> Path:
+            folder = tempfile.mkdtemp(prefix="keyhole-text-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            return Path(folder, "plain.txt")
+
+        return open_pieces(file, copy, **self._how)
+
+    def frame(self, names: Sequence[str]) -> DataFrame:
+        """Return the values of some columns, named v0, v1 and so on."""
+        paths = self._session.createDataFrame([(str(file),) for file in self._files], "path string")
+        schema = ", ".join(f"{name} string" for name in positions(len(names)))
+        return paths.mapInArrow(text_reader(self.names, names, **self._how), schema)
+
+    def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
+        """Return the first values of some columns: they tell the type of a column."""
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        found: dict[str, list[Any]] = {name: [] for name in names}
+        records = 0
+        for batch in self._batches(names, HEAD):
+            for name in names:
+                found[name].append(batch[name].cast(pa.string()))
+            records += len(batch[names[0]])
+            if records >= GLANCE:
+                break
+        empty = [pa.array([], pa.string())]
+        return {n: pa.concat_arrays(empty + arrays)[:GLANCE] for n, arrays in found.items()}
+
+    def _batches(self, names: Sequence[str], size: int) -> Iterator[Mapping[str, Any]]:
+        from keyhole.data.text_pieces import TooLongError
+
+        for file in self._files:
+            pieces = self.pieces if file == self._files[0] else self._open(file)
+            require_header(file, pieces.names, self.names)
+            try:
+                yield from pieces.batches(names, size)
+            except TooLongError:
+                if size >= PIECE:
+                    raise
+                yield from pieces.batches(names, PIECE)
+
+    def check(self) -> None:
+        """Say what is wrong with the texts, by reading them here."""
+        for file in self._files:
+            pieces = self._open(file)
+            require_header(file, pieces.names, self.names)
+            for _ in pieces.batches(pieces.names[:1], 1 << 31):
+                pass
+            pieces.finish()
+
+
+class FrameSource:
+    """A frame of Spark's own; its values are what Spark says they are."""
+
+    def __init__(self, frame: DataFrame, called: str = "the frame") -> None:
+        if frame.isStreaming:
+            raise OptionError(f"{called} must be whole. Got a stream instead: write it first.")
+        self._frame, self.names = frame, tuple(frame.columns)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What tells the values, and what is known of a column."""
+        with _unreadable("the frame"):
+            table = self._frame.limit(0).toArrow()
+        return FramePieces(from_arrow(table.rename_columns(list(self.names))))
+
+    def frame(self, names: Sequence[str]) -> DataFrame:
+        """Return the values of some columns, named v0, v1 and so on."""
+        for name in names:
+            require_flat(pl.Series(name, [], dtype=_type_of(self.pieces, name)))
+        # By place: names may differ in case alone, or have any mark in them.
+        places = [self.names.index(name) for name in names]
+        numbered = self._frame.toDF(*(f"x{place}" for place in range(len(self.names))))
+        return numbered.select(*(f"x{place}" for place in places)).toDF(*positions(len(names)))
+
+    def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """Nothing: the types are known, and a cluster's records have no order."""
+        return None
+
+    def check(self) -> None:
+        """Nothing can be told here that Spark has not told."""
+
+
+class ParquetSource(FrameSource):
+    """Parquet files, whose notes and types are read here and whose values Spark reads."""
+
+    def __init__(self, files: Sequence[Path], session: SparkSession) -> None:
+        self._first = files[0]
+        known = tuple(self.pieces.names)
+        super().__init__(_read_parquet(session, [str(file) for file in files]), files[0].name)
+        require_header(files[0], self.names, known)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What tells the values, and what is known of a column."""
+        return open_pieces(self._first, lambda: self._first)
+
+
+def _type_of(pieces: Pieces, name: str) -> pl.DataType:
+    types: Mapping[str, pl.DataType] = pieces._types  # type: ignore[attr-defined]
+    return types.get(name, pl.String())
+
+
+def _read_parquet(session: SparkSession, paths: Sequence[str]) -> DataFrame:
+    with _unreadable(_last(paths[0])):
+        return session.read.parquet(*paths)
+
+
+@contextmanager
+def _unreadable(name: str) -> Iterator[None]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        found = getattr(error, "getCondition", lambda: None)()
+        why = f" ({found})" if found else ""
+        raise FileError(
+            f"{name!r} cannot be read by Spark{why}. Check the path and who may read it, and "
+            f"that it is Parquet; columns that differ in case alone need "
+            f"spark.sql.caseSensitive."
+        ) from None
