@@ -27,6 +27,7 @@ LIBRARIES = (
     "polars",
     "pandas",
     "duckdb",
+    "pyspark",
     "splink",
     "statsmodels",
     "miceforest",
@@ -38,6 +39,7 @@ PARTS = (
     "screening",
     "protection",
     "disk",
+    "spark",
     "selection",
 )
 Store = dict[str, dict[str, Any]]
@@ -60,6 +62,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         protection,
         screening,
         selection,
+        spark,
         study,
         subsets,
         synthesis,
@@ -79,6 +82,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "screening": lambda: screening.measure_screening((5_000, 10_000), 1),
             "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
             "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
+            "spark": lambda: spark.measure_spark(10**5, 20.0),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -98,6 +102,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "screening": screening.measure_screening,
         "protection": protection.measure_protection,
         "disk": lambda: disk.measure_disk(disk.FULL),
+        "spark": lambda: spark.measure_spark(10**6),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

@@ -9,6 +9,7 @@ from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
 from benchmarks.protection_report import protection_sections, protection_targets
+from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
 from benchmarks.synthesis_report import (
     coverage_targets,
@@ -45,6 +46,7 @@ def render(
         _growth(growth),
         _memory(found.get("memory", [])),
         *disk_sections(found.get("disk", []), _table),
+        *spark_sections(found.get("spark", {}), _table),
         _subsets(found),
         *study_sections(found.get("study"), _table),
         *synthesis_sections(found, _table),
@@ -94,6 +96,7 @@ def _targets(found: Mapping[str, Any]) -> str:
     every = [
         *targets(found),
         *disk_targets(found.get("disk", [])),
+        *spark_targets(found.get("spark", {})),
         *synthesis_targets(found.get("synthesis", [])),
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),

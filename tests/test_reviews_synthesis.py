@@ -252,7 +252,8 @@ def test_every_option_of_the_verb_is_a_setting():
     from keyhole.synthesis.synthesise import synthesise
 
     named = set(inspect.signature(synthesise).parameters) | set(Options.__dataclass_fields__)
-    assert named - {"data", "out", "force", "progress", "options"} == set(SECTIONS["synthesis"])
+    elsewhere = {"data", "out", "force", "progress", "options", "engine", "master"}
+    assert named - elsewhere == set(SECTIONS["synthesis"])
 
 
 def test_a_bad_formula_is_found_before_drawing(monkeypatch):

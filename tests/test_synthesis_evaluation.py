@@ -541,3 +541,19 @@ def test_a_model_that_cannot_be_fitted_costs_nothing_else(made):
     evaluation = evaluate(*made, formula="age ~ age + I(age)", self_match=0, seed=1)
     assert evaluation.coefficients is None
     assert any("not estimable" in note for note in evaluation.notes)
+
+
+def test_the_panels_of_the_distributions_ask_for_one_legend():
+    random = np.random.default_rng(2)
+    columns = {name: random.integers(1, 6, 120) for name in ("job", "area", "ship")}
+    data = load(pl.DataFrame(columns), kinds=dict.fromkeys(columns, "category"))
+    found = designate(data, keys=list(columns), seed=1)
+    rows = np.flatnonzero(found.at_risk)
+    donors = random.permutation(rows)[:, None].repeat(3, axis=1)
+    evaluation = evaluate(made_of(data, list(columns), rows, donors), found, self_match=20, seed=1)
+    panels = evaluation.plots()["distributions"].to_dict()["concat"]
+    asked = [layer["encoding"]["color"] for panel in panels for layer in panel["layer"]
+             if "color" in layer["encoding"]]  # fmt: skip
+    assert len(panels) == 3
+    # Vega warns of panels that share a scale and ask for different legends.
+    assert all(one["legend"] == asked[0]["legend"] is not None for one in asked)

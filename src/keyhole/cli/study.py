@@ -14,6 +14,7 @@ from keyhole.cli.output import Outputs, tell_written
 from keyhole.cli.progress import working
 from keyhole.cli.scenario import AskedScenario, ScenarioName, StorePlace, TargetName
 from keyhole.cli.study_files import Reading, StudyData, StudyFiles, name_releases
+from keyhole.cli.study_spark import attack_on_spark
 
 if TYPE_CHECKING:
     from keyhole.reidentification.result import Study
@@ -25,6 +26,7 @@ EXAMPLE = (
     "--link sex,age,state --numeric age --metric taxicab"
 )
 
+MASTER = "--master is for --engine spark. Leave it out, or give that too."
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 
 Puf = Annotated[
@@ -151,6 +153,7 @@ def study(
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
     engine: opt.Engine = "auto",
+    master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -164,7 +167,7 @@ def study(
     Suspected are the PUF records that the metric pairs with the EIF, confirmed those of them
     whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
     """
-    releases, problems = name_releases(puf)
+    releases, problems = name_releases(puf, folders=engine == "spark")
     files = StudyFiles(releases, eif, iuf, ids_from)
     reading = Reading(
         engine, encoding, delimiter, sheet, lists.codes(missing_codes), lists.kinds(kinds)
@@ -181,40 +184,50 @@ def study(
         gone = lists.names(blank, "--blank")
         if asked_scenario is None and not linking:
             problems.append("--link must name the linking variables, or give --scenario.")
-        keyed = asked_scenario is not None
-        data = files.read(
-            reading, ids, (*linking, *within), problems, whole=bool(gone) or keyed, all_of_eif=keyed
-        )
-        asked = {
+        asked: dict[str, Any] = {
             "puf_id": ids[0], "eif_id": ids[1], "link": linking, "strata": within,
             "numeric": lists.names(numeric, "--numeric"), "alpha": alpha, "threshold": threshold,
             "cuts": cuts, "scores": scores, "orders": orders, "rank_cap": rank_cap,
             "permutations": permutations, "seed": seed, "progress": report,
         }  # fmt: skip
-        key = None
-        if asked_scenario is not None:
-            key = asked["scenario"] = asked_scenario.key(next(iter(data.pufs.values())))
-        asked |= {"eif": data.eif, "iuf": data.iuf, "ids_from": data.ids, "blank": gone}
-        found = _compare(data.pufs, metrics, asked) if several else _attack(data, metrics, asked)
-        # Of studies that are compared each has its own.
-        alone = None if several else key
-        more = {} if alone is None else {"identification": alone.identification(found)}
+        more: dict[str, Any] = {}
+        if engine == "spark":
+            not_there = {"comparing studies": several, "--scenario": scenario, "--blank": gone,
+                         "--pairs": pairs, "--ids-from": ids_from, "--sheet": sheet}  # fmt: skip
+            asked["metric"] = ", ".join(metrics)
+            found: Any = attack_on_spark(
+                files, reading, asked, problems, master=master, not_there=not_there
+            )
+        else:
+            problems += [MASTER] if master is not None else []
+            keyed, asked["blank"] = asked_scenario is not None, gone
+            shared = (*linking, *within)
+            data = files.read(
+                reading, ids, shared, problems, whole=bool(gone) or keyed, all_of_eif=keyed
+            )
+            found, more = _attack_here(data, metrics, asked, asked_scenario)
     if pairs is not None:
         _write_pairs(found, pairs, force)
     outputs.give(found, more=more)
 
 
-def _attack(data: StudyData, metrics: Sequence[str], asked: dict[str, Any]) -> Any:
+def _attack_here(
+    data: StudyData, metrics: Sequence[str], asked: dict[str, Any], scenario: AskedScenario | None
+) -> tuple[Any, dict[str, Any]]:
+    """Attack in memory; return what was found, and with a scenario what it says of it."""
+    from keyhole.reidentification.compare import compare_studies
     from keyhole.reidentification.study import study as attack
 
+    asked |= {"eif": data.eif, "iuf": data.iuf, "ids_from": data.ids}
+    key = None if scenario is None else scenario.key(next(iter(data.pufs.values())))
+    if key is not None:
+        asked["scenario"] = key
+    if len(data.pufs) > 1 or len(metrics) > 1:
+        # Of studies that are compared each would have its own identification.
+        return compare_studies(data.pufs, metrics=metrics, **asked), {}
     (puf,) = data.pufs.values()
-    return attack(puf=puf, metric=metrics[0], **asked)  # type: ignore[arg-type]
-
-
-def _compare(pufs: Any, metrics: Sequence[str], asked: dict[str, Any]) -> Any:
-    from keyhole.reidentification.compare import compare_studies
-
-    return compare_studies(pufs, metrics=metrics, **asked)
+    found = attack(puf=puf, metric=metrics[0], **asked)  # type: ignore[arg-type]
+    return found, {} if key is None else {"identification": key.identification(found)}
 
 
 def _metric_problems(metrics: Sequence[str], scores: Path | None, pairs: Path | None) -> list[str]:

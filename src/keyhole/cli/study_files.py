@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from keyhole.cli.source import Source
 from keyhole.errors import InputError, OptionError
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "StudyData", "StudyFiles", "name_releases"]
 
 
-def name_releases(given: Sequence[str]) -> tuple[dict[str, Path], list[str]]:
+def name_releases(
+    given: Sequence[str], *, folders: bool = False
+) -> tuple[dict[str, Path], list[str]]:
     """Read releases as FILE or NAME=FILE; return them by name, and what is wrong.
 
-    The folder of a synthesis, or its ``release``, stands for its first implicate.
+    The folder of a synthesis, or its ``release``, stands for its first implicate; but where a
+    file may be in parts, `folders` are taken as they are.
 
     Examples
     --------
@@ -34,7 +37,7 @@ def name_releases(given: Sequence[str]) -> tuple[dict[str, Path], list[str]]:
         named = bool(mark and name.strip() and rest) and not Path(text).exists()
         path = Path(rest if named else text)
         try:
-            path, default = _first_implicate(path)
+            path, default = (path, path.name) if folders else _first_implicate(path)
         except InputError as error:
             problems += [f"--puf: {problem}" for problem in error.problems]
             default = path.name
@@ -55,6 +58,15 @@ def _first_implicate(path: Path) -> tuple[Path, str]:
     return find_implicates(inner if inner.is_dir() else path)[0], path.resolve().name
 
 
+class Named(Protocol):
+    """Data with columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How all files are read, and what is declared of their columns."""
@@ -70,7 +82,12 @@ class Reading:
         """Return a file to be read so."""
         return Source(file, None, None, self.engine, self.encoding, self.delimiter, self.sheet)
 
-    def unknown(self, data: Sequence[Microdata]) -> list[str]:
+    @property
+    def mark(self) -> str | None:
+        """The delimiter, a tab by its name too."""
+        return "\t" if self.delimiter in ("tab", r"\t") else self.delimiter
+
+    def unknown(self, data: Sequence[Named]) -> list[str]:
         """Say which declarations are for a column that no file has."""
         known = {name for one in data for name in one.names} | {"*"}
         named = [("--missing-codes", name) for name in self.codes]

@@ -160,6 +160,7 @@ def synthesise(
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
     engine: opt.Engine = "auto",
+    master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -172,13 +173,17 @@ def synthesise(
     DIR/release holds the implicates and a note for their analysts; DIR/internal holds the seed,
     who was at risk and what was measured, and stays with you.
     """
-    source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
+    # On Spark implicates are drawn; the file itself is read here.
+    reading = "memory" if engine == "spark" else engine
+    source = Source(file, missing_codes, kinds, reading, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
     with working("Synthesising") as report:
         from keyhole.synthesis.release import require_free
         from keyhole.synthesis.synthesise import synthesise as make
 
         problems = [*outputs.problems(file), *require_free(out, force)]
+        if master is not None and engine != "spark":
+            problems.append("--master is for --engine spark. Leave it out, or give that too.")
         options: dict[str, Any] = {
             "donors": donors,
             "folds": folds,
@@ -212,6 +217,8 @@ def synthesise(
             crosses=lists.candidates(crosses, "--crosses"),
             formula=formula,
             self_match=self_match,
+            engine="spark" if engine == "spark" else "memory",
+            master=master,
             progress=lambda share: report(share, 1.0),
             **options,
         )

@@ -11,10 +11,17 @@ import numpy.typing as npt
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.grading import BAND, DECIMALS, TABLE
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.files import Category, Cuts, common_codes, numbers, quintiles
+from keyhole.reidentification.files import (
+    Category,
+    Counts,
+    Cuts,
+    common_codes,
+    numbers,
+    quintiles,
+)
 from keyhole.reidentification.scores import Scores, adhoc
 
-__all__ = ["Gap", "Strata", "agreements", "number_strata", "top_scores"]
+__all__ = ["Gap", "Strata", "agree", "agreeing", "agreements", "number_strata", "top_scores"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -35,15 +42,19 @@ class Strata:
     labels: tuple[str, ...]
     without: Flags
 
-    def gaps(self) -> tuple[Gap, Gap]:
-        """Return what cannot be linked of the PUF, and of the EIF."""
-        return self._gap(self.puf, self.eif), self._gap(self.eif, self.puf)
+    def gaps(self, counts: tuple[Ints, Ints] | None = None) -> tuple[Gap, Gap]:
+        """Return what cannot be linked of the PUF, and of the EIF.
 
-    def _gap(self, own: Ints, other: Ints) -> Gap:
+        Where a place stands for several records, `counts` tells for how many.
+        """
+        puf, eif = counts or (np.ones_like(self.puf), np.ones_like(self.eif))
+        return self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif)
+
+    def _gap(self, own: Ints, other: Ints, counts: Ints) -> Gap:
         alone = ~np.isin(own, other)
         missing = self.without[own]
-        counts = (missing, missing & alone, alone & ~missing)
-        return Gap(*(int(one.sum()) for one in counts))
+        which = (missing, missing & alone, alone & ~missing)
+        return Gap(*(int(counts[one].sum()) for one in which))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +110,22 @@ def agreements(
     [[True, False], [True, True]]
     """
     for name in link:
-        column = (
-            quintiles(numbers(puf, eif, name), cuts)
-            if name in numeric
-            else common_codes(puf, eif, name)
-        )
-        codes = column.puf[pairs[0]]
-        yield (codes == column.eif[pairs[1]]) & (codes != column.missing)
+        yield agree(agreeing(puf, eif, name, numeric=numeric, cuts=cuts), pairs)
+
+
+def agreeing(
+    puf: Microdata,
+    eif: Microdata,
+    name: str,
+    *,
+    numeric: Sequence[str] = (),
+    cuts: Cuts = "puf",
+    counts: tuple[Counts, Counts] | None = None,
+) -> Category:
+    """Return a variable as what must be the same in both files for a pair to agree on it."""
+    if name not in numeric:
+        return common_codes(puf, eif, name)
+    return quintiles(numbers(puf, eif, name, counts=counts), cuts)
 
 
 def top_scores(
@@ -125,13 +145,13 @@ def top_scores(
     [[True, False], [True, False]]
     """
     costs, _ = adhoc(puf, eif, link, scores)
-    variables: list[Category | Graded] = [*costs.counted, *costs.graded]
-    priced = {variable.name: variable for variable in variables}
+    priced = costs.by_name()
     for name in link:
-        yield _on_top(priced[name], pairs)
+        yield agree(priced[name], pairs)
 
 
-def _on_top(variable: Category | Graded, pairs: tuple[Ints, Ints]) -> Flags:
+def agree(variable: Category | Graded, pairs: tuple[Ints, Ints]) -> Flags:
+    """Tell which pairs have the same category, or the highest score of a graded variable."""
     if isinstance(variable, Category):
         codes = variable.puf[pairs[0]]
         return np.asarray((codes == variable.eif[pairs[1]]) & (codes != variable.missing))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Baseline", "permuted_baseline"]
+from keyhole.engines.threads import in_threads
+
+__all__ = [
+    "Baseline",
+    "Chances",
+    "deal_all",
+    "deal_stratum",
+    "find_chances",
+    "permuted_baseline",
+    "summarise",
+]
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -74,7 +82,7 @@ def permuted_baseline(
         The sizes of the files.
     strata
         The stratum of each PUF record and of each EIF record: ids are dealt out within
-        strata, as pairs are made.
+        strata, as pairs are made, each stratum by a generator of its own.
     permutations, seed
         How often, and where the chance comes from.
 
@@ -84,47 +92,101 @@ def permuted_baseline(
     an intruder who links at random as often as this one did.
     """
     suspected = len(np.unique(puf))
-    who, linked, mate = _chances(puf, eif, truth_puf, truth_eif, puf_records)
-    observed = len(np.unique(who[linked == mate]))
-    deal = _dealer(eif_records, None if strata is None else strata[1])
-
-    def confirmed(i: int) -> Ints:
-        dealt = deal(np.random.default_rng([seed, i]))
-        return np.unique(who[dealt[linked] == mate])
-
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = list(threads.map(confirmed, range(permutations)))
-    counts = np.array([len(records) for records in found])
-    by_stratum = None if strata is None else _mean_by_stratum(found, *strata)
-    return _summarise(counts, observed, suspected, puf_records, by_stratum)
-
-
-def _mean_by_stratum(found: list[Ints], puf: Ints, eif: Ints) -> tuple[float, ...]:
-    size = 1 + max(int(one.max(initial=0)) for one in (puf, eif))
-    places = puf[np.concatenate(found)]
-    return tuple((np.bincount(places, minlength=size) / len(found)).tolist())
+    chances = find_chances(puf, eif, truth_puf, truth_eif, puf_records)
+    observed = chances.confirmed()
+    if strata is None:
+        counts = deal_all(chances, eif_records, permutations, seed)
+        return summarise(counts, observed, suspected, puf_records)
+    size = 1 + max(int(one.max(initial=0)) for one in strata)
+    found = np.zeros((size, permutations), dtype=np.int64)
+    parts = list(_within(chances, *strata))
+    dealt = in_threads(lambda part: deal_stratum(*part, permutations, seed), parts)
+    for (stratum, _, _), counts in zip(parts, dealt, strict=True):
+        found[stratum] = counts
+    return summarise(
+        found.sum(axis=0), observed, suspected, puf_records, tuple(found.mean(axis=1).tolist())
+    )
 
 
-def _chances(
+@dataclass(frozen=True, slots=True, eq=False)
+class Chances:
+    """Each pair once for each mate that its PUF record has: only these can be confirmed."""
+
+    who: Ints
+    linked: Ints
+    mate: Ints
+
+    def confirmed(self, dealt: Ids | None = None) -> int:
+        """Count the PUF records confirmed, with the ids as they are or dealt out."""
+        linked = self.linked if dealt is None else dealt[self.linked]
+        return len(np.unique(self.who[linked == self.mate]))
+
+
+def deal_stratum(
+    stratum: int, chances: Chances, records: int, permutations: int, seed: int
+) -> Ints:
+    """Deal out the ids of one stratum many times; return how many each deal confirms.
+
+    Parameters
+    ----------
+    stratum
+        Its number, which the generator is made of, so that strata may be dealt anywhere.
+    chances
+        The pairs, their EIF records and mates numbered within the stratum, in order of their ids.
+    records
+        The EIF records of the stratum.
+    """
+    random, every = np.random.default_rng([seed, stratum]), np.arange(records, dtype=np.int32)
+    deals = (random.permutation(every) for _ in range(permutations))
+    return np.array([chances.confirmed(dealt) for dealt in deals], dtype=np.int64)
+
+
+def deal_all(chances: Chances, records: int, permutations: int, seed: int) -> Ints:
+    """Deal out the ids of the whole EIF many times; return how many each deal confirms."""
+    every = np.arange(records, dtype=np.int32)  # half the memory is half the time
+
+    def confirmed(i: int) -> int:
+        return chances.confirmed(np.random.default_rng([seed, i]).permutation(every))
+
+    return np.array(in_threads(confirmed, range(permutations)), dtype=np.int64)
+
+
+def _within(chances: Chances, puf: Ints, eif: Ints) -> Iterator[tuple[int, Chances, int]]:
+    """Part the chances by stratum; a mate in another stratum is never dealt to the pair."""
+    sizes = np.bincount(eif)
+    places = np.empty_like(eif)
+    places[np.argsort(eif, kind="stable")] = np.arange(len(eif))
+    places -= (np.cumsum(sizes) - sizes)[eif]
+    strata = puf[chances.who]
+    inside = np.flatnonzero(eif[chances.mate] == strata)
+    order = inside[np.argsort(strata[inside], kind="stable")]
+    found, starts = np.unique(strata[order], return_index=True)
+    for stratum, at in zip(found.tolist(), np.split(order, starts)[1:], strict=True):
+        linked, mate = places[chances.linked[at]], places[chances.mate[at]]
+        yield stratum, Chances(chances.who[at], linked, mate), int(sizes[stratum])
+
+
+def find_chances(
     puf: Ints, eif: Ints, truth_puf: Ints, truth_eif: Ints, puf_records: int
-) -> tuple[Ints, Ints, Ints]:
-    """Return each pair once for each mate its PUF record has: only these can be confirmed."""
+) -> Chances:
+    """Return each pair once for each mate of its PUF record."""
     order = np.argsort(truth_puf, kind="stable")
     mates = np.bincount(truth_puf, minlength=puf_records)
     first = np.cumsum(mates) - mates
     times = mates[puf]
     nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
     who = np.repeat(puf, times)
-    return who, np.repeat(eif, times), truth_eif[order][first[who] + nth]
+    return Chances(who, np.repeat(eif, times), truth_eif[order][first[who] + nth])
 
 
-def _summarise(
+def summarise(
     counts: Ints,
     observed: int,
     suspected: int,
     puf_records: int,
-    by_stratum: tuple[float, ...] | None,
+    by_stratum: tuple[float, ...] | None = None,
 ) -> Baseline:
+    """Sum up how many PUF records each deal confirms, beside those the study does."""
     low, high = (float(bound) for bound in np.quantile(counts, [0.025, 0.975]))
     mean = float(counts.mean())
     return Baseline(
@@ -137,22 +199,3 @@ def _summarise(
         p_value=(1 + int((counts >= observed).sum())) / (1 + len(counts)),
         by_stratum=by_stratum,
     )
-
-
-def _dealer(records: int, strata: Ints | None) -> Callable[[np.random.Generator], Ids]:
-    """Return what deals out ids: whose id each record gets."""
-    every = np.arange(records, dtype=np.int32)  # half the memory is half the time
-    if strata is None:
-        return lambda random: random.permutation(every)
-    # Numbers of two bytes are sorted several times faster.
-    small = strata.astype(np.min_scalar_type(int(strata.max(initial=0))))
-    places = np.argsort(small, kind="stable")
-
-    def deal(random: np.random.Generator) -> Ids:
-        shuffled = random.permutation(every)
-        dealt = np.empty_like(every)
-        # Both orders go stratum by stratum, so that an id stays in its stratum.
-        dealt[places] = shuffled[np.argsort(small[shuffled], kind="stable")]
-        return dealt
-
-    return deal

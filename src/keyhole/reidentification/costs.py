@@ -111,6 +111,11 @@ class Costs:
         most = self.bound / self.scale
         return most * most if self.root else most
 
+    def by_name(self) -> dict[str, Category | Graded]:
+        """Return all variables by their names."""
+        variables: list[Category | Graded] = [*self.counted, *self.graded]
+        return {variable.name: variable for variable in variables}
+
     def puf_base(self) -> Floats:
         """Return by PUF record what its missing values cost with anybody."""
         records = len((self.counted or self.graded)[0].puf)

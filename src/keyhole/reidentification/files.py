@@ -6,7 +6,7 @@ the public file's cut points, mean and standard deviation, so that both files sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,27 +16,28 @@ import polars as pl
 
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest
 from keyhole.errors import ColumnError
 
 __all__ = [
     "WIDE",
     "Category",
+    "Counts",
     "Cuts",
     "Number",
+    "alike",
+    "as_floats",
     "common_codes",
     "common_strata",
     "family_of",
-    "infinite_problems",
+    "is_empty",
     "numbers",
     "quintiles",
-    "strangers",
-    "variable_problems",
     "z_scores",
 ]
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 Cuts = Literal["puf", "each"]
 
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
@@ -81,11 +82,16 @@ class Category:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """A linking variable as numbers in both files; not a number is missing."""
+    """A linking variable as numbers in both files; not a number is missing.
+
+    Where a number stands for several records, `counts` tells for how many, in the PUF and in
+    the EIF.
+    """
 
     name: str
     puf: Floats
     eif: Floats
+    counts: tuple[Counts, Counts] | None = None
 
 
 def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
@@ -100,22 +106,29 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
     >>> found.puf.tolist(), found.eif.tolist(), found.missing
     ([0, 1, 3], [1, 2], 3)
     """
-    one, other = _alike(puf.column(name), eif.column(name))
+    one, other = alike(puf.column(name), eif.column(name))
     both = encode(pl.concat([one, other]))
     values = both.values.astype(np.int32)
     return Category(name, values[: len(one)], values[len(one) :], both.levels)
 
 
-def numbers(puf: Microdata, eif: Microdata, name: str, *, ratios: bool = False) -> Number:
+def numbers(
+    puf: Microdata,
+    eif: Microdata,
+    name: str,
+    *,
+    ratios: bool = False,
+    counts: tuple[Counts, Counts] | None = None,
+) -> Number:
     """Take a variable as numbers; dates count in days.
 
     Whole numbers too large to be told apart as floating-point ones are counted from the smallest,
-    unless ratios are wanted of them.
+    unless ratios are wanted of them. For `counts` see `Number`.
     """
-    one, other = _alike(puf.column(name), eif.column(name))
+    one, other = alike(puf.column(name), eif.column(name))
     if not ratios:
         one, other = _from_smallest(one, other)
-    return Number(name, _as_floats(one), _as_floats(other))
+    return Number(name, as_floats(one), as_floats(other), counts)
 
 
 def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -147,8 +160,10 @@ def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
     >>> quintiles(Number("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
     [0, 1, 4, 5]
     """
-    own = number.puf if cuts == "puf" else number.eif
-    codes = [_cut(number.puf, number.puf), _cut(number.eif, own)]
+    sides = (number.puf, number.eif)
+    whose = (0, 0) if cuts == "puf" else (0, 1)
+    counts = number.counts or (None, None)
+    codes = [_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose)]
     return Category(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
 
 
@@ -162,15 +177,16 @@ def z_scores(number: Number) -> Number | Category:
     >>> z_scores(Number("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
     [2.0]
     """
-    known = number.puf[~np.isnan(number.puf)]
+    filled = ~np.isnan(number.puf)
+    known = number.puf[filled]
     if len(known) == 0 or known.min() == known.max():
         values = pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None)
         both = encode(values)
         codes = both.values.astype(np.int32)
         count = len(number.puf)
         return Category(number.name, codes[:count], codes[count:], both.levels)
-    known = _near_one(known, known)
-    mean, deviation = known.mean(), known.std(ddof=1)
+    counts = None if number.counts is None else number.counts[0][filled]
+    mean, deviation = _scale(_near_one(known, known), counts)
     puf, eif = (
         (_near_one(values, number.puf) - mean) / deviation for values in (number.puf, number.eif)
     )
@@ -202,120 +218,9 @@ def common_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Categ
     return found
 
 
-def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[str]:
-    """Say of each name that is no linking variable so, with those that come near.
-
-    Examples
-    --------
-    >>> strangers(["agee"], ["age", "sex"], "score")
-    ["score 'agee' must belong to a linking variable. Did you mean 'age'?"]
-    """
-    problems = []
-    for name in names:
-        if name not in link:
-            near = [repr(other) for other in nearest(str(name), list(link))]
-            remedy = f"Did you mean {' or '.join(near)}?" if near else "Leave it out."
-            problems.append(f"{purpose} {name!r} must belong to a linking variable. {remedy}")
-    return problems
-
-
-def variable_problems(
-    puf: Microdata,
-    eif: Microdata,
-    link: Sequence[str],
-    *,
-    numeric: Sequence[str] = (),
-    graded: Sequence[str] = (),
-    strata: Sequence[str] = (),
-    blank: Sequence[str] = (),
-) -> list[str]:
-    """Say what makes variables unfit: types that clash, nothing known, nothing in common.
-
-    Parameters
-    ----------
-    puf, eif
-        The two files.
-    link
-        The linking variables.
-    numeric, graded
-        Those that are numbers, and those that need no value in common.
-    strata
-        The variables that make the strata.
-    blank
-        Those that may be missing in every record of the PUF.
-    """
-    both = (puf.name, eif.name)
-    problems = []
-    for name in strata:
-        problems += _type_problems(both, name, (puf.column(name), eif.column(name)), "stratum")
-    for name in link:
-        pair = (puf.column(name), eif.column(name))
-        if name in blank and _is_empty(pair[0]) and not _is_empty(pair[1]):
-            continue
-        found = _empty_problems(both, name, pair) or _type_problems(both, name, pair)
-        if not found and name in numeric:
-            found = _number_problems(name, pair)
-        if not found and name not in graded and not _overlap(*_alike(*pair)):
-            found = [
-                f"linking variable {name!r} must have a value in common in {puf.name!r} and "
-                f"{eif.name!r}. Got none instead: check that they are coded alike."
-            ]
-        problems += found
-    return problems
-
-
-def _is_empty(series: pl.Series) -> bool:
+def is_empty(series: pl.Series) -> bool:
+    """Tell whether all values of a column are missing."""
     return series.null_count() == len(series)
-
-
-def _empty_problems(
-    files: tuple[str, str], name: str, pair: tuple[pl.Series, pl.Series]
-) -> list[str]:
-    return [
-        f"linking variable {name!r} must have values. Got only missing ones in {file!r} "
-        f"instead: leave it out, or check the missing codes."
-        for file, series in zip(files, pair, strict=True)
-        if _is_empty(series)
-    ]
-
-
-def _type_problems(
-    files: tuple[str, str],
-    name: str,
-    pair: tuple[pl.Series, pl.Series],
-    purpose: str = "linking variable",
-) -> list[str]:
-    one, other = (family_of(series.dtype) for series in pair)
-    if one == other or any(map(_is_empty, pair)):
-        return []
-    return [
-        f"{purpose} {name!r} must be of one type. Got {one} in {files[0]!r} and {other} in "
-        f"{files[1]!r} instead: turn one into the other."
-    ]
-
-
-def _number_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
-    family = family_of(pair[0].dtype)
-    if family not in ("numbers", "dates"):
-        return [
-            f"numeric variable {name!r} must hold numbers. Got {family} instead: "
-            f"take it out of numeric, or turn it into numbers."
-        ]
-    return infinite_problems(name, pair)
-
-
-def infinite_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
-    """Say if a variable holds infinite numbers, between which there is no distance."""
-    if all(np.isfinite(_as_floats(series.drop_nulls())).all() for series in pair):
-        return []
-    return [
-        f"numeric variable {name!r} must have finite values. Got infinite ones instead: "
-        f"declare them as missing codes."
-    ]
-
-
-def _overlap(one: pl.Series, other: pl.Series) -> bool:
-    return bool(one.drop_nulls().unique().is_in(other.drop_nulls().unique().implode()).any())
 
 
 def family_of(dtype: pl.DataType) -> str:
@@ -328,11 +233,11 @@ def family_of(dtype: pl.DataType) -> str:
     return words.get(dtype.base_type(), "text")
 
 
-def _alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+def alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Bring two columns of one family, or one without any value, to one type."""
-    if _is_empty(one):
+    if is_empty(one):
         return one.clear(len(one)).cast(other.dtype), other
-    if _is_empty(other):
+    if is_empty(other):
         return one, other.clear(len(other)).cast(one.dtype)
     return _plain(one, other), _plain(other, one)
 
@@ -359,7 +264,8 @@ def _whole_type(*columns: pl.Series) -> type[pl.DataType]:
     return pl.Int64
 
 
-def _as_floats(series: pl.Series) -> Floats:
+def as_floats(series: pl.Series) -> Floats:
+    """Return a column as numbers, dates in days, missing ones as not a number."""
     if family_of(series.dtype) == "dates":
         series = series.cast(pl.Datetime("us")).to_physical() / _DAY
     values: Floats = series.cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -373,8 +279,34 @@ def _near_one(values: Floats, own: Floats) -> Floats:
         return np.asarray(np.ldexp(values, -np.frexp(largest)[1]), dtype=np.float64)
 
 
-def _cut(values: Floats, own: Floats) -> Codes:
-    known = _near_one(own[~np.isnan(own)], own)
-    points = np.quantile(known, QUINTILES) if len(known) else np.zeros(len(QUINTILES))
+def _scale(values: Floats, counts: Counts | None) -> tuple[float, float]:
+    """Return the mean and the n - 1 standard deviation, whatever order the records come in."""
+    levels, places = np.unique(values, return_inverse=True)
+    weights = np.bincount(places, counts)
+    total = weights.sum()
+    mean = (weights * levels).sum() / total
+    return mean, np.sqrt((weights * (levels - mean) ** 2).sum() / (total - 1))
+
+
+def _cut(values: Floats, own: Floats, counts: Counts | None = None) -> Codes:
+    filled = ~np.isnan(own)
+    known = _near_one(own[filled], own)
+    points = np.zeros(len(QUINTILES))
+    if len(known):
+        points = _cut_points(known, None if counts is None else counts[filled])
     codes = np.searchsorted(points, _near_one(values, own), side="left")
     return np.where(np.isnan(values), len(QUINTILES) + 1, codes).astype(np.int32)
+
+
+def _cut_points(values: Floats, counts: Counts | None) -> Floats:
+    if counts is None:
+        return np.asarray(np.quantile(values, QUINTILES))
+    order = np.argsort(values)
+    values, ends = values[order], np.cumsum(counts[order])
+    points = []
+    for share in QUINTILES:
+        at = (int(ends[-1]) - 1) * share
+        below = int(at)
+        pair = np.searchsorted(ends, [below, min(below + 1, int(ends[-1]) - 1)], side="right")
+        points.append(np.quantile(values[pair], at - below))  # between two records, as above
+    return np.array(points)

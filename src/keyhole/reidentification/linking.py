@@ -3,66 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
-
-import numpy as np
+from typing import Any, get_args
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import absent, repeated
 from keyhole.data.reading import load
 from keyhole.errors import ColumnError, OptionError
-from keyhole.reidentification.costs import (
-    BEST_SCORE,
-    DECIMALS,
-    Costs,
-    Threshold,
-    adhoc_threshold,
-    euclidean,
-    euclidean_threshold,
-    taxicab,
-)
-from keyhole.reidentification.files import (
-    Category,
-    Cuts,
-    Number,
-    common_codes,
-    common_strata,
-    numbers,
-    quintiles,
-    strangers,
-    variable_problems,
-)
-from keyhole.reidentification.neighbours import Progress, find_nearest
+from keyhole.reidentification.attack import Asked, Metric, prepare
+from keyhole.reidentification.costs import Threshold
+from keyhole.reidentification.files import Cuts, common_strata
+from keyhole.reidentification.neighbours import Progress
 from keyhole.reidentification.pairs import Pairs
-from keyhole.reidentification.scores import Scores, adhoc, load_scores, score_problems
+from keyhole.reidentification.scores import Scores, load_scores, score_problems
 from keyhole.reidentification.truth import names_of
-from keyhole.reidentification.unicity import MOST_VARIABLES, Orders, find_mates
+from keyhole.reidentification.unicity import MOST_VARIABLES, Orders
+from keyhole.reidentification.variables import strangers, variable_problems
 
-__all__ = ["Metric", "Pairs", "link"]
-
-Metric = Literal["unicity", "taxicab", "euclidean", "adhoc"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked, as it was given."""
-
-    link: tuple[str, ...]
-    numeric: tuple[str, ...]
-    strata: tuple[str, ...]
-    metric: Metric
-    alpha: float
-    threshold: Threshold
-    cuts: Cuts
-    scores: Any
-    orders: Orders
-    rank_cap: int
-    blank: tuple[str, ...] = ()
+__all__ = ["Metric", "Pairs", "asked_problems", "carried", "check_variables", "link", "read_asked"]
 
 
 def link(
@@ -135,32 +95,50 @@ def link(
     >>> found.to_frame().rows()
     [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
     """
-    names = [names_of(given) for given in (link, numeric, strata, blank)]
-    asked = _Question(
-        names[0], names[1], names[2], metric, alpha, threshold, cuts, scores, orders, rank_cap,
-        names[3],
+    asked = read_asked(
+        link=link, numeric=numeric, strata=strata, blank=blank, metric=metric, alpha=alpha,
+        threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
     )  # fmt: skip
     one, other = load(puf), load(eif)
     if one.name == other.name:
         one, other = one.replace(name=f"PUF {one.name}"), other.replace(name=f"EIF {other.name}")
-    if metric == "adhoc" and isinstance(scores, str | os.PathLike):
-        asked = dataclasses.replace(asked, scores=load_scores(scores))
-    _check(one, other, asked)
-    groups = common_strata(one, other, asked.strata)
-    if metric == "unicity":
-        return _link_by_unicity(one, other, asked, groups, progress)
-    return _link_by_cost(one, other, asked, groups, progress)
-
-
-def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
-    """Say everything that is wrong with the question, then with the variables."""
-    problems = _option_problems(asked) + _name_problems(asked)
-    columns = {"linking variable": asked.link, "stratum": asked.strata}
-    for data in (puf, eif):
-        for purpose, names in columns.items():
-            problems += absent(names, list(data.names), purpose=purpose, where=repr(data.name))
+    problems = asked_problems(asked, {one.name: one.names, other.name: other.names})
     if problems:
         raise OptionError(problems)
+    check_variables(one, other, asked)
+    groups = common_strata(one, other, asked.strata)
+    attack = prepare(one, other, asked)
+    if asked.metric != "unicity":  # nobody has more pairs
+        attack = dataclasses.replace(attack, cap=min(attack.cap, other.records))
+    return Pairs(
+        **carried(asked, one.records, other.records),
+        **attack.find(groups, progress),
+        threshold=attack.threshold,
+        warnings=attack.warnings,
+    )
+
+
+def read_asked(**given: Any) -> Asked:
+    """Read what is asked: names of columns as lists, and scores that are in a file."""
+    for option in ("link", "numeric", "strata", "blank"):
+        given[option] = names_of(given[option])
+    if given["metric"] == "adhoc" and isinstance(given["scores"], str | os.PathLike):
+        given["scores"] = load_scores(given["scores"])
+    return Asked(**given)
+
+
+def asked_problems(asked: Asked, files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say everything that is wrong with what is asked of files, given by name their columns."""
+    problems = _option_problems(asked) + _name_problems(asked)
+    columns = {"linking variable": asked.link, "stratum": asked.strata}
+    for file, known in files.items():
+        for purpose, names in columns.items():
+            problems += absent(names, list(known), purpose=purpose, where=repr(file))
+    return problems
+
+
+def check_variables(puf: Microdata, eif: Microdata, asked: Asked) -> None:
+    """Say everything that is wrong with the variables."""
     for data in (puf, eif):
         data.require_records()
     problems = variable_problems(
@@ -171,7 +149,7 @@ def _check(puf: Microdata, eif: Microdata, asked: _Question) -> None:
         raise ColumnError(problems)
 
 
-def _graded(asked: _Question) -> tuple[str, ...]:
+def _graded(asked: Asked) -> tuple[str, ...]:
     """Return the variables that need no value in common, because nearness scores too."""
     if asked.metric != "adhoc":
         return asked.numeric
@@ -179,7 +157,7 @@ def _graded(asked: _Question) -> tuple[str, ...]:
     return tuple(n for n, score in scores if not (isinstance(score, Mapping) and "exact" in score))
 
 
-def _option_problems(asked: _Question) -> list[str]:
+def _option_problems(asked: Asked) -> list[str]:
     problems = []
     choices = {"metric": Metric, "threshold": Threshold, "cuts": Cuts, "orders": Orders}
     for option, choice in choices.items():
@@ -196,7 +174,7 @@ def _option_problems(asked: _Question) -> list[str]:
     return problems
 
 
-def _name_problems(asked: _Question) -> list[str]:
+def _name_problems(asked: Asked) -> list[str]:
     problems = []
     if len(set(asked.link)) < 2:
         problems.append(
@@ -223,90 +201,15 @@ def _name_problems(asked: _Question) -> list[str]:
     return problems
 
 
-def _variables(puf: Microdata, eif: Microdata, asked: _Question) -> list[Category | Number]:
-    return [
-        numbers(puf, eif, name) if name in asked.numeric else common_codes(puf, eif, name)
-        for name in asked.link
-    ]
-
-
-def _link_by_unicity(
-    puf: Microdata,
-    eif: Microdata,
-    asked: _Question,
-    strata: Category | None,
-    progress: Progress | None,
-) -> Pairs:
-    variables = [
-        v if isinstance(v, Category) else quintiles(v, asked.cuts)
-        for v in _variables(puf, eif, asked)
-    ]
-    found = find_mates(variables, strata, asked.orders, progress)
-    return Pairs(
-        **_carried(puf, eif, asked),
-        puf=found.puf,
-        eif=found.eif,
-        score=np.bitwise_count(found.subset).astype(np.float64),
-        rank=np.ones(len(found.puf), dtype=np.int64),
-        subset=found.subset,
-    )
-
-
-def _link_by_cost(
-    puf: Microdata,
-    eif: Microdata,
-    asked: _Question,
-    strata: Category | None,
-    progress: Progress | None,
-) -> Pairs:
-    costs, threshold, warnings = _costs(puf, eif, asked)
-    cap = min(int(asked.rank_cap), eif.records)  # nobody has more pairs
-    found = find_nearest(costs, strata, cap, progress=progress)
-    score = found.keys / DECIMALS
-    if asked.metric == "taxicab":
-        score = np.round(score / len(asked.link), 9)
-    elif asked.metric == "adhoc":
-        score = np.round(BEST_SCORE * len(asked.link) - score, 9)
-    return Pairs(
-        **_carried(puf, eif, asked),
-        puf=found.puf,
-        eif=found.eif,
-        score=score,
-        rank=found.ranks,
-        threshold=threshold,
-        warnings=tuple(warnings),
-    )
-
-
-def _costs(puf: Microdata, eif: Microdata, asked: _Question) -> tuple[Costs, float, list[str]]:
-    """Return the prices, the threshold on the score, and warnings."""
-    alpha, count = float(asked.alpha), len(asked.link)
-    if asked.metric == "adhoc":
-        costs, warnings = adhoc(puf, eif, asked.link, asked.scores)
-        return costs, adhoc_threshold(count), warnings
-    variables = _variables(puf, eif, asked)
-    if asked.metric == "taxicab":
-        return taxicab(variables, alpha, asked.cuts), alpha / 2, []
-    threshold = euclidean_threshold(alpha, count, asked.threshold)
-    warnings = []
-    if threshold > 1 / math.sqrt(count):
-        warnings.append(
-            f"The threshold {threshold:.4g} lets every pair pass, since euclidean is at most "
-            f"1 / sqrt(v) = {1 / math.sqrt(count):.4g} for {count} variables: only the ranks "
-            f"choose. Threshold 'derived' is {euclidean_threshold(alpha, count, 'derived'):.4g}."
-        )
-    return euclidean(variables, alpha, asked.threshold), threshold, warnings
-
-
-def _carried(puf: Microdata, eif: Microdata, asked: _Question) -> dict[str, Any]:
+def carried(asked: Asked, puf_records: int, eif_records: int) -> dict[str, Any]:
     """Return what a result carries of what produced it."""
     return {
         "metric": asked.metric,
         "link": asked.link,
         "numeric": asked.numeric,
         "strata": asked.strata,
-        "puf_records": puf.records,
-        "eif_records": eif.records,
+        "puf_records": puf_records,
+        "eif_records": eif_records,
         "alpha": float(asked.alpha),
         "threshold_rule": asked.threshold,
         "cuts": asked.cuts,

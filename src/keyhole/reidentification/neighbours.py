@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.threads import WORKERS
+from keyhole.engines.threads import workers
 from keyhole.kernels import nearest, scanning
 from keyhole.kernels.grading import Asked, Rules
 from keyhole.reidentification.cells import Arrangement, arrange
@@ -254,7 +254,7 @@ def in_turn(
 
     If it is interrupted, pieces not yet begun are dropped, and `stop` is called for the others.
     """
-    pool = ThreadPoolExecutor(WORKERS)
+    pool = ThreadPoolExecutor(workers())
     try:
         yield from zip(pieces, pool.map(work, pieces), strict=True)
     except BaseException:

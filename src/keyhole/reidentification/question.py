@@ -124,7 +124,7 @@ class Question:
             if name not in self.numeric
             and puf.variable(name).kind == "measure"
             and puf.column(name).dtype.is_numeric()
-            and puf.column(name).n_unique() > MANY_VALUES
+            and puf.column(name).drop_nulls().n_unique() > MANY_VALUES
         ]
         return [
             f"{name!r} holds many different numbers and is linked as a category, so that only the "

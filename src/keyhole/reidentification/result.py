@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
 from keyhole.reidentification import verdict
 from keyhole.reidentification.agreement import Gap
@@ -55,6 +56,8 @@ class Study(Result):
         The rates with the values as they were, if the IUF carries other values than the PUF.
     scenario
         The scenario to whose key the files were recoded, if they were.
+    engine
+        Where it was run. On Spark the pairs stay on the cluster: `linked` has none.
     """
 
     question: Question
@@ -75,6 +78,7 @@ class Study(Result):
     puf_ids: pl.DataFrame
     eif_ids: pl.DataFrame
     scenario: str | None = None
+    engine: str = "memory"
 
     @property
     def metric(self) -> str:
@@ -209,6 +213,11 @@ class Study(Result):
             The columns of the PUF's id and of the EIF's, `score`, `rank` (for unicity `subset`,
             the smallest set of variables on which the two are alone), and `confirmed`.
         """
+        if self.engine == "spark":
+            raise OptionError(
+                "engine must be memory for the pairs themselves. Got 'spark' instead, where they "
+                "stay on the cluster."
+            )
         subsets = self.linked.subset
         if subsets is None:
             place = pl.Series("rank", self.linked.rank)
@@ -283,9 +292,9 @@ class Study(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the rates with their intervals and the baseline, and the scores of the pairs."""
-        from keyhole.reidentification.charts import study_chart
+        from keyhole.reidentification.charts import rates_chart, study_chart
 
-        return study_chart(self)
+        return rates_chart(self) if self.engine == "spark" else study_chart(self)
 
 
 _WORDS = {

@@ -38,10 +38,9 @@ from keyhole.reidentification.files import (
     Category,
     common_codes,
     family_of,
-    infinite_problems,
     numbers,
-    strangers,
 )
+from keyhole.reidentification.variables import infinite_problems, strangers
 
 __all__ = ["Scores", "adhoc", "load_scores", "score_problems"]
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from keyhole.data.keyed import KeyedData
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.engines.sessions import session_for
+from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
 from keyhole.reidentification.baseline import Baseline, permuted_baseline
 from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
@@ -28,13 +29,21 @@ from keyhole.reidentification.rates import confirm, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.scenario import linking_keys, recode_files
 from keyhole.reidentification.scores import Scores, load_scores
-from keyhole.reidentification.truth import Truth, find_truth, names_of
+from keyhole.reidentification.truth import (
+    Truth,
+    find_truth,
+    incomplete_warnings,
+    names_of,
+    order_by_id,
+    require_rows,
+)
 from keyhole.reidentification.unicity import Orders
 
 __all__ = ["study"]
 
 Progress = Callable[..., None]
 Names = str | Iterable[str] | None
+Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_PERMUTATIONS = 100_000
@@ -62,6 +71,8 @@ def study(
     seed: int = 1,
     ids_from: Any = None,
     blank: Names = (),
+    engine: Any = "auto",
+    master: str | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Attack a public file with an external one, and check the suspects against the truth.
@@ -107,6 +118,9 @@ def study(
     blank
         Linking variables that the PUF may lack or have missing everywhere: they are taken as
         missing in every record, with a warning.
+    engine, master
+        ``memory``, or ``spark`` (or a Spark session) and where Spark runs: there the files, which
+        may be folders or frames of Spark's own, stay on the cluster, and strata cut the work.
     progress
         Called with what is being done, and now and then with the work done and all of it.
 
@@ -126,20 +140,26 @@ def study(
     >>> found.confirmed <= found.suspected <= found.puf_records
     True
     """
-    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
-    linking = names_of(link)
-    if scenario is not None:
-        linking = linking_keys(
-            scenario, files.eif, linking, numeric=names_of(numeric), strata=names_of(strata)
-        )
-        files = _Files(*recode_files(scenario, files.puf, (files.eif, files.iuf)))
     question = Question(
-        link=linking, numeric=names_of(numeric), metric=metric, alpha=alpha,
+        link=names_of(link), numeric=names_of(numeric), metric=metric, alpha=alpha,
         threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
         strata=names_of(strata), blank=names_of(blank),
     )  # fmt: skip
-    chance = _Chance(permutations, seed)
-    ids = names_of(puf_id), names_of(eif_id)
+    chance, ids = _Chance(permutations, seed), (names_of(puf_id), names_of(eif_id))
+    session = session_for(
+        engine, master, (puf, eif, iuf), verb="a study",
+        in_memory_for={"a scenario's recoding": scenario is not None, "blank": question.blank,
+                       "ids_from": ids_from is not None},
+    )  # fmt: skip
+    if session is not None:
+        return _on_spark(session, (puf, eif, iuf), ids, question, chance)
+    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
+    if scenario is not None:
+        linking = linking_keys(
+            scenario, files.eif, question.link, numeric=question.numeric, strata=question.strata
+        )
+        question = replace(question, link=linking)
+        files = _Files(*recode_files(scenario, files.puf, (files.eif, files.iuf)))
     files, told = _fit(files, ids[0], ids_from, question)
     truth = _checked_truth(files, ids, question, chance)
     found = _attack(files, ids, truth, question, chance, progress or _say_nothing)
@@ -180,22 +200,46 @@ class _Chance:
         return problems
 
     def baseline(
-        self, linked: Pairs, truth: Truth, files: _Files, strata: Strata | None
+        self, linked: Pairs, truth: Truth, order: Ints, puf_records: int, strata: Strata | None
     ) -> Baseline | None:
-        """Measure what chance would confirm, if asked for."""
+        """Measure what chance would confirm, if asked for; `order` is that of the EIF's ids."""
         if not self.permutations:
             return None
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
         return permuted_baseline(
             linked.puf,
-            linked.eif,
+            place[linked.eif],
             truth.puf,
-            truth.eif,
-            puf_records=files.puf.records,
-            eif_records=files.eif.records,
-            strata=None if strata is None else (strata.puf, strata.eif),
+            place[truth.eif],
+            puf_records=puf_records,
+            eif_records=len(order),
+            strata=None if strata is None else (strata.puf, strata.eif[order]),
             permutations=int(self.permutations),
             seed=int(self.seed),
         )
+
+
+def _on_spark(
+    session: Any,
+    sources: tuple[Any, Any, Any],
+    ids: tuple[tuple[str, ...], tuple[str, ...]],
+    question: Question,
+    chance: _Chance,
+) -> Study:
+    from keyhole.reidentification.spark_files import open_file
+    from keyhole.reidentification.spark_study import study_on_spark
+
+    problems = chance.problems()
+    if problems:
+        raise OptionError(problems)
+    puf, eif, iuf = (
+        open_file(source, session, name=name)
+        for source, name in zip(sources, ("PUF", "EIF", "IUF"), strict=True)
+    )
+    return study_on_spark(
+        (puf, eif, iuf), ids, question, permutations=chance.permutations, seed=chance.seed
+    )
 
 
 def _load(source: Any, name: str) -> Microdata:
@@ -210,7 +254,7 @@ def _checked_truth(
     """Find the true pairs, or say at once what is wrong with ids, variables and options."""
     for data in (files.puf, files.eif):
         data.require_records()
-    _require_rows(files.iuf)
+    require_rows(files.iuf.name, files.iuf.records)
     problems = chance.problems()
     truth = None
     try:
@@ -220,15 +264,6 @@ def _checked_truth(
     if problems or truth is None:
         raise OptionError([*problems, *question.column_problems(files.puf, files.eif)])
     return truth
-
-
-def _require_rows(iuf: Microdata) -> None:
-    if not iuf.records:
-        raise ColumnError(
-            f"the IUF {iuf.name!r} has a header but no records, so that nothing could be "
-            f"confirmed. Give a row for each person in both files; if nobody is in both, rows with "
-            f"the PUF's id and an empty EIF id say so."
-        )
 
 
 def _fit(
@@ -256,7 +291,8 @@ def _attack(
     perturbation, skipped = _undo(files, ids, truth, question, tell)
     tell("dealing out ids at random")
     strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
-    baseline = chance.baseline(linked, truth, files, strata)
+    order = order_by_id(files.eif, ids[1])
+    baseline = chance.baseline(linked, truth, order, files.puf.records, strata)
     same = _agreements(files, linked, question)
     agreeing, used = count_use(question.link, same, confirmed, linked.subset)
     place = linked.rank if linked.subset is None else linked.score.astype(np.int64)
@@ -276,7 +312,7 @@ def _attack(
         warnings=(
             *question.taken_as_categories(files.puf),
             *linked.warnings,
-            *_truth_warnings(truth, files.iuf),
+            *incomplete_warnings(truth.incomplete, files.iuf.records),
             *skipped,
         ),
         seed=int(chance.seed),
@@ -336,12 +372,3 @@ def _undo(
         return None, [*skipped, *(f"not run without the perturbation: {p}" for p in error.problems)]
     rates = measure_rates(linked.puf, _confirmed(linked, truth, files), files.puf.records)
     return Perturbation(before.records, before.changed, rates), skipped
-
-
-def _truth_warnings(truth: Truth, iuf: Microdata) -> list[str]:
-    if not truth.incomplete:
-        return []
-    return [
-        f"{truth.incomplete:,} of {iuf.records:,} rows of the IUF have only one of the two ids "
-        f"and name no pair"
-    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,18 @@ from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, OptionError
 from keyhole.reidentification.files import WIDE
 
-__all__ = ["Truth", "find_truth", "names_of"]
+__all__ = [
+    "Truth",
+    "find_truth",
+    "id_problems",
+    "incomplete_warnings",
+    "name_problems",
+    "names_of",
+    "order_by_id",
+    "require_rows",
+    "text_ids",
+    "unknown_problems",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -110,7 +122,7 @@ def find_truth(
     ([2], [0], 1)
     """
     sides = (_Side(puf, names_of(puf_id), "PUF"), _Side(eif, names_of(eif_id), "EIF"))
-    problems = _name_problems(sides, iuf)
+    problems = name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
     if not problems:
         problems = [problem for side in sides for problem in side.problems()]
     if problems:
@@ -120,6 +132,19 @@ def find_truth(
     if problems:
         raise ColumnError(problems)
     return _pair(*found)
+
+
+def order_by_id(data: Microdata, names: Sequence[str]) -> Ints:
+    """Return the records in order of their ids, which does not hang on that of the file.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> order_by_id(load({"e": ["b", "c", "a"]}), ["e"]).tolist()
+    [2, 0, 1]
+    """
+    ids = _ids(data, names)
+    return ids.select(pl.arg_sort_by(ids.columns)).to_series().to_numpy().astype(np.int64)
 
 
 def _pair(puf: Ints, eif: Ints) -> Truth:
@@ -144,22 +169,8 @@ class _Side:
         """Say how many ids are missing and how many records share one."""
         ids = _ids(self.data, self.names)
         complete = ids.drop_nulls()
-        missing = ids.height - complete.height
         shared = int(complete.is_duplicated().sum()) if complete.height else 0
-        total = f"{ids.height:,} records"
-        problems = []
-        if missing:
-            problems.append(
-                f"the {self.file}'s id {quoted(self.names)} must be there for every record. Got "
-                f"{missing:,} of {total} without instead: give them an id, or leave them out."
-            )
-        if shared:
-            problems.append(
-                f"the {self.file}'s id {quoted(self.names)} must tell records apart. Got "
-                f"{shared:,} of {total} that share theirs with another instead: add the column "
-                f"that tells them apart, or leave out the repeated records."
-            )
-        return problems
+        return id_problems(self.file, self.names, ids.height - complete.height, shared, ids.height)
 
     def find(self, iuf: Microdata) -> Ints:
         """Return the record that each row of the IUF names: -1 for none, -2 for an unknown."""
@@ -172,33 +183,86 @@ class _Side:
 
     def unknown(self, iuf: Microdata, rows: Ints) -> list[str]:
         """Say how many rows of the IUF name a record that is not there."""
-        count = int((rows == _UNKNOWN).sum())
-        if not count:
-            return []
-        return [
-            f"every id {quoted(self.names)} in the IUF must be one of the {self.file}. Got "
-            f"{count:,} of {iuf.records:,} rows with another instead: leave those rows out, or "
-            f"check that ids are written alike in both files ('007' is not 7)."
-        ]
+        return unknown_problems(self.file, self.names, int((rows == _UNKNOWN).sum()), iuf.records)
 
 
-def _name_problems(sides: Sequence[_Side], iuf: Microdata) -> list[str]:
+def id_problems(
+    file: str, names: Sequence[str], missing: int, shared: int, records: int
+) -> list[str]:
+    """Say how many ids of a file are missing and how many records share one."""
     problems = []
-    for side in sides:
-        if not side.names:
-            problems.append(f"{side.file} id must name at least one column. Got none instead.")
-        for data in (side.data, iuf):
-            problems += _absent(data, side.names, f"{side.file} id")
-    first, second = (set(side.names) for side in sides)
-    if first and first == second:
+    if missing:
+        problems.append(
+            f"the {file}'s id {quoted(names)} must be there for every record. Got "
+            f"{missing:,} of {records:,} records without instead: give them an id, or leave them "
+            f"out."
+        )
+    if shared:
+        problems.append(
+            f"the {file}'s id {quoted(names)} must tell records apart. Got "
+            f"{shared:,} of {records:,} records that share theirs with another instead: add the "
+            f"column that tells them apart, or leave out the repeated records."
+        )
+    return problems
+
+
+def unknown_problems(file: str, names: Sequence[str], count: int, rows: int) -> list[str]:
+    """Say how many rows of the IUF name a record that is not in a file."""
+    if not count:
+        return []
+    return [
+        f"every id {quoted(names)} in the IUF must be one of the {file}. Got "
+        f"{count:,} of {rows:,} rows with another instead: leave those rows out, or "
+        f"check that ids are written alike in both files ('007' is not 7)."
+    ]
+
+
+def require_rows(name: str, rows: int) -> None:
+    """Say so if the IUF has no rows."""
+    if not rows:
+        raise ColumnError(
+            f"the IUF {name!r} has a header but no records, so that nothing could be "
+            f"confirmed. Give a row for each person in both files; if nobody is in both, rows with "
+            f"the PUF's id and an empty EIF id say so."
+        )
+
+
+def incomplete_warnings(incomplete: int, rows: int) -> list[str]:
+    """Say how many rows of the IUF name no pair."""
+    if not incomplete:
+        return []
+    return [
+        f"{incomplete:,} of {rows:,} rows of the IUF have only one of the two ids and name no pair"
+    ]
+
+
+class Named(Protocol):
+    """Data whose columns can be asked for by name."""
+
+    def require(self, names: Iterable[str], *, purpose: str = ...) -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong."""
+        ...
+
+
+def name_problems(
+    puf: tuple[Named, Sequence[str]], eif: tuple[Named, Sequence[str]], iuf: Named
+) -> list[str]:
+    """Say what is wrong with the names of the columns of ids."""
+    problems = []
+    for file, (data, names) in (("PUF", puf), ("EIF", eif)):
+        if not names:
+            problems.append(f"{file} id must name at least one column. Got none instead.")
+        for one in (data, iuf):
+            problems += _absent(one, names, f"{file} id")
+    if puf[1] and set(puf[1]) == set(eif[1]):
         problems.append(
             f"PUF id and EIF id must have names of their own, since the IUF holds both. Got "
-            f"{quoted(sides[0].names)} for each instead: rename one in its file and in the IUF."
+            f"{quoted(puf[1])} for each instead: rename one in its file and in the IUF."
         )
     return list(dict.fromkeys(problems))
 
 
-def _absent(data: Microdata, names: Sequence[str], purpose: str) -> list[str]:
+def _absent(data: Named, names: Sequence[str], purpose: str) -> list[str]:
     try:
         data.require(names, purpose=purpose)
     except ColumnError as error:
@@ -223,6 +287,42 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype in (pl.Categorical, pl.Enum, pl.Null, *WIDE):
         return series.cast(pl.String)
     return series
+
+
+def text_ids(columns: Sequence[pl.Series]) -> pl.Series:
+    """Return ids as one text each, the same for equal ids; null where a part is missing.
+
+    Examples
+    --------
+    >>> text_ids([pl.Series([7.0, None])]).to_list()
+    ['7', None]
+    >>> text_ids([pl.Series([7, 7]), pl.Series(["a", None])]).to_list()
+    ['1:71:a', None]
+    """
+    texts = [_text(column) for column in columns]
+    if len(texts) == 1:
+        return texts[0]
+    # With its length before it, a part cannot be taken for a piece of the next.
+    frame = pl.DataFrame([text.alias(f"id{i}") for i, text in enumerate(texts)])
+    parts = [
+        expression
+        for name in frame.columns
+        for expression in (pl.col(name).str.len_bytes().cast(pl.String), pl.lit(":"), pl.col(name))
+    ]
+    return frame.select(pl.concat_str(parts)).to_series()
+
+
+def _text(series: pl.Series) -> pl.Series:
+    if series.dtype.is_float():
+        whole = (series.floor() == series) & (series.abs() < _EXACT)
+        return (
+            series.cast(pl.Int64, strict=False)
+            .cast(pl.String)
+            .zip_with(whole.fill_null(value=False), series.cast(pl.String))
+        )
+    if series.dtype == pl.Binary:
+        return series.bin.encode("hex")
+    return series.cast(pl.String)
 
 
 def _alike(one: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.engines.threads import WORKERS
+from keyhole.engines.threads import workers
 from keyhole.kernels import unicity
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
@@ -132,7 +132,7 @@ class _Search:
         for lead, variable in enumerate(self._leads):
             counts = _counts(variable)
             falling = np.argsort(-counts, kind="stable")
-            shares = max(1, 2 * WORKERS >> lead)  # each lead has half the sets of the one before
+            shares = max(1, 2 * workers() >> lead)  # each lead has half the sets of the one before
             for share in range(shares):
                 chosen = np.zeros(len(counts), dtype=np.bool_)
                 chosen[falling[share::shares]] = True

@@ -11,11 +11,11 @@ from keyhole.data import Microdata, load
 from keyhole.data.naming import absent
 from keyhole.errors import InputError
 from keyhole.reidentification.candidates import blank_variables
-from keyhole.reidentification.files import strangers, variable_problems
 from keyhole.reidentification.scenario import linking_keys, recode_files
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.unicity import MOST_VARIABLES
+from keyhole.reidentification.variables import strangers, variable_problems
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.settings import StudySettings
 from keyhole.reviews.source import Problem, Source

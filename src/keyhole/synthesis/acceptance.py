@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.data import Microdata
+from keyhole.synthesis.design import Coded
 from keyhole.synthesis.ties import Tie
 
 __all__ = ["Acceptance", "RuleSet"]
@@ -57,7 +57,7 @@ class Acceptance:
 
     def __init__(
         self,
-        data: Microdata,
+        data: Coded,
         targets: Sequence[str],
         rules: RuleSet | None,
         must_change: Flags | None,
@@ -65,8 +65,8 @@ class Acceptance:
         replace: Flags | None = None,
     ) -> None:
         rules = rules if rules is not None and rules.columns else None  # a file without rules
-        self._data, self._targets, self._rules = data, tuple(targets), rules
-        self._must_change, self._ties, self._replace = must_change, tuple(ties), replace
+        self._data, self._targets, self._replace = data, tuple(targets), replace
+        self.rules, self.must_change, self.ties = rules, must_change, tuple(ties)
         self._columns: dict[str, pl.Series] = {}
         self._exempt: Flags | None = None
         if rules is not None:
@@ -80,8 +80,8 @@ class Acceptance:
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
-        tied = any(target in (tie.target, tie.column) for tie in self._ties)
-        return self._must_change is not None or target in self._columns or tied
+        tied = any(target in (tie.target, tie.column) for tie in self.ties)
+        return self.must_change is not None or target in self._columns or tied
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:
         """Tell for each record whether it may receive the target's value of a donor.
@@ -90,14 +90,14 @@ class Acceptance:
         """
         fine = np.ones(len(rows), dtype=np.bool_)
         name = self._targets[target]
-        if self._must_change is not None:
+        if self.must_change is not None:
             values = self._data.codes(name).values
-            fine &= ~self._must_change[rows] | (values[donors] != values[rows])
+            fine &= ~self.must_change[rows] | (values[donors] != values[rows])
         changed = given.copy()
         changed[:, target] = donors
         if name in self._columns:
             fine &= self._keeps_rules(rows, changed)
-        for tie in self._ties:
+        for tie in self.ties:
             if name in (tie.target, tie.column):
                 fine &= self._keeps_tie(tie, rows, changed, done=target)
         return fine
@@ -105,7 +105,7 @@ class Acceptance:
     def keeps(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps its rules and ties, with what it was given."""
         fine = self._keeps_rules(rows, given)
-        for tie in self._ties:
+        for tie in self.ties:
             fine &= self._keeps_tie(tie, rows, given, done=len(self._targets))
         return fine
 
@@ -122,7 +122,7 @@ class Acceptance:
 
     def _keeps_rules(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps the rules it kept, with what it was given."""
-        if self._rules is None or self._exempt is None:
+        if self.rules is None or self._exempt is None:
             return np.ones(len(rows), dtype=np.bool_)
         at = {name: t for t, name in enumerate(self._targets)}
         frame = pl.DataFrame(
@@ -131,5 +131,5 @@ class Acceptance:
                 for name, column in self._columns.items()
             ]
         )
-        broken = self._rules.broken(frame) & ~self._exempt[rows]
+        broken = self.rules.broken(frame) & ~self._exempt[rows]
         return ~np.asarray(broken.any(axis=1))

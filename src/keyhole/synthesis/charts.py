@@ -158,7 +158,7 @@ def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
     found
         What `keyhole.synthesis.evaluation.evaluate` returned.
     """
-    panels = [_panel(bars, place == 0) for place, bars in enumerate(found.bars[:MOST_PANELS])]
+    panels = [_panel(bars) for bars in found.bars[:MOST_PANELS]]
     chart = alt.concat(*panels, columns=2, spacing=40).resolve_scale(color="shared")
     left = len(found.bars) - len(panels)
     lines = [
@@ -189,10 +189,10 @@ def _closeness(found: Evaluation) -> str:
     )
 
 
-def _panel(bars: TargetBars, legend: bool) -> alt.LayerChart | alt.FacetChart:
+def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
     rows = _bar_rows(bars)
     base = alt.Chart(inline(rows))
-    drawn = _upright(base, legend) if bars.ordered else _lying(base, legend)
+    drawn = _upright(base) if bars.ordered else _lying(base)
     return drawn.properties(
         width=360,
         height=190 if bars.ordered else alt.Step(22),
@@ -220,12 +220,12 @@ def _bar_rows(bars: TargetBars) -> list[dict[str, Any]]:
     ]
 
 
-def _colour(field: str, legend: bool) -> alt.Color:
-    shown = alt.Legend(orient="top", symbolType="square", symbolOpacity=1) if legend else None
+def _colour(field: str) -> alt.Color:
+    # The panels share one scale, and so one legend: each must ask for the same.
     return (
         alt.Color(f"{field}:N", title=None)
         .scale(domain=list(SIDES), range=[BEFORE, AFTER])
-        .legend(shown)
+        .legend(orient="top", symbolType="square", symbolOpacity=1)
     )
 
 
@@ -237,26 +237,26 @@ def _tips() -> list[alt.Tooltip]:
     ]
 
 
-def _upright(base: alt.Chart, legend: bool) -> alt.LayerChart | alt.FacetChart:
+def _upright(base: alt.Chart) -> alt.LayerChart | alt.FacetChart:
     x = alt.X("label:N", title=None, sort=None).axis(
         labelAngle=-45, ticks=False, grid=False, labelOverlap=False
     )
     share = alt.Axis(format="~%", tickCount=4)
     y = alt.Y("original:Q", title="Share of records").axis(share)
-    boxes = base.mark_bar().encode(x=x, y=y, color=_colour("before", legend), tooltip=_tips())
+    boxes = base.mark_bar().encode(x=x, y=y, color=_colour("before"), tooltip=_tips())
     ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
-        x=x, y="synthetic:Q", color=_colour("after", legend), tooltip=_tips()
+        x=x, y="synthetic:Q", color=_colour("after"), tooltip=_tips()
     )
     return alt.layer(boxes, ranges, dots)
 
 
-def _lying(base: alt.Chart, legend: bool) -> alt.LayerChart | alt.FacetChart:
+def _lying(base: alt.Chart) -> alt.LayerChart | alt.FacetChart:
     y = alt.Y("label:N", title=None, sort=None).axis(ticks=False, labelLimit=190)
     x = alt.X("original:Q", title="Share of records").axis(format="~%", tickCount=5)
-    boxes = base.mark_bar().encode(y=y, x=x, color=_colour("before", legend), tooltip=_tips())
+    boxes = base.mark_bar().encode(y=y, x=x, color=_colour("before"), tooltip=_tips())
     ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(y=y, x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
-        y=y, x="synthetic:Q", color=_colour("after", legend), tooltip=_tips()
+        y=y, x="synthetic:Q", color=_colour("after"), tooltip=_tips()
     )
     return alt.layer(boxes, ranges, dots)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.data import Codes, Microdata
+from keyhole.data import Codes, Variable
 from keyhole.kernels import additive
 from keyhole.synthesis.gists import Gist
 from keyhole.synthesis.splines import find_knots, spline_basis
 
-__all__ = ["Design", "is_number", "make_design"]
+__all__ = ["Coded", "Design", "is_number", "make_design"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,6 +31,22 @@ CodeRows = npt.NDArray[np.unsignedinteger]
 RARE = 5
 # So many levels of a variable have a column of their own; the most frequent ones.
 MOST_LEVELS = 60
+
+
+class Coded(Protocol):
+    """What drawing needs to know of records: `Microdata`, or some of its records."""
+
+    def codes(self, name: str) -> Codes:
+        """Return a column as small unsigned integers."""
+        ...
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column's values, missing ones null."""
+        ...
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of a column."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +119,7 @@ class Design:
 
 
 def make_design(
-    data: Microdata,
+    data: Coded,
     names: Sequence[str],
     rows: Ints,
     *,
@@ -141,7 +158,7 @@ def _local(column: Codes, rows: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(seen), place[values]
 
 
-def is_number(data: Microdata, name: str) -> bool:
+def is_number(data: Coded, name: str) -> bool:
     """Tell whether a column is modelled as a number: a measure or a date."""
     type_ = data.codes(name).levels.dtype
     known = type_.is_numeric() or type_.is_temporal()

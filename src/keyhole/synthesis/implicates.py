@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,20 @@ import polars as pl
 from keyhole.data import Microdata
 from keyhole.engines.threads import in_threads
 from keyhole.synthesis.chains import Chain, Plan
-from keyhole.synthesis.design import make_design
-from keyhole.synthesis.gists import make_gists
+from keyhole.synthesis.design import Coded, make_design
+from keyhole.synthesis.gists import Gist, make_gists
 
-__all__ = ["SMALLEST_POOL", "Implicates", "draw_implicates"]
+__all__ = [
+    "SMALLEST_POOL",
+    "Drawing",
+    "Implicates",
+    "Pool",
+    "Task",
+    "draw_here",
+    "draw_implicates",
+    "draw_pool",
+    "names_of",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -101,6 +111,30 @@ class Pool:
     subgroups: list[Ints]
     borrows: bool
 
+    def members(self) -> list[npt.NDArray[np.int32]]:
+        """Return for each subgroup the places of its records in the pool."""
+        return [np.searchsorted(self.rows, rows).astype(np.int32) for rows in self.subgroups]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """All that is to be drawn: each implicate of each pool is a piece of work by itself.
+
+    `gists` are those of the whole file.
+    """
+
+    data: Microdata
+    plan: Plan
+    pools: Sequence[Pool]
+    gists: Mapping[str, Gist]
+    implicates: int
+    seed: int
+
+
+Progress = Callable[[float], None]
+Drawing = Callable[[Task, Progress | None], Iterable[tuple[int, Ints, Ints]]]
+"""Draws a task: yields an implicate, records replaced, and for each the donor of each target."""
+
 
 def draw_implicates(
     data: Microdata,
@@ -110,7 +144,8 @@ def draw_implicates(
     at_risk: npt.NDArray[np.bool_] | None = None,
     implicates: int = 5,
     seed: int,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
+    drawing: Drawing | None = None,
 ) -> Implicates:
     """Draw the implicates: for every record to be replaced a donor of each target.
 
@@ -131,6 +166,8 @@ def draw_implicates(
         How many, and the secret seed.
     progress
         Called with the share of the work done.
+    drawing
+        Where the work is done; `draw_here` if left out.
     """
     replaced = np.flatnonzero(plan.replace.any(axis=1))
     place = np.full(data.records, -1, dtype=np.int64)
@@ -139,29 +176,11 @@ def draw_implicates(
         np.repeat(replaced[:, None], len(plan.targets), axis=1).astype(np.int32)
         for _ in range(implicates)
     ]
-    from threadpoolctl import threadpool_limits
-
     pools = list(_pools(data, plan, strata, at_risk))
     gists = make_gists(data, plan.predictors, dimensions=plan.options.dimensions)
-    work = sum(len(pool.rows) for pool in pools) or 1
-    done = 0
-    for number, pool in enumerate(pools):
-        names = _names(plan)
-        design = make_design(data, names, pool.rows, knots=plan.options.knots, gists=gists)
-        members = [np.searchsorted(pool.rows, rows).astype(np.int32) for rows in pool.subgroups]
-
-        def draw(implicate: int) -> None:
-            chain = Chain(plan, design, pool.rows, _generator(seed, implicate, number, 0))  # noqa: B023
-            for s, places in enumerate(members):  # noqa: B023
-                rows, given = chain.run(places, _generator(seed, implicate, number, s + 1))  # noqa: B023
-                donors[implicate][place[rows]] = given
-
-        # One thread of linear algebra in each of ours, so that sums are the same every time.
-        with threadpool_limits(1, user_api="blas"):
-            in_threads(draw, range(implicates))
-        done += len(pool.rows)
-        if progress is not None:
-            progress(done / work)
+    task = Task(data, plan, pools, gists, implicates, seed)
+    for implicate, rows, given in (drawing or draw_here)(task, progress):
+        donors[implicate][place[rows]] = given
     return Implicates(
         data,
         plan.targets,
@@ -176,6 +195,63 @@ def draw_implicates(
             for rows in pool.subgroups
         ),
     )
+
+
+def draw_here(task: Task, progress: Progress | None = None) -> Iterator[tuple[int, Ints, Ints]]:
+    """Draw a task in this process: pool by pool, the implicates on as many threads as cores."""
+    from threadpoolctl import threadpool_limits
+
+    work = sum(len(pool.rows) for pool in task.pools) or 1
+    done = 0
+    for number, pool in enumerate(task.pools):
+        draw = draw_pool(
+            task.data, task.plan, pool.rows, pool.members(), task.gists, (task.seed, number)
+        )
+        # One thread of linear algebra in each of ours, so that sums are the same every time.
+        with threadpool_limits(1, user_api="blas"):
+            found = in_threads(draw, range(task.implicates))
+        for implicate, drawn in enumerate(found):
+            for rows, given in drawn:
+                yield implicate, rows, given
+        done += len(pool.rows)
+        if progress is not None:
+            progress(done / work)
+
+
+def draw_pool(
+    data: Coded,
+    plan: Plan,
+    rows: Ints,
+    members: Sequence[npt.NDArray[np.int32]],
+    gists: Mapping[str, Gist],
+    unit: tuple[int, int],
+) -> Callable[[int], list[tuple[Ints, Ints]]]:
+    """Return what draws an implicate, by its number, of one pool.
+
+    Linear algebra must be limited to one thread around its calls.
+
+    Parameters
+    ----------
+    data, plan
+        The file, and what is to be replaced how.
+    rows, members
+        The pool's records, and for each subgroup the places of its records among them.
+    gists
+        What categories of many levels say of the targets, in the whole file.
+    unit
+        The seed and the number of the pool, of which the generators are made.
+    """
+    design = make_design(data, names_of(plan), rows, knots=plan.options.knots, gists=gists)
+    seed, number = unit
+
+    def draw(implicate: int) -> list[tuple[Ints, Ints]]:
+        chain = Chain(plan, design, rows, _generator(seed, implicate, number, 0))
+        return [
+            chain.run(places, _generator(seed, implicate, number, s + 1))
+            for s, places in enumerate(members)
+        ]
+
+    return draw
 
 
 def _subgroup(
@@ -195,7 +271,7 @@ def _generator(seed: int, *unit: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=unit))
 
 
-def _names(plan: Plan) -> tuple[str, ...]:
+def names_of(plan: Plan) -> tuple[str, ...]:
     """Return the targets and all their predictors, each once."""
     every = [*plan.targets, *(name for names in plan.predictors.values() for name in names)]
     return tuple(dict.fromkeys(every))

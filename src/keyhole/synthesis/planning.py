@@ -16,7 +16,7 @@ from keyhole.synthesis.checks import require_work
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.exposure_after import visibly_changed
 from keyhole.synthesis.grading import grade
-from keyhole.synthesis.implicates import Implicates, draw_implicates
+from keyhole.synthesis.implicates import Drawing, Implicates, draw_here, draw_implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.pilot import with_what_would_be_lost
 from keyhole.synthesis.relations import comparable
@@ -38,8 +38,8 @@ NEAR = 0.03
 class Question:
     """What was asked, checked.
 
-    `designating` designates records, given how many decoys to have for each one at risk, and
-    `relation` is how much a Cramér's V may fall.
+    `designating` designates records, given how many decoys to have for each one at risk,
+    `relation` is how much a Cramér's V may fall, and `drawing` is where implicates are drawn.
     """
 
     data: Microdata
@@ -56,6 +56,7 @@ class Question:
     relation: float
     seed: int
     designating: Callable[[float], Designation]
+    drawing: Drawing = draw_here
 
 
 class Drawn(NamedTuple):
@@ -112,6 +113,7 @@ def _draw(
         strata=asked.strata,
         at_risk=found.at_risk,
         seed=asked.seed,
+        drawing=asked.drawing,
     )
     plan = _plan(asked, found, choice, ties)
     if predictors is None:

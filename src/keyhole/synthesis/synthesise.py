@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data.reading import load
+from keyhole.engines.sessions import session_for
 from keyhole.exposure.checks import listed, share_problems
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.synthesis.checks import check_asked, read_options, require_changes
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
 from keyhole.synthesis.goals import Limits
-from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.implicates import Implicates, draw_here
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.planning import Drawn, Question, Report, draw_with_decoys, part_of
 from keyhole.synthesis.release import require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.spark import draw_on, load_here
 from keyhole.synthesis.targets import order_targets
 from keyhole.synthesis.withholding import unsafe, withheld, withhold
 
@@ -56,6 +58,8 @@ def synthesise(
     self_match: int = 2_000,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    engine: Any = "auto",
+    master: str | None = None,
     progress: Report | None = None,
     **options: Any,
 ) -> Synthesis:
@@ -106,6 +110,9 @@ def synthesise(
         linked to themselves.
     out, force
         A folder to write ``release/`` and ``internal/`` to.
+    engine, master
+        ``memory``, or ``spark`` (or a Spark session) and where Spark runs: there the implicates
+        are drawn, a pool of subgroups at a time; the file is held here all the same.
     options
         How implicates are drawn, see `keyhole.synthesis.options.Options`.
 
@@ -119,7 +126,8 @@ def synthesise(
     >>> len(made.implicates), made.frame(2).height
     (2, 2000)
     """
-    data = load(data)
+    session = session_for(engine, master, [data], verb="synthesis")
+    data = load(data) if session is None else load_here(data, session)
     drawing = read_options(options)
     data.require_records()
     keys, targets = listed(keys, "keys"), listed(targets, "targets")
@@ -160,6 +168,7 @@ def synthesise(
         relations,
         seed,
         lambda wanted: designating(decoys=wanted),
+        draw_here if session is None else draw_on(session),
     )
     drawn = draw_with_decoys(question, part_of(progress, 0.0, 0.7))
     require_changes(drawn.implicates)

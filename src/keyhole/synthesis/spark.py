@@ -1,0 +1,229 @@
+"""Implicates drawn on Spark: each implicate of each pool of records by a task of its own.
+
+Whatever looks at the whole file stays where it is: who is at risk, what is replaced, the pools. The
+records of a pool go to a task as codes, through Arrow, and row numbers of donors come back. The
+generators are made of the seed, the implicate and the pool, so that it does not matter how many
+tasks there are, nor which of them is run again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data import Codes, Microdata, Variable, load
+from keyhole.errors import OptionError
+from keyhole.synthesis.acceptance import Acceptance, RuleSet
+from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.gists import Gist
+from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, names_of
+from keyhole.synthesis.options import Options
+from keyhole.synthesis.ties import Tie
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["draw_on", "load_here"]
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Arrays = dict[str, npt.NDArray[Any]]
+
+NOBODY = -1
+"""The subgroup of a record that is in the pool for the sake of its model alone."""
+
+
+def load_here(source: Any, session: SparkSession) -> Microdata:
+    """Load data into this process: a frame of Spark's own, a folder of Parquet, or as `load` does.
+
+    The records come in the order in which Spark has them.
+    """
+    from keyhole.engines.spark.jobs import run
+
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        from keyhole.engines.spark.sources import ParquetSource, called, open_source
+
+        opened = open_source(os.fspath(source), session)
+        if not isinstance(opened, ParquetSource):
+            raise OptionError(
+                f"a folder to synthesise must hold Parquet files. Got others in "
+                f"{os.fspath(source)!r} instead: write them as one file, or as Parquet."
+            )
+        held = run(opened.frame(opened.names)).rename_columns(list(opened.names))
+        return load(held, name=called(os.fspath(source)))
+    if type(source).__module__.startswith("pyspark.sql."):
+        return load(run(source))
+    return load(source)
+
+
+def draw_on(session: SparkSession) -> Callable[..., Iterator[tuple[int, Ints, Ints]]]:
+    """Return what draws a task on a Spark session; see `keyhole.synthesis.implicates.Drawing`."""
+
+    def draw(task: Task, progress: Progress | None = None) -> Iterator[tuple[int, Ints, Ints]]:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from keyhole.engines.spark.jobs import run
+
+        if not task.pools:
+            return
+        every = F.sequence(F.lit(0), F.lit(task.implicates - 1))
+        records = session.createDataFrame(_table(task)).withColumn("implicate", F.explode(every))
+        targets = len(task.plan.targets)
+        columns = ["implicate int", "row long", *(f"donor{t} long" for t in range(targets))]
+        drawn = records.groupBy("pool", "implicate").applyInArrow(
+            _drawing(_recipe(task), task.seed), ", ".join(columns)
+        )
+        found = [column.to_numpy() for column in run(drawn).columns]
+        for implicate in range(task.implicates):
+            here = found[0] == implicate
+            yield implicate, found[1][here], np.column_stack([one[here] for one in found[2:]])
+        if progress is not None:
+            progress(1.0)
+
+    return draw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Recipe:
+    """What every task needs to know: the plan but for its records, and what codes stand for."""
+
+    targets: tuple[str, ...]
+    predictors: Mapping[str, tuple[str, ...]]
+    options: Options
+    first: frozenset[str]
+    gists: Mapping[str, Gist]
+    columns: Mapping[str, tuple[Variable, pl.Series, bool]]
+    rules: RuleSet | None
+    ties: tuple[Tie, ...]
+
+    def plan(self, part: _Part, held: Arrays) -> Plan:
+        """Return the plan of some records."""
+        blank = self._flags("replace", held)
+        ties = tuple(
+            replace(tie, groups=held[f"tie{i}"].astype(np.int64)) for i, tie in enumerate(self.ties)
+        )
+        change = held.get("must_change")
+        acceptance = Acceptance(part, self.targets, self.rules, change, ties, blank)
+        alike = self._flags("alike", held) if "alike0" in held else None
+        return Plan(
+            self.targets, self.predictors, blank, self.options, acceptance, self.first, alike
+        )
+
+    def _flags(self, name: str, held: Arrays) -> Flags:
+        return np.column_stack([held[f"{name}{t}"] for t in range(len(self.targets))])
+
+
+def _recipe(task: Task) -> _Recipe:
+    data, plan = task.data, task.plan
+    about = {}
+    for name in _columns(plan):
+        codes = data.codes(name)
+        about[name] = data.variable(name), codes.levels, codes.has_missing
+    nobody = np.zeros(0, dtype=np.int64)
+    ties = tuple(replace(tie, groups=nobody) for tie in plan.acceptance.ties)
+    return _Recipe(
+        plan.targets, plan.predictors, plan.options, plan.first, task.gists, about,
+        plan.acceptance.rules, ties,
+    )  # fmt: skip
+
+
+def _columns(plan: Plan) -> tuple[str, ...]:
+    """Return the columns that drawing looks at: of the models, and of the rules."""
+    rules = plan.acceptance.rules
+    return tuple(dict.fromkeys([*names_of(plan), *sorted(rules.columns if rules else ())]))
+
+
+def _table(task: Task) -> Any:
+    """Return the records of all pools, one below the other, as an Arrow table."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    rows = np.concatenate([pool.rows for pool in task.pools])
+    sizes = [len(pool.rows) for pool in task.pools]
+    plan, acceptance = task.plan, task.plan.acceptance
+    columns: Arrays = {
+        "pool": np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        "row": rows,
+        "subgroup": np.concatenate([_subgroups(pool) for pool in task.pools]),
+    }
+    for i, name in enumerate(_columns(plan)):
+        columns[f"code{i}"] = task.data.codes(name).values[rows].astype(np.int32)
+    for t in range(len(plan.targets)):
+        columns[f"replace{t}"] = plan.replace[rows, t]
+        if plan.alike is not None:
+            columns[f"alike{t}"] = plan.alike[rows, t]
+    for i, tie in enumerate(acceptance.ties):
+        columns[f"tie{i}"] = tie.groups[rows].astype(np.int32)
+    if acceptance.must_change is not None:
+        columns["must_change"] = acceptance.must_change[rows]
+    return pa.table(columns)
+
+
+def _subgroups(pool: Pool) -> npt.NDArray[np.int32]:
+    """Return for each record of a pool the number of its subgroup."""
+    out = np.full(len(pool.rows), NOBODY, dtype=np.int32)
+    for number, places in enumerate(pool.members()):
+        out[places] = number
+    return out
+
+
+class _Part:
+    """The records of one pool, with the codes of the whole file."""
+
+    def __init__(self, recipe: _Recipe, held: Arrays) -> None:
+        self._about, self._codes = recipe.columns, {}
+        for i, (name, (_, levels, has_missing)) in enumerate(recipe.columns.items()):
+            self._codes[name] = Codes(held[f"code{i}"], levels, has_missing)
+
+    def codes(self, name: str) -> Codes:
+        return self._codes[name]
+
+    def column(self, name: str) -> pl.Series:
+        codes = self._codes[name]
+        return codes.levels.extend_constant(None, 1).gather(codes.values).alias(name)
+
+    def variable(self, name: str) -> Variable:
+        return self._about[name][0]
+
+
+def _drawing(recipe: _Recipe, seed: int) -> Callable[[Any, Any], Any]:
+    """Return what draws one implicate of one pool inside a task."""
+
+    def draw(key: Any, table: Any) -> Any:
+        from threadpoolctl import threadpool_limits
+
+        pool, implicate = (int(one.as_py()) for one in key)
+        # Of several equal predictions the first is taken: records come in the file's order.
+        ordered = table.sort_by("row")
+        held = {name: ordered[name].to_numpy() for name in ordered.column_names}
+        part = _Part(recipe, held)
+        plan, places = recipe.plan(part, held), np.arange(len(held["row"]))
+        with threadpool_limits(1, user_api="blas"):
+            drawn = draw_pool(part, plan, places, _members(held), recipe.gists, (seed, pool))(
+                implicate
+            )
+        return _answer(implicate, held["row"], drawn)
+
+    return draw
+
+
+def _answer(implicate: int, rows: Ints, drawn: Sequence[tuple[Ints, Ints]]) -> Any:
+    """Return who was given what, by the numbers of the records in the file."""
+    import pyarrow as pa
+
+    replaced = np.concatenate([rows[one] for one, _ in drawn])
+    given = np.concatenate([rows[donors] for _, donors in drawn])
+    columns = {"implicate": np.full(len(replaced), implicate, np.int32), "row": replaced}
+    columns |= {f"donor{t}": given[:, t] for t in range(given.shape[1])}
+    return pa.table(columns)
+
+
+def _members(held: Arrays) -> Sequence[npt.NDArray[np.int32]]:
+    numbers = held["subgroup"]
+    return [np.flatnonzero(numbers == n).astype(np.int32) for n in range(int(numbers.max()) + 1)]
