@@ -189,7 +189,7 @@ def test_what_is_no_plan_is_not_opened(tmp_path):
     [
         "x = " + "[" * 5_000 + "]" * 5_000,
         "[[step]]\nmethod='recode'\nmap=" + "{a=" * 3_000 + "1" + "}" * 3_000,
-        "[[step]]\n" + "a." * 20_000 + "b=1",
+        "[[step]]\n" + "a." * 4_000 + "b=1",
     ],
 )
 def test_a_plan_that_is_nested_deeply(text):

@@ -206,7 +206,7 @@ def test_two_demonstrations_do_not_write_into_one_folder_at_once(tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_refused(folder, monkeypatch, when):
     from keyhole.reviews import checks
 
-    real = checks.load
+    real = checks.open_records
 
     def slow(path, **options):
         found = real(path, **options)
@@ -216,7 +216,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folder, monkeypatch, wh
             (folder / "people.csv").unlink()
         return found
 
-    monkeypatch.setattr(checks, "load", slow)
+    monkeypatch.setattr(checks, "open_records", slow)
     with pytest.raises(InputError, match=r"'people\.csv' was changed while it was read"):
         review(folder / "review.toml", out=folder / "out")
     assert not (folder / "out").exists()

@@ -134,7 +134,54 @@ def test_codes_are_guessed_as_one_would_by_hand(codes, nines):
     values = [c for c in column if c not in often]
     below = {c for c in often if c < 0} if values and min(values) >= 0 else set()
     assert set(sure.get("a", ())) == below
-    assert set(doubtful.get("a", ())) == (often & {999} if values else set())
+    most = max((values.count(c) for c in values if c < 0), default=0)
+    spikes = {c for c in often if c < 0 and most and column.count(c) > 5 * most}
+    assert set(doubtful.get("a", ())) == ((often & {999}) | spikes if values else set())
+
+
+def test_suspected_codes_stand_in_the_draft_as_comments_with_their_share(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "sex": [*"fm"] * 50,
+            "state": [*["MD", "VA", "DC"] * 30, *["-9"] * 10],
+            "race": [*["white", "black", "asian"] * 25, *["unknown"] * 25],
+            "score": [*[1, 2, 3, 4, 5] * 15, *[97] * 5, *[98] * 5, *[99] * 15],
+            "gain": [*range(-20, 55), *[-9] * 25],
+            "children": [*[0, 1, 2, 3] * 20, *[-9] * 10, *[99] * 10],
+        }
+    )
+    frame.write_csv(tmp_path / "people.csv")
+    found = draft_review(tmp_path / "people.csv", out=tmp_path / "review.toml")
+    text = found.path.read_text()
+    lines = text.splitlines()
+    assert tomllib.loads(text)["data"]["missing_codes"] == {"children": [-9]}
+    for line in (
+        "children = [-9]    # 10.0% of the records; 99 (10.0%) may be one too: [-9, 99]",
+        '# state = ["-9"]    # 10.0% of the records',
+        '# race = ["unknown"]    # 25.0% of the records',
+        "# score = [97, 98, 99]    # 25.0% of the records",
+        "# gain = [-9]    # 26.0% of the records",
+    ):
+        assert line in lines
+    said = found.summary()
+    assert "-9 in state; unknown in race; 97, 98, 99 in score; -9 in gain" in said
+    # With the marks taken away they are where they belong.
+    marked = [line[2:] if line.startswith(("# state", "# race", "# gain")) else line
+              for line in lines]  # fmt: skip
+    taken = tomllib.loads("\n".join(marked))["data"]["missing_codes"]
+    assert set(taken) == {"children", "state", "race", "gain"}
+
+
+def test_suspected_codes_alone_have_a_section_to_be_unmarked(tmp_path):
+    pl.DataFrame({"sex": [*"fm"] * 20, "state": ["MD", "VA", "-8", "-9"] * 10}).write_csv(
+        tmp_path / "people.csv"
+    )
+    path = draft_review(tmp_path / "people.csv", out=tmp_path / "review.toml").path
+    text = path.read_text()
+    assert "missing_codes" not in tomllib.loads(text)["data"]
+    text = text.replace("# [data.missing", "[data.missing").replace("# state = [", "state = [")
+    path.write_text(text)
+    assert read_review(path)[0].data.missing_codes == {"state": ["-8", "-9"]}
 
 
 @pytest.mark.parametrize(

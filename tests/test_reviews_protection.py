@@ -92,7 +92,10 @@ def test_the_limit_is_held_against_the_protected_file_too(folder):
 
 
 def test_the_chapters_tell_the_ledger_and_the_findings(folder):
-    page = run(folder).report.read_text()
+    found = run(folder)
+    page = found.report.read_text()
+    targets = found.results()["protection"]["ledger"]["targets"]
+    assert f"mean over the variables {', '.join(targets[:8])}" in page
     for text in ('id="protection"', "The ledger: risk and price after each step", "2 pram race1",
                  "What else the analyst loses, after each step",
                  " like a direct identifier.",

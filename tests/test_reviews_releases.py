@@ -12,7 +12,7 @@ from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
 from keyhole.reviews.release_chapters import releases_chapter
-from keyhole.reviews.stages.releases import PROTECTED
+from keyhole.reviews.stages.releases import IMPLICATE_1
 from keyhole.reviews.synthesis_bars import LEAST, pool_bars
 from keyhole.synthesis.before_after import TargetBars
 
@@ -76,7 +76,7 @@ def test_the_attack_is_made_on_the_first_implicate_too(folder):
     found = run(folder)
     rows = found.results()["releases"]["comparison"]
     assert [(row["release"], row["metric"]) for row in rows] == [
-        (PROTECTED, "unicity"), (PROTECTED, "taxicab"),
+        (IMPLICATE_1, "unicity"), (IMPLICATE_1, "taxicab"),
     ]  # fmt: skip
     # The ids stand in the same rows of the original.
     original = keyhole.load(folder / "veterans.csv")
@@ -127,7 +127,7 @@ def test_candidates_are_attacked_and_judged(folder):
     edit(folder, "[synthesis]", '[study.candidates]\n"no state" = "coarse.csv"\n\n[synthesis]')
     found = run(folder)
     rows = found.results()["releases"]["comparison"]
-    assert [row["release"] for row in rows] == ["no state"] * 2 + [PROTECTED] * 2
+    assert [row["release"] for row in rows] == ["no state"] * 2 + [IMPLICATE_1] * 2
     assert rows[0]["confirmed"] < found.results()["study-unicity"]["confirmed"]
     page = found.report.read_text()
     assert "no state: &#39;homstate&#39; is not told by this release" in page

@@ -19,13 +19,13 @@ from keyhole.protection.ledger_result import (
     Ledger,
     counted,
     figure,
+    meaning,
     other_reading,
     risk_cells,
     risk_heads,
     shown_heads,
 )
 from keyhole.protection.plan import Plan
-from keyhole.protection.prices import FIGURES
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class PlanComparison(Result):
             columns, rows = columns[:-1], [row[:-1] for row in rows]
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
         notes += self._verdicts() + counted(first.missing, other)
-        notes += [f"{HEADS[name]}: {FIGURES[name]}." for name in heads]
+        notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
         return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
 
     def _verdicts(self) -> list[str]:

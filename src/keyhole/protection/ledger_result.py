@@ -27,6 +27,7 @@ __all__ = [
     "Readings",
     "counted",
     "figure",
+    "meaning",
     "other_reading",
     "risk_cells",
     "risk_heads",
@@ -48,6 +49,25 @@ HEADS = {
     "pmse": "pMSE",
     "overlap": "overlap",
 }
+
+
+# More variables than this are told by their number.
+_MOST_TOLD = 8
+
+
+def meaning(name: str, targets: Sequence[str]) -> str:
+    """Say what a figure of the ledger is; of what is lost, over which variables: it hangs on them.
+
+    Examples
+    --------
+    >>> meaning("lost", ["sex", "age"])
+    'share of information lost (entropy), mean over the variables sex, age'
+    """
+    if name != "lost" or not targets:
+        return FIGURES[name]
+    told = ", ".join(targets[:_MOST_TOLD])
+    more = len(targets) - _MOST_TOLD
+    return f"{FIGURES[name]} {told}" + (f" and {more:,} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +274,7 @@ class Ledger(Result):
         if self.unestimated:
             notes.append(f"Population uniques are not estimable: {self.unestimated}.")
         heads = shown_heads([line.price for line in self.lines])
-        notes += [f"{HEADS[name]}: {FIGURES[name]}." for name in heads]
+        notes += [f"{HEADS[name]}: {meaning(name, self.targets)}." for name in heads]
         return [*notes, *self._reasons()]
 
     def _reasons(self) -> list[str]:

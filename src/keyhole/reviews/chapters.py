@@ -204,6 +204,13 @@ def _group_sheet(review: Review, result: Figures) -> Sheet:
     return Sheet.laid_out(title, columns, rows, grouping.notes)
 
 
+LEVELS = (
+    "A record’s level says how little an intruder must know to single it out. High: one or two "
+    "variables are enough. Medium: it takes three. Low: it takes more, or a few others share all "
+    "its keys. None: it is not at risk."
+)
+
+
 def uniques_sheets(result: Figures) -> list[Sheet]:
     """Return minimal uniques by size, by variable, and the risk levels."""
     by_size = [[size, f"{count:,}"] for size, count in result["by_size"].items()]
@@ -214,7 +221,9 @@ def uniques_sheets(result: Figures) -> list[Sheet]:
     ]
     return [
         Sheet.laid_out("Minimal uniques by size", ["variables", "minimal uniques"], by_size),
-        Sheet.laid_out("Risk levels", ["level", "records", "share of those at risk"], by_level),
+        Sheet.laid_out(
+            "Risk levels", ["level", "records", "share of those at risk"], by_level, [LEVELS]
+        ),
         _variable_sheet(result),
     ]
 

@@ -6,10 +6,11 @@ import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from keyhole.data import Microdata, load
+from keyhole.data import Microdata
 from keyhole.data.naming import absent, nearest, quoted, repeated
+from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, key_of, read_steadily
@@ -32,6 +33,8 @@ from keyhole.reviews.synthesis_checks import check_synthesis
 __all__ = ["read_review"]
 
 Values = dict[str, Any]
+IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study")
+"""The sections that need the values of the whole file in memory."""
 
 
 def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
@@ -56,7 +59,7 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
     """
     source = read_source(path, content)
     problems, sections = _structure(source)
-    reviewed, found = _data(source, sections.get("data", {}))
+    reviewed, found = _data(source, sections)
     problems += found
     files: dict[str, ReviewFile] = {} if reviewed is None else {"data": reviewed}
     study = scenarios = None
@@ -171,21 +174,25 @@ def _got(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _data(source: Source, given: Values) -> tuple[ReviewFile | None, list[Problem]]:
+def _data(
+    source: Source, sections: Mapping[str, Values]
+) -> tuple[ReviewFile | None, list[Problem]]:
     """Load the data; if a column it is told about does not exist, load it without."""
+    given = sections.get("data", {})
     if "file" not in given:
         return None, []
+    only = next((f"[{name}]" for name in IN_MEMORY if name in sections), "")
     settings = DataSettings(**given)
     at = ("data", "file")
     try:
-        return _reviewed(source, settings, settings.declared()), []
+        return _reviewed(source, settings, settings.declared(), only), []
     except ColumnError as error:
         told = [source.problem(("data",), text) for text in error.problems]
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
     try:
-        found = _reviewed(source, settings, reading)
+        found = _reviewed(source, settings, reading, only)
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     # Columns that do not exist are told with their own lines; what is left is told here.
@@ -193,9 +200,19 @@ def _data(source: Source, given: Values) -> tuple[ReviewFile | None, list[Proble
     return found, [] if absent_columns else told
 
 
-def _reviewed(source: Source, settings: DataSettings, options: Values) -> ReviewFile:
+def _reviewed(
+    source: Source, settings: DataSettings, options: Values, in_memory_for: str
+) -> ReviewFile:
     path = source.path.parent / settings.file
-    data, digest = read_steadily(path, partial(load, **options))
+    read_it = partial(
+        open_records,
+        engine=settings.engine,
+        memory=settings.memory,
+        in_memory_for=in_memory_for,
+        **options,
+    )
+    found, digest = read_steadily(path, read_it)
+    data = cast(Microdata, found)  # what is on disk offers all that the other stages ask for
     read = {name: value for name, value in settings.declared().items() if name != "labels"}
     return ReviewFile(settings.file, data, digest, read)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Compared", "compare_values"]
+__all__ = ["Compared", "compare_values", "short_name"]
 
 _LONGEST = 60
 _ABSENT = object()
@@ -48,7 +48,7 @@ def _leaves(stored: Any, computed: Any, at: str) -> Iterator[str]:
     """Yield for each leaf its path if the sides differ there, else nothing to tell."""
     if isinstance(computed, Mapping) and isinstance(stored, Mapping):
         for name in [*computed, *(name for name in stored if name not in computed)]:
-            inner = f"{at}.{_short(name)}" if at else _short(name)
+            inner = f"{at}.{short_name(name)}" if at else short_name(name)
             yield from _part(stored.get(name, _ABSENT), computed.get(name, _ABSENT), inner)
     elif isinstance(computed, list) and isinstance(stored, list):
         for i in range(max(len(stored), len(computed))):
@@ -67,6 +67,7 @@ def _part(stored: Any, computed: Any, at: str) -> Iterator[str]:
         yield from _leaves(stored, computed, at)
 
 
-def _short(name: Any) -> str:
+def short_name(name: Any) -> str:
+    """Write a name that somebody else gave: printable, and of a line's length at most."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keyhole.charts import percentage
 
-__all__ = ["limit_percentage", "percentage_beside", "share_beside"]
+__all__ = ["limit_percentage", "percentage_beside", "rate", "share_beside"]
 
 # Beyond the limit's own digits; what is nearer yet is said in words.
 MOST = 4
@@ -21,6 +21,28 @@ def limit_percentage(limit: float) -> str:
     ('10%', '15.5%', '0.05%')
     """
     return f"{_exactly(100 * limit)}%"
+
+
+def rate(value: float, limit: float | None = None) -> str:
+    """Write a share for a column of them: in percent, with one decimal.
+
+    Beside a limit it shows on which side it is; nothing and everything are said only where exact.
+
+    Examples
+    --------
+    >>> [rate(v) for v in (0, 0.0001, 0.0213, 0.05, 0.4, 0.99996, 1)]
+    ['0.0%', '<0.1%', '2.1%', '5.0%', '40.0%', '>99.9%', '100.0%']
+    >>> rate(0.10003, 0.1), rate(0.1, 0.1), rate(0.3458, 0.1)
+    ('10.003%', '10.0%', '34.6%')
+    """
+    words = f"{100 * value:.1f}%"
+    if words == "0.0%" and value > 0:
+        words = "<0.1%"
+    elif words == "100.0%" and value < 1:
+        words = ">99.9%"
+    if limit is None or value == limit or words != f"{100 * limit:.1f}%":
+        return words
+    return percentage_beside(value, limit)
 
 
 def percentage_beside(found: float, limit: float) -> str:

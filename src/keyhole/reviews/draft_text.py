@@ -12,6 +12,8 @@ from typing import Any
 from keyhole.data import Microdata
 from keyhole.environment.toml_text import comment, quote
 from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.reviews.digits import rate
+from keyhole.reviews.guessed_codes import share_of
 from keyhole.reviews.guessing import Guess
 from keyhole.reviews.proposed_steps import Proposed, propose
 from keyhole.screening.result import Screening
@@ -49,7 +51,7 @@ def draft_text(
     parts = [
         _head(data, file, review),
         _keys(guess),
-        _data(file, guess, read),
+        _data(data, file, guess, read),
         _measured(guess, found.year),
         _release(),
         _selection(guess),
@@ -86,22 +88,15 @@ def _keys(guess: Guess) -> str:
     )  # fmt: skip
 
 
-def _data(file: str, guess: Guess, read: Mapping[str, Any]) -> str:
+def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
     lines = ["[data]", f"file = {quote(file)}"]
     lines += [f"{name} = {_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
               if name in read]  # fmt: skip
     for name in ("missing_codes", "kinds"):
         if name in read:
             lines += [f"{name} = {_value(read[name])}"]
-    if guess.missing_codes and "missing_codes" not in read:
-        lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
-        lines += [f"{_key(name)} = {_value(codes)}" for name, codes in guess.missing_codes.items()]
     if "missing_codes" not in read:
-        lines += [
-            f"# {_key(name)} = {_value(codes)}    # so far above the others that it may be one too"
-            for name, codes in guess.doubtful.items()
-            if name not in guess.missing_codes
-        ]
+        lines += _codes(data, guess)
     if guess.roles:
         lines += ["", "[data.roles]"]
         lines += [
@@ -109,6 +104,38 @@ def _data(file: str, guess: Guess, read: Mapping[str, Any]) -> str:
             for name, role in guess.roles.items()
         ]
     return "\n".join([*lines, ""])
+
+
+def _codes(data: Microdata, guess: Guess) -> list[str]:
+    """Write the codes that look like missing ones; those that only may be, as comments."""
+    sure, doubtful = guess.missing_codes, guess.doubtful
+    lines = []
+    if sure:
+        lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
+    for name, codes in sure.items():
+        more = ""
+        if name in doubtful:
+            both = _value([*codes, *doubtful[name]])
+            more = f"; {_told(data, name, doubtful[name])} may be one too: {comment(both)}"
+        share = _share(data, name, codes)
+        lines.append(f"{_key(name)} = {_value(codes)}    # {share}{more}")
+    alone = {name: codes for name, codes in doubtful.items() if name not in sure}
+    if alone:
+        mark = [] if sure else ["[data.missing_codes]"]
+        what = "# These may be codes for missing values, or values: nobody but you knows."
+        lines += ["" for _ in mark] + [what, *(f"# {line}" for line in mark)]
+    return lines + [
+        f"# {_key(name)} = {comment(_value(codes))}    # {_share(data, name, codes)}"
+        for name, codes in alone.items()
+    ]
+
+
+def _share(data: Microdata, name: str, codes: Sequence[Any]) -> str:
+    return f"{rate(share_of(data, name, tuple(codes)))} of the records"
+
+
+def _told(data: Microdata, name: str, codes: Sequence[Any]) -> str:
+    return f"{comment(_value(codes)[1:-1])} ({rate(share_of(data, name, tuple(codes)))})"
 
 
 def _measured(guess: Guess, year: int) -> str:

@@ -46,6 +46,7 @@ class Draft(Result):
             "keys": list(self.guess.keys),
             "roles": dict(self.guess.roles),
             "missing_codes": {name: list(c) for name, c in self.guess.missing_codes.items()},
+            "suspected_codes": {name: list(c) for name, c in self.guess.doubtful.items()},
             "reasons": dict(self.guess.why),
         }
 
@@ -63,10 +64,21 @@ class Draft(Result):
         title = f"{self.file.name}: {self.records:,} records, {self.columns:,} columns"
         run = f"keyhole review {self.path} --out {self.path.with_name('findings')}"
         notes = [
+            *self._suspected(),
             f"The review file is at {self.path}. It is a proposal: read it and change it.",
             f"Then run: {run}",
         ]
         return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
+
+    def _suspected(self) -> list[str]:
+        """Say which codes are taken for missing, and which may be."""
+        kinds = {"Taken for missing": self.guess.missing_codes,
+                 "May mean missing, see the review file": self.guess.doubtful}  # fmt: skip
+        return [
+            f"{words}: {'; '.join(_listed(name, codes) for name, codes in found.items())}."
+            for words, found in kinds.items()
+            if found
+        ]
 
     def _rows(self) -> list[list[str]]:
         why = self.guess.why
@@ -139,6 +151,10 @@ def draft_review(
     with write_whole(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return Draft(path, Path(file), data.records, len(data.names), guessed)
+
+
+def _listed(name: str, codes: Sequence[Any]) -> str:
+    return f"{', '.join(map(str, codes))} in {name}"
 
 
 init = draft_review

@@ -26,6 +26,7 @@ __all__ = [
     "ScenarioFile",
     "confined",
     "hash_file",
+    "hash_or_none",
     "key_of",
     "read_again",
     "read_steadily",
@@ -178,9 +179,9 @@ def _how(read: Callable[..., Any]) -> str:
 
 
 def _read(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
-    before = _hash_or_none(path)
+    before = hash_or_none(path)
     found = read(path)
-    if before is None or _hash_or_none(path) != before:
+    if before is None or hash_or_none(path) != before:
         raise FileError(
             f"{os.fspath(path.name)!r} was changed while it was read. Run the review again when "
             f"nothing else writes to the file."
@@ -188,7 +189,7 @@ def _read(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     return found, before
 
 
-def _hash_or_none(path: Path) -> str | None:
+def hash_or_none(path: Path) -> str | None:
     """Hash a file; one that cannot be opened is told of by what reads it."""
     try:
         return hash_file(path) if path.is_file() else None  # a device never ends

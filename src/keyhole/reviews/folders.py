@@ -9,7 +9,7 @@ from pathlib import Path
 
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["own_folder"]
+__all__ = ["own_folder", "require_no_link"]
 
 # No longer name is written, the beginning of an unfinished file's included.
 LONGEST = "x" * 80
@@ -37,6 +37,7 @@ def own_folder(
     """
     made: list[Path] = []
     try:
+        require_no_link(folder)
         _make(folder, made)
         lock = _lock(folder)
     except BaseException as error:
@@ -55,6 +56,15 @@ def own_folder(
         yield
     finally:
         os.close(lock)
+
+
+def require_no_link(folder: Path) -> None:
+    """Refuse a link in place of a folder: its name does not say where things are."""
+    if folder.is_symlink():
+        raise OptionError(
+            f"{str(folder)!r} must be a folder of its own. Got a link instead. Give the folder it "
+            f"leads to, or another one."
+        )
 
 
 def _make(folder: Path, made: list[Path]) -> None:

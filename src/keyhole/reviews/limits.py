@@ -11,7 +11,7 @@ from keyhole.environment.scenarios.identification import shown as interval_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
-from keyhole.reviews.stages.releases import PROTECTED, RELEASES
+from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
 __all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
 
@@ -82,7 +82,7 @@ def find_limits(review: Review, results: Mapping[str, Figures]) -> tuple[Limit, 
     if review.study is not None and review.study.limit is not None:
         for metric in review.study.metrics:
             limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
-        limits += _of_implicate(results, review.study.limit)
+        limits += _of_made(results, review.study.limit)
     return tuple(limits)
 
 
@@ -238,22 +238,32 @@ def better_in_words(review: Review, results: Mapping[str, Figures]) -> str | Non
     )
 
 
-def _of_implicate(results: Mapping[str, Figures], limit: float) -> list[Limit]:
-    """Compare the conditional rates of the same attack on what the synthesis made."""
-    rows = results[RELEASES]["comparison"] if RELEASES in results else ()
+def _of_made(results: Mapping[str, Figures], limit: float) -> list[Limit]:
+    """Compare the conditional rates of the same attack on what was made of the file."""
+    releases = results.get(RELEASES, {"comparison": ()})
     found = []
-    for row in rows:
-        if row["release"] == PROTECTED:
+    for row in releases["comparison"]:
+        if row["release"] in _MADE:
             # Who is in both files is as in the attack on the file itself.
             overlap = results[study_stage(row["metric"])]["overlap"]
-            where = ", on implicate 1 of the synthesis"
+            where = _MADE[row["release"]]
             found.append(_of_study(row["metric"], {**row, "overlap": overlap}, limit, where))
+    for row in releases.get("not_attacked", ()):
+        what = _conditional(row["metric"], _MADE[row["release"]])
+        found.append(Limit(what, limit, None, None, f"Not judged: {row['reason']}"))
     return found
+
+
+_MADE = {PROTECTED: ", on the protected file", IMPLICATE_1: ", on implicate 1 of the synthesis"}
+
+
+def _conditional(metric: str, where: str) -> str:
+    return f"Conditional rate of the study by {metric} (confirmed, of the suspected){where}"
 
 
 def _of_study(metric: str, result: Figures, limit: float, where: str = "") -> Limit:
     """Compare the conditional rate; where nobody is suspected there is none, and none to fear."""
-    what = f"Conditional rate of the study by {metric} (confirmed, of the suspected){where}"
+    what = _conditional(metric, where)
     found = result["conditional_rate"]
     if found is None:
         return Limit(what, limit, 0.0, True, "Nobody is suspected.")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Path", "line_numbers"]
+__all__ = ["Path", "comment_lines", "header_lines", "line_numbers"]
 
 Path = tuple[str | int, ...]
 """The names and places that lead to a value, as in ``("selection", "candidates", 2)``."""
@@ -45,6 +45,35 @@ def line_numbers(text: str) -> dict[Path, int]:
     return _Walk(list(_tokens(text))).read()
 
 
+def header_lines(text: str) -> list[tuple[Path, int]]:
+    r"""Return the path and the line, from 1, of every header of a valid TOML text, in order.
+
+    Examples
+    --------
+    >>> header_lines('keys = [\n["age"]]\n[data]\n[[protection.step]]\n[[protection.step]]')
+    [(('data',), 3), (('protection', 'step', 0), 4), (('protection', 'step', 1), 5)]
+    """
+    walk = _Walk(list(_tokens(text)))
+    walk.read()
+    return walk.headers
+
+
+def comment_lines(text: str) -> dict[int, str]:
+    r"""Return the lines of a valid TOML text, from 1, that are nothing but a comment.
+
+    Examples
+    --------
+    >>> comment_lines("# a\nnote = '''\n# no comment\n'''   # beside\n  # b")
+    {1: '# a', 5: '# b'}
+    """
+    found = {}
+    for match in _TOKEN.finditer(text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        if match.group().startswith("#") and not text[start : match.start()].strip():
+            found[text.count("\n", 0, start) + 1] = match.group()
+    return found
+
+
 def _tokens(text: str) -> Iterator[_Token]:
     line, place = 1, 0
     for match in _TOKEN.finditer(text):
@@ -61,6 +90,7 @@ class _Walk:
         self._tokens, self._at = tokens, 0
         self._lines: dict[Path, int] = {}
         self._tables: dict[Path, int] = {}
+        self.headers: list[tuple[Path, int]] = []
 
     def read(self) -> dict[Path, int]:
         """Read statement by statement: a section's header, or a key and its value."""
@@ -100,6 +130,7 @@ class _Walk:
             self._tables[section] = number
             section = (*section, number)
         self._note(section, line)
+        self.headers.append((section, line))
         return section
 
     def _name(self, end: str) -> Path:

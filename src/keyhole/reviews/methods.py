@@ -144,9 +144,10 @@ _METHODS: Mapping[str, Method] = {
         "Minimal uniques",
         "A minimal unique is a set of key variables on which a record is alone while on no "
         "smaller part of the set it is. The fewer variables it takes, and the more such sets a "
-        "record has, the higher its score (SUDA). A missing value matches nothing. The level "
-        "follows from the smallest set of variables that singles a record out: up to two high, "
-        "three medium, more low, each variable counting 1 over its declared weight.",
+        "record has, the higher its score (SUDA). A missing value matches nothing. The level of a "
+        "record says how little it takes to single it out: the number of variables in its "
+        "smallest minimal unique. Up to two is high, three medium, more low; a record that is at "
+        "risk but not alone is low too. A variable with a declared weight w counts as 1 / w.",
         (_MANNING, _HAWALA),
     ),
     "drivers": Method(

@@ -8,11 +8,11 @@ from typing import Any
 
 from keyhole.data import load
 from keyhole.errors import KeyholeError
-from keyhole.reviews.differences import Compared
-from keyhole.reviews.files import hash_file
+from keyhole.reviews.differences import Compared, short_name
+from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.store import Store
 
-__all__ = ["compare_outputs"]
+__all__ = ["compare_charts", "compare_outputs"]
 
 # Formats that hold the time they were written: the same content never has the same bytes.
 STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
@@ -34,30 +34,40 @@ def compare_outputs(
     """
     compared = Compared(0)
     for name, digest in record["charts"].items():
-        told = f"charts/{name}.svg"
-        same = (kept.get("charts") or {}).get(name) == digest == _hash(old.chart(name))
-        compared += _one(told, same)
+        drawn = kept["charts"].get(name) == digest == hash_or_none(old.chart(name))
+        compared += _one(f"charts/{name}.svg", drawn)
+        spec, other = (side.chart(name).with_suffix(".json") for side in (old, new))
+        compared += _one(f"charts/{name}.json", hash_or_none(spec) == hash_or_none(other))
     if "files" in record:
         compared += _files(old.outputs(stage), new.outputs(stage), kept.get("files"))
     return compared
 
 
+def compare_charts(old: Store, new: Store) -> Compared:
+    """Name the pictures that no stage has."""
+    there, known = (_names(side.chart("").parent) for side in (old, new))
+    more = sorted(set(there) - set(known))
+    told = tuple(f"charts/{short_name(name)} (should not be there)" for name in more)
+    return Compared(len(told), told)
+
+
 def _files(old: Path, new: Path, hashes: Any) -> Compared:
     """Compare every file of two folders, those with the seed among them; the seed is not told."""
     known = hashes if isinstance(hashes, Mapping) else {}
-    names = sorted({*_names(old), *_names(new), *known})
+    there = {*_names(old), *_names(new)}
     compared = Compared(0)
-    for name in names:
+    for name in sorted({*there, *known}):
         one, other = old / name, new / name
-        same = one.is_file() and other.is_file() and _same(one, other)
+        # A name that only the record has is no file of ours, whatever it leads to.
+        same = name in there and one.is_file() and other.is_file() and _same(one, other)
         # The record must tell the hash of the file that lies there.
-        same &= name not in known or known[name] == _hash(one)
-        compared += _one(f"{old.name}/{name}", same)
+        same = same and (name not in known or known[name] == hash_or_none(one))
+        compared += _one(f"{old.name}/{short_name(name)}", same)
     return compared
 
 
 def _same(one: Path, other: Path) -> bool:
-    if _hash(one) == _hash(other):
+    if hash_or_none(one) == hash_or_none(other):
         return True
     if one.suffix.lower() not in STAMPED:
         return False
@@ -70,10 +80,6 @@ def _same(one: Path, other: Path) -> bool:
 
 def _names(folder: Path) -> list[str]:
     return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
-
-
-def _hash(path: Path) -> str | None:
-    return hash_file(path) if path.is_file() else None
 
 
 def _one(told: str, same: bool) -> Compared:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.data import Microdata
-from keyhole.engines import MemoryEngine
+from keyhole.engines.choose import engine_of
 from keyhole.results import Result, Table, share
 from keyhole.selection.frontier import Frontier, FrontierSet
 from keyhole.selection.result import Row, Selection, Step, StepTable, Stopped
@@ -89,8 +89,7 @@ def _end(data: Microdata, selection: Selection) -> End:
     names = selection.within_limit
     if not names:
         return End(selection.method, names, None, None)
-    engine = MemoryEngine({name: data.codes(name) for name in names})
-    tally = engine.tally(names, cutoff=selection.cutoff or 3)
+    tally = engine_of(data, names).tally(names, cutoff=selection.cutoff or 3)
     return End(selection.method, names, tally.rp, tally.cr)
 
 

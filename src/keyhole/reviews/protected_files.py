@@ -6,22 +6,48 @@ import json
 import os
 import secrets
 import shutil
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
 from keyhole.data.formats import written_suffix
 from keyhole.data.whole import put_folder
-from keyhole.errors import RunError
+from keyhole.errors import FileError, RunError
 from keyhole.protection.applying import Protection
 from keyhole.protection.plan import Plan
+from keyhole.reviews.files import ReviewFile
 from keyhole.synthesis.release import require_free as _require_free
 from keyhole.synthesis.withholding import withheld
 
-__all__ = ["FITTED", "PARAMETERS", "find_protected", "require_free", "write_protected"]
+__all__ = [
+    "FITTED",
+    "PARAMETERS",
+    "ROWS",
+    "ProtectedFile",
+    "find_protected",
+    "read_rows",
+    "require_free",
+    "write_protected",
+]
 
 # Hold the seed and the plan, in the part of the folder that is the producer's alone.
 PARAMETERS, FITTED = "internal/parameters.json", "internal/plan.toml"
+# Says which record of the original each record of the release is.
+ROWS = "internal/rows.csv"
 PARTS = ("release", "internal")
+_ROW = "row of the original"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedFile(ReviewFile):
+    """A protected file, with the plan as it was fitted and the rows that its records had."""
+
+    plan: Plan | None = None
+    rows: npt.NDArray[np.int64] | None = None
 
 
 def require_free(folder: Path) -> list[str]:
@@ -34,10 +60,30 @@ def find_protected(folder: Path) -> Path:
     return next((folder / "release").glob("protected.*"))
 
 
+def read_rows(path: Path) -> npt.NDArray[np.int64]:
+    """Return by record of a protected file its row in the original, from 0."""
+    try:
+        return pl.read_csv(path, schema={_ROW: pl.Int64})[_ROW].to_numpy() - 1
+    except pl.exceptions.PolarsError:
+        raise FileError(
+            f"{path.name!r} is not as keyhole wrote it. Run the review again."
+        ) from None
+
+
+def _write_rows(made: Protection, path: Path) -> None:
+    rows = np.arange(made.records)
+    for step in made.steps:
+        rows = rows if step.kept is None else rows[step.kept]
+    rows = rows if made.order is None else rows[made.order]
+    pl.DataFrame({_ROW: rows + 1}).write_csv(path)
+
+
 def write_protected(
     made: Protection, seed: int | None, folder: Path, plan: Plan | None = None
 ) -> None:
-    """Write the protected file, and the plan as it was fitted; whole or not at all.
+    """Write the protected file, the plan as it was fitted, and which record was which.
+
+    All of it or nothing.
 
     Parameters
     ----------
@@ -58,6 +104,7 @@ def write_protected(
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.release().select(kept).save(path)
         made.plan.save(temporary / FITTED)
+        _write_rows(made, temporary / ROWS)
         asked = (plan or made.plan).to_toml()
         parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.protection.ledger_result import HEADS, counted, figure
+from keyhole.protection.ledger_result import HEADS, counted, figure, meaning
 from keyhole.protection.prices import FIGURES
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
@@ -111,13 +111,18 @@ def _said(result: Figures) -> str:
     begin = f"The {many} steps of the plan take" if many > 1 else "The step of the plan takes"
     if after is None:
         return f"{begin} every key away: nothing is left to be matched."
-    lost = "" if end["lost"] is None else f", and lose {percentage(end['lost'])} of what the "
-    lost += "variables told" if lost else ""
+    lost = "" if end["lost"] is None else f", and lose {percentage(end['lost'])} of what "
+    lost += f"{_over(found['targets'])} told" if lost else ""
     lost = lost.replace("lose", "loses") if many == 1 else lost
     return (
         f"{begin} RP({found['cutoff']}) on {', '.join(found['keys'])} from "
         f"{percentage(start['rp'])} to {percentage(end['rp'])}{lost}.{_if_read_off(result)}"
     )
+
+
+def _over(targets: Sequence[str]) -> str:
+    few = len(targets) <= MOST_NAMED
+    return ", ".join(targets) if few else f"the {len(targets)} variables named below"
 
 
 def _if_read_off(result: Figures) -> str:
@@ -146,7 +151,7 @@ def _ledger(found: Figures, smallest: int) -> list[Sheet]:
     columns = ["after", "changed", f"RP({found['cutoff']})", *also, "CR", "uniques",
                *(["in population"] if people else []), HEADS["lost"]]  # fmt: skip
     title = "The ledger: risk and price after each step"
-    risk = Sheet.laid_out(title, columns, rows, [*counted(missing, other), *_meanings(["lost"])])
+    risk = Sheet.laid_out(title, columns, rows, [*counted(missing, other), _lost(found)])
     return [risk, *_utility(lines)]
 
 
@@ -164,6 +169,12 @@ def _utility(lines: Sequence[Figures]) -> list[Sheet]:
     columns = ["after", *(HEADS[name] for name in names)]
     title = "What else the analyst loses, after each step"
     return [Sheet.laid_out(title, columns, rows, _meanings(names))]
+
+
+def _lost(found: Figures) -> str:
+    """Say over which columns the loss is taken, and that others would give another figure."""
+    told = meaning("lost", found["targets"])
+    return f"{HEADS['lost']}: {told}; with other targets it is another figure."
 
 
 def _meanings(names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.releases import PROTECTED, RELEASES, attacks_implicate
+from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
 __all__ = ["ReleasesChapter", "protected_rates", "releases_chapter"]
 
@@ -61,34 +61,64 @@ def _row(name: str, found: Figures, limit: float | None, judged: bool) -> list[s
 
 
 def protected_rates(
-    review: Review, results: Mapping[str, Figures]
+    review: Review, results: Mapping[str, Figures], release: str = IMPLICATE_1
 ) -> list[tuple[str, float | None, float | None]]:
-    """Return by metric the conditional rate on the file, and on the first implicate."""
-    if review.study is None or RELEASES not in results or not attacks_implicate(review):
+    """Return by metric the conditional rate on the file, and on a release made from it."""
+    if review.study is None or RELEASES not in results:
         return []
     after = {
         row["metric"]: row["conditional_rate"]
         for row in results[RELEASES]["comparison"]
-        if row["release"] == PROTECTED
+        if row["release"] == release
     }
     return [
         (metric, results[study_stage(metric)]["conditional_rate"], after[metric])
         for metric in review.study.metrics
+        if metric in after
     ]
 
 
 def _said(review: Review, results: Mapping[str, Figures]) -> list[str]:
-    """Say what the synthesis did against this attack, and why no more."""
-    found = protected_rates(review, results)
-    if not found or review.study is None or review.synthesis is None:
-        return []
+    """Say what was done against this attack, and why no more."""
+    return [*_of_protection(review, results), *_of_synthesis(review, results)]
+
+
+def _moves(found: Sequence[tuple[str, float | None, float | None]], what: str) -> str:
     moves = "; ".join(
         f"by {metric} {_rate(a)} before and {_rate(b)} after" for metric, a, b in found
     )
+    return f"Of the records an intruder suspects, truly found: {moves} the {what}."
+
+
+def _of_protection(review: Review, results: Mapping[str, Figures]) -> list[str]:
+    rates = protected_rates(review, results, PROTECTED)
+    found = results[RELEASES]
+    said = [_moves(rates, "protection")] if rates else []
+    if found.get("coded_alike"):
+        said.append(
+            f"The intruder sees how the protected file is coded, and is taken to code "
+            f"{', '.join(found['coded_alike'])} of the own file alike."
+        )
+    if found.get("not_coded_alike"):
+        said.append(
+            f"The intruder’s values of {', '.join(found['not_coded_alike'])} cannot be coded as "
+            f"the protected file is: the attack is made without, and one that finds a way "
+            f"succeeds more often."
+        )
+    return said + [
+        f"On {one['release']} the attack cannot be made by {one['metric']}: {one['reason']}"
+        for one in found.get("not_attacked", ())
+    ]
+
+
+def _of_synthesis(review: Review, results: Mapping[str, Figures]) -> list[str]:
+    found = protected_rates(review, results)
+    if not found or review.study is None or review.synthesis is None:
+        return []
     link = [*review.study.link, *review.study.strata]
     changed = [name for name in link if name in review.synthesis.targets]
     kept = [name for name in link if name not in review.synthesis.targets]
-    said = [f"Of the records an intruder suspects, truly found: {moves} the synthesis."]
+    said = [_moves(found, "synthesis")]
     said.append(
         f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
         f"other values of {', '.join(review.synthesis.targets)}. This attack links on "

@@ -7,22 +7,24 @@ has one in the record, and results.json has one of all it holds.
 from __future__ import annotations
 
 import dataclasses
-import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keyhole.errors import FileError
-from keyhole.reviews.files import hash_file
+from keyhole.errors import FileError, KeyholeError
+from keyhole.reviews.files import hash_or_none
+from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.store import MARK, RESULTS, Store, digest
+from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
+from keyhole.reviews.store_shapes import CONTENT, fits, out_of_place, read_json
 from keyhole.reviews.versions import keyhole_version
 
-__all__ = ["read_content", "read_stored", "restore_review", "review_file"]
+__all__ = ["changed", "read_content", "read_stored", "restore_review", "review_file", "strange"]
 
 Content = Mapping[str, Any]
 
@@ -37,7 +39,7 @@ def read_stored(folder: Path) -> ReviewResult:
         is not as it was written.
     """
     content = read_content(folder)
-    problems = _changed(folder, content)
+    problems = changed(folder, content)
     records: dict[str, Any] = {}
     for name, figures in content["stages"].items():
         record, found = _record(Store(folder), name, figures)
@@ -46,33 +48,54 @@ def read_stored(folder: Path) -> ReviewResult:
             records[name] = record
     if problems:
         raise FileError([*problems, f"Run the review again: keyhole review … --out {folder}"])
-    review = restore_review(content)
-    return ReviewResult(
-        review=review,
-        folder=folder,
-        records=records,
-        limits=find_limits(review, content["stages"]),
-        reused=tuple(records),
-        versions=content["versions"],
-        files=content["files"],
-    )
+    with strange(folder):
+        review = restore_review(content)
+        return ReviewResult(
+            review=review,
+            folder=folder,
+            records=records,
+            limits=find_limits(review, content["stages"]),
+            reused=tuple(records),
+            versions=content["versions"],
+            files=content["files"],
+        )
+
+
+@contextmanager
+def strange(folder: Path) -> Iterator[None]:
+    """Blame the folder for what goes wrong with the figures in it.
+
+    Hashes tell of what was changed, but not of what somebody made up and hashed.
+    """
+    try:
+        yield
+    except KeyholeError:
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{str(folder)!r} holds figures that no review gives, though their hashes fit. Run "
+            f"the review again: keyhole review … --out {folder}"
+        ) from error
 
 
 def review_file(folder: Path) -> Path:
     """Return where the review file of a folder is, as the folder says."""
-    try:
-        named = json.loads((folder / MARK).read_text(encoding="utf-8"))["file"]
-    except (OSError, ValueError, KeyError, TypeError):
+    mark = read_json(folder / MARK)
+    path: Path | None = None
+    if fits(mark, {"file": str}) and "\0" not in mark["file"]:
+        path = folder / mark["file"]
+    if path is None or not path.is_file():
         raise FileError(
-            f"{str(folder / MARK)!r} does not say which review file the folder belongs to. Name "
-            f"it (--review)."
-        ) from None
-    return folder / str(named)
+            f"{str(folder / MARK)!r} does not say which review file the folder belongs to, or it "
+            f"is not there. Name it (--review)."
+        )
+    return path
 
 
 def read_content(folder: Path) -> dict[str, Any]:
     """Read results.json of a finished review, as far as it must be sound to be gone on with."""
     path = folder / RESULTS
+    require_no_link(folder)
     if not folder.is_dir():
         raise FileError(f"{str(folder)!r} is no folder. Give the one that a review wrote.")
     if not path.is_file():
@@ -80,15 +103,11 @@ def read_content(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} holds no finished review: there is no {RESULTS}. Run the review to "
             f"its end first: keyhole review REVIEW.toml --out {folder}"
         )
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        sections = {"settings", "stages", "versions", "files", "review", "limits"}
-        whole = isinstance(content, dict) and all(
-            isinstance(content.get(name), dict | list) for name in sections
-        )
-    except (OSError, ValueError):
-        whole = False
-    if not whole:
+    problems = out_of_place(folder)
+    if problems:
+        raise FileError(problems)
+    content: dict[str, Any] = read_json(path)
+    if not fits(content, CONTENT):
         raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
     made, here = content["versions"].get("keyhole"), keyhole_version()
     if made != here:
@@ -96,11 +115,11 @@ def read_content(folder: Path) -> dict[str, Any]:
             f"{str(path)!r} was made by another version of keyhole ({made}; this is {here}). Use "
             f"that version, or run the review again."
         )
-    found: dict[str, Any] = content
-    return found
+    return content
 
 
-def _changed(folder: Path, content: Content) -> list[str]:
+def changed(folder: Path, content: Content) -> list[str]:
+    """Say so if results.json is not as it was written."""
     rest = {name: value for name, value in content.items() if name != "sha256"}
     if content.get("sha256") == digest(rest):
         return []
@@ -110,19 +129,18 @@ def _changed(folder: Path, content: Content) -> list[str]:
 def _record(store: Store, name: str, figures: Any) -> tuple[dict[str, Any] | None, list[str]]:
     """Read a stage's record and say what is not whole about it."""
     path = store.folder / "stages" / f"{name}.json"
-    record = store.last(name)
+    record = store.record(name)
     if record is None:
         return None, [f"{str(path)!r} is not there, or cannot be read."]
     problems = []
-    if record.get("sha256") != digest([record.get("result"), record.get("tables")]):
+    if not is_whole(record):
         problems.append(f"{str(path)!r} is not as it was written: its hash does not fit.")
     elif record["result"] != figures:
         problems.append(f"{str(path)!r} has other figures than {RESULTS}.")
-    charts = record.get("charts")
-    for chart, expected in charts.items() if isinstance(charts, dict) else ():
-        drawn = store.chart(chart)
-        if not drawn.is_file() or hash_file(drawn) != expected:
-            problems.append(f"{str(drawn)!r} is not there, or not as it was written.")
+    for chart, expected in record["charts"].items():
+        if hash_or_none(store.chart(chart)) != expected:
+            drawn = str(store.chart(chart))
+            problems.append(f"{drawn!r} is not there, or not as it was written.")
     return record, problems
 
 
@@ -147,7 +165,15 @@ def _restored(kind: Any, value: Any) -> Any:
         inner = [part for part in parts if part is not type(None)]
         return None if value is None else _restored(inner[0], value)
     if origin is tuple:
-        return tuple(_restored(parts[0], one) for one in value)
-    if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {name: _restored(parts[1], one) for name, one in value.items()}
-    return Path(value) if kind is Path else value
+        return tuple(_restored(parts[0], one) for one in _of(list, value))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {name: _restored(parts[1], one) for name, one in _of(dict, value).items()}
+    if kind is Path:
+        return Path(value)
+    return value if kind is Any else _of((int, float) if kind is float else kind, value)
+
+
+def _of(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(kind)
+    return value

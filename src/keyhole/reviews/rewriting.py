@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from keyhole.reviews.folders import own_folder
-from keyhole.reviews.restoring import read_stored
+from keyhole.reviews.restoring import read_stored, strange
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.store import Store
 
@@ -45,10 +45,13 @@ def report(folder: str | os.PathLike[str]) -> ReviewResult:
     >>> report(place / "out").report.is_file()
     True
     """
-    from keyhole.reviews.pages import write_pages
+    from keyhole.reviews.pages import make_pages
 
     place = Path(folder)
     found = read_stored(place)
+    with strange(place):
+        pages = make_pages(Store(place), found)
     with own_folder(place, lambda: None):
-        write_pages(Store(place), found)
+        for name, text in pages.items():
+            Store(place).write(name, text)
     return found

@@ -34,6 +34,7 @@ from keyhole.reviews.value_checks import (
     is_group,
     is_keys,
     is_mark,
+    is_memory,
     is_name,
     is_names,
     is_positive,
@@ -108,6 +109,7 @@ def _words(options: tuple[str, ...]) -> str:
 _NAMES = list_of(is_name, "column names")
 _GROUPS = list_of(is_name, "names of groups")
 _SENTENCES = list_of(is_text, "texts")
+ENGINES = ("auto", "memory", "disk")
 _METHOD = one_of(METHODS)
 _METRIC = one_of(METRICS)
 
@@ -149,6 +151,9 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "encoding": Setting(is_text, "of a text file, if it is not UTF-8"),
         "delimiter": Setting(is_mark, "of a text file, if it is not to be found out"),
         "sheet": Setting(is_text, "of an Excel workbook; the first if left out"),
+        "engine": Setting(one_of(ENGINES), "where the file is counted: `memory`, `disk` or "
+                          "`auto` (in memory while it fits); `auto`"),
+        "memory": Setting(is_memory, "what counting on disk may use, like `1GB`"),
     },
     "keys": {
         "columns": Setting(_NAMES, "the columns an intruder could know", each, "key",

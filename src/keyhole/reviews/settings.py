@@ -41,10 +41,13 @@ class DataSettings:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    engine: str = "auto"
+    memory: str | None = None
 
     def declared(self) -> dict[str, Any]:
         """Return what `keyhole.load` is told besides the file."""
-        return {k: v for k, v in dataclasses.asdict(self).items() if k != "file"}
+        apart = ("file", "engine", "memory")
+        return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,20 @@ from typing import Any
 from keyhole.data.whole import write_whole
 from keyhole.errors import OptionError
 from keyhole.results import plain_values
-from keyhole.reviews.files import hash_file
+from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder
+from keyhole.reviews.store_shapes import (
+    MARK,
+    NOTE,
+    REPORT,
+    RESULTS,
+    is_record,
+    out_of_place,
+    read_json,
+)
 
-__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "open_store"]
+__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "is_whole", "open_store"]
 
-MARK = "keyhole-review.json"
-REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
 # As `write_whole` names what it is writing.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
 
@@ -88,24 +95,27 @@ class Store:
 
     def find(self, stage: str, key: str) -> dict[str, Any] | None:
         """Return a stage's record if it answers the key and is as it was written."""
-        record = _read_json(self.folder / "stages" / f"{stage}.json")
-        if not isinstance(record, dict) or record.get("key") != key:
+        record = self.last(stage)
+        if record is None or record["key"] != key:
             return None
-        if not _is_whole(record):
-            return None
-        charts = record.get("charts")
-        if not isinstance(charts, dict):
-            return None
-        drawn = {name: self.chart(name) for name in charts}
-        found = {name: hash_file(path) for name, path in drawn.items() if path.is_file()}
-        return record if found == charts else None
+        found = {name: hash_or_none(self.chart(name)) for name in record["charts"]}
+        return record if found == record["charts"] else None
 
     def last(self, stage: str) -> dict[str, Any] | None:
         """Return a stage's record as it was written last, whatever it answers."""
-        record = _read_json(self.folder / "stages" / f"{stage}.json")
-        if not isinstance(record, dict) or "result" not in record:
+        record = self.record(stage)
+        return record if record is not None and is_whole(record) else None
+
+    def record(self, stage: str) -> dict[str, Any] | None:
+        """Return what stands as a stage's record, whether or not it is as it was written."""
+        path = self._file(stage)
+        if any(place.is_symlink() for place in (path, path.parent, self.folder)):
             return None
-        return record if _is_whole(record) else None
+        record: dict[str, Any] | None = read_json(path)
+        return record if is_record(record, stage) else None
+
+    def _file(self, stage: str) -> Path:
+        return self.folder / "stages" / f"{stage}.json"
 
     def keep(self, record: dict[str, Any], pictures: Mapping[str, Draw]) -> dict[str, Any]:
         """Keep a stage's record and its pictures, the pictures first."""
@@ -124,20 +134,18 @@ class Store:
     def drop(self, stages: Iterable[str]) -> None:
         """Remove what is left of stages that are no longer asked for."""
         for stage in stages:
-            record = _read_json(self.folder / "stages" / f"{stage}.json")
-            if isinstance(record, dict) and isinstance(record.get("files"), dict):
+            record = self.record(stage)
+            if record is not None and isinstance(record.get("files"), dict):
                 _remove(self.outputs(stage))
             self._drop_charts(stage)
-            (self.folder / "stages" / f"{stage}.json").unlink(missing_ok=True)
+            self._file(stage).unlink(missing_ok=True)
 
     def _drop_charts(self, stage: str, but: Iterable[str] = ()) -> None:
         """Remove the pictures of a stage's record, but for those that are drawn again."""
-        record = _read_json(self.folder / "stages" / f"{stage}.json")
-        charts = record.get("charts") if isinstance(record, dict) else None
-        for name in {stage, *(charts if isinstance(charts, dict) else ())} - set(but):
-            if name == stage or re.fullmatch(rf"{stage}-[a-z]+", name):
-                self.chart(name).unlink(missing_ok=True)
-                self.chart(name).with_suffix(".json").unlink(missing_ok=True)
+        record = self.record(stage)
+        for name in {stage, *(record["charts"] if record else ())} - set(but):
+            self.chart(name).unlink(missing_ok=True)
+            self.chart(name).with_suffix(".json").unlink(missing_ok=True)
 
     def drop_report(self) -> None:
         """Remove pages and results: they no longer tell what the review says."""
@@ -153,20 +161,9 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _is_whole(record: Mapping[str, Any]) -> bool:
+def is_whole(record: Mapping[str, Any]) -> bool:
     """Tell whether a record is as it was written."""
-    try:
-        found = digest([record.get("result"), record.get("tables")])
-    except RecursionError:
-        return False
-    return bool(record.get("sha256") == found)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
+    return bool(record["sha256"] == digest([record["result"], record["tables"]]))
 
 
 @contextmanager
@@ -194,9 +191,12 @@ def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Ite
 
 def _check(folder: Path, review: Path, force: bool) -> None:
     """Refuse a folder that holds something else, or another review's results."""
+    problems = out_of_place(folder)
+    if problems:
+        raise OptionError(problems)
     if force or not any(folder.iterdir()):
         return
-    found = _read_json(folder / MARK)
+    found = read_json(folder / MARK)
     if found is None:
         what = "has other files in it"
     else:

@@ -7,6 +7,8 @@ from datetime import date
 from typing import Any
 
 from keyhole.data.naming import quoted, repeated
+from keyhole.engines.sizes import parse_memory
+from keyhole.errors import OptionError
 from keyhole.reviews.lines import Path
 from keyhole.reviews.names import alternatives, named_scenario
 
@@ -28,6 +30,7 @@ __all__ = [
     "is_group",
     "is_keys",
     "is_mark",
+    "is_memory",
     "is_name",
     "is_names",
     "is_positive",
@@ -68,6 +71,15 @@ def is_name(value: Any) -> Fault:
 def is_mark(value: Any) -> Fault:
     """Accept any text, a tab or a blank too."""
     return None if isinstance(value, str) and value else "text"
+
+
+def is_memory(value: Any) -> Fault:
+    """Accept an amount of memory, as `--memory` has it."""
+    try:
+        parse_memory(value)
+    except OptionError:
+        return "an amount of memory, like '1GB'"
+    return None
 
 
 def is_flag(value: Any) -> Fault:

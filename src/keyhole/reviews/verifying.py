@@ -7,15 +7,16 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import Any
 
 from keyhole.errors import FileError
 from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.differences import Compared, compare_values
-from keyhole.reviews.files import Files, hash_file
-from keyhole.reviews.outputs_compared import compare_outputs
+from keyhole.reviews.differences import Compared, compare_values, short_name
+from keyhole.reviews.files import Files, hash_or_none
+from keyhole.reviews.outputs_compared import compare_charts, compare_outputs
 from keyhole.reviews.restoring import read_content, review_file
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
@@ -80,6 +81,7 @@ def verify(
     """
     tell = progress or (lambda _: None)
     place = Path(folder)
+    place = place.resolve() if place.is_symlink() else place
     tell("comparing the inputs")
     stored = read_content(place)
     path = Path(review) if review is not None else review_file(place)
@@ -97,25 +99,41 @@ def verify(
 def _inputs(stored: Content, path: Path) -> Iterator[Part]:
     """Compare the bytes of the review file and of every file it names."""
     source = read_source(path)
-    yield _input(path.name, source.sha256 == stored["review"].get("sha256"))
+    yield _input(path.name, source.sha256 == stored["review"]["sha256"])
     named = {
         file["file"]: file["sha256"]
         for part, file in stored["files"].items()
         if not part.startswith(("scenario:", "keyed", "linked"))
     }
-    absent = [name for name in named if not (source.path.parent / name).is_file()]
+    # Only where the review file leads is looked: results.json could lead anywhere.
+    meant = {name for name in named if name in set(_texts(source.values))}
+    absent = [name for name in meant if not (source.path.parent / name).is_file()]
     if absent:
         raise FileError(
             f"{name!r}, which the dossier was made from, is not beside the review file. Put it "
             f"there."
-            for name in absent
+            for name in sorted(absent)
         )
     for name, expected in named.items():
-        yield _input(name, hash_file(source.path.parent / name) == expected)
+        if name in meant:
+            yield _input(name, hash_or_none(source.path.parent / name) == expected)
+        else:
+            yield _input(short_name(name), False, "is not in the review file")
 
 
-def _input(name: str, same: bool) -> Part:
-    return Part(name, name, Compared(1, () if same else (f"{name} is another file",)))
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text that a review file holds."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _input(name: str, same: bool, otherwise: str = "is another file") -> Part:
+    return Part(name, name, Compared(1, () if same else (f"{name} {otherwise}",)))
 
 
 def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Part]:
@@ -136,7 +154,8 @@ def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Pa
 
 
 def _setting(settings: Content, section: str, name: str) -> Any:
-    return (settings.get(section) or {}).get(name)
+    found = settings.get(section)
+    return found.get(name) if isinstance(found, Mapping) else None
 
 
 def _computed(
@@ -160,9 +179,9 @@ def _as_asked(settings: Review, place: Path) -> Review:
     """Screen in the year the dossier is of, where the review file leaves it to the day."""
     if settings.screen is None or settings.screen.year is not None:
         return settings
-    record = Store(place).last("screen") or {}
-    year = (record.get("asked") or {}).get("year")
-    if not isinstance(year, int):
+    record = Store(place).last("screen")
+    year = record["asked"].get("year") if record else None
+    if type(year) is not int or not MINYEAR <= year <= MAXYEAR:
         return settings
     return dataclasses.replace(settings, screen=dataclasses.replace(settings.screen, year=year))
 
@@ -178,14 +197,17 @@ def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]
         yield Part(name, record["title"], compared)
     known = {*found.records}
     more = {path.stem for path in (place / "stages").glob("*.json")} | set(stored["stages"])
-    for name in sorted(more - known):
+    for name in map(short_name, sorted(more - known)):
         told = f"stages/{name}.json (should not be there)"
         yield Part(name, name, Compared(1, (told,)))
+    charts = compare_charts(old, new)
+    if charts.differences:
+        yield Part("charts", "Pictures of no stage", charts)
 
 
 def _kept(old: Store, new: Store, name: str, record: Mapping[str, Any]) -> Compared:
     """Compare the file of a stage, and what the stage wrote besides."""
-    kept = old.last(name)
+    kept = old.record(name)
     if kept is None:
         return Compared(1, (f"stages/{name}.json is not there, or cannot be read",))
     one, other = (
@@ -222,8 +244,11 @@ def _notes(stored: Content) -> Iterator[str]:
     from keyhole.reviews.versions import versions
 
     made, here = stored["versions"], versions()
-    others = [f"{name} {made[name]} (here {here.get(name, 'none')})" for name in made
-              if made[name] != here.get(name)]  # fmt: skip
+    others = [
+        f"{short_name(name)} {short_name(made[name])} (here {here.get(name, 'none')})"
+        for name in made
+        if made[name] != here.get(name)
+    ]
     if others:
         yield f"The dossier says that it was made with {', '.join(others)}."
     if stored["stages"].get("frontier", {}).get("complete") is False:

@@ -1,9 +1,10 @@
 """Our own simple layout, CSV or Excel: a row a category, or a row for free text or a span.
 
 Columns ``form, organisation, sector, purpose, method, collected, field, label, coding, code,
-category, kind, from, to, every``; only ``form`` and ``field`` must be there. What stands left
-of ``code`` may be blank where it is as in the row above. ``kind`` is ``value`` (or blank),
-``other``, ``not stated``, ``not applicable``, ``identifier`` (of the kind in ``category``) or
+category, kind, from, to, every``; only ``field`` must be there. Without ``form`` the table is one
+form, named like its file. What stands left of ``code`` may be blank where it is as in the row
+above. ``kind`` is ``value`` (or blank), ``other``, ``not stated``, ``not applicable``,
+``identifier`` (of the kind in ``category``) or
 ``text``. ``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular
 partition; ``from`` and ``to`` alone one interval, up to and without ``to``.
 """
@@ -58,7 +59,9 @@ def read_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, .
         Row(row.number, {name: restored(cell) for name, cell in row.cells.items()})
         for row in read_rows(path, encoding)
     ]
-    require_columns(rows, ("form", "field"), path.name)
+    require_columns(rows, ("field",), path.name)
+    if "form" not in rows[0].cells:
+        rows = [Row(row.number, {**row.cells, "form": path.stem}) for row in rows]
     problems = [
         f"column {shown(name)} is not one of the layout: {', '.join(COLUMNS)}."
         for name in rows[0].cells

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data import Microdata, load
+from keyhole.errors import KeyholeError
+from keyhole.protection.plan import Plan
 from keyhole.results import Result
-from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.files import Files, hash_file, read_steadily
 from keyhole.reviews.protected_files import (
     FITTED,
     PARAMETERS,
+    ROWS,
+    ProtectedFile,
     find_protected,
+    read_rows,
     require_free,
     write_protected,
 )
@@ -66,11 +71,15 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): hash_file(path) for path in found}
 
 
-def _parts(folder: Path, review: Review, _: Files) -> Files:
+def _parts(folder: Path, review: Review, __: Files) -> Files:
     """Return the protected file, for the stages that look at what would go out."""
     path = find_protected(folder)
     data, digest = read_steadily(path, partial(_load, review))
-    return {PROTECTED_FILE: ReviewFile(path.relative_to(folder.parent).as_posix(), data, digest)}
+    # The digest stays that of the release: of what is internal no hash is kept anywhere.
+    plan, _ = read_steadily(folder / FITTED, Plan.read)
+    rows, _ = read_steadily(folder / ROWS, read_rows)
+    name = path.relative_to(folder.parent).as_posix()
+    return {PROTECTED_FILE: ProtectedFile(name, data, digest, plan=plan, rows=rows)}
 
 
 def _load(review: Review, path: Path) -> Microdata:
@@ -90,7 +99,15 @@ def _answers(folder: Path, asked: Asked) -> bool:
     except (OSError, ValueError):
         return False
     same = isinstance(made, dict) and made.get("seed", -1) == asked["seed"]
-    return same and made.get("plan") == asked["plan"] and (folder / FITTED).is_file()
+    return same and made.get("plan") == asked["plan"] and _is_whole(folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        Plan.read(folder / FITTED)
+        return len(read_rows(folder / ROWS)) > 0
+    except (KeyholeError, OSError):
+        return False
 
 
 PROTECTION_STAGE = Stage(

@@ -1,27 +1,42 @@
-"""The stage that attacks other releases than the file under review: candidates, an implicate.
+"""The stage that attacks other releases than the file under review: candidates, what was made.
 
-A synthesis protects the key it was told of. Whether the attack of this very review still succeeds
-is another question, and the one a board asks: so the attack is made on the first implicate too.
+A protection lowers the risk on a key, and a synthesis protects the key it was told of. Whether the
+attack of this very review still succeeds is another question, and the one a board asks: so the
+attack is made on the protected file and on the first implicate too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from keyhole.data import Microdata
+from keyhole.errors import InputError
 from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, key_of
+from keyhole.reviews.protected_files import ProtectedFile
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.study import asked_scenario
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
 
-__all__ = ["CANDIDATE", "PROTECTED", "RELEASES", "RELEASES_STAGE", "attacks_implicate"]
+__all__ = [
+    "CANDIDATE",
+    "IMPLICATE_1",
+    "PROTECTED",
+    "RELEASES",
+    "RELEASES_STAGE",
+    "attacks_implicate",
+    "attacks_protected",
+]
 
 RELEASES = "releases"
 CANDIDATE = "candidate"
-# What the first implicate is called among the releases.
-PROTECTED = "synthesis, implicate 1"
+# What the protected file and the first implicate are called among the releases.
+PROTECTED, IMPLICATE_1 = "the protected file", "synthesis, implicate 1"
+_COLUMNS = ("coded", "uncoded")
 _AS_THEY_ARE = (
     "alpha", "threshold", "cuts", "scores", "orders", "rank_cap", "permutations", "seed",
 )  # fmt: skip
@@ -32,13 +47,19 @@ def attacks_implicate(review: Review) -> bool:
     return review.synthesis is not None and review.study is not None and review.study.puf is None
 
 
+def attacks_protected(review: Review) -> bool:
+    """Tell whether the attack is made on a protected file, in the same case."""
+    return review.protection is not None and review.study is not None and review.study.puf is None
+
+
 def _ask(review: Review, _: Earlier) -> Asked | None:
-    given = review.study
-    if given is None or not (given.candidates or attacks_implicate(review)):
+    given, protected = review.study, attacks_protected(review)
+    if given is None or not (given.candidates or protected or attacks_implicate(review)):
         return None
     lists = ("puf_id", "eif_id", "link", "numeric", "strata", "metrics")
     return {
         "candidates": sorted(given.candidates),
+        "protected": protected,
         "implicate": attacks_implicate(review),
         **{name: list(getattr(given, name)) for name in lists},
         **{name: getattr(given, name) for name in _AS_THEY_ARE},
@@ -46,33 +67,81 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     }
 
 
-def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.reidentification.candidates import attach_ids
-    from keyhole.reidentification.compare import StudyComparison
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A release to be attacked, and the other two files where they are not the study's own."""
 
-    pufs = {name: files[f"{CANDIDATE}:{name}"].data for name in asked["candidates"]}
+    name: str
+    puf: Microdata
+    files: Mapping[str, Microdata]
+    # Made by the review itself: nobody could have seen beforehand that it does not fit.
+    own: bool = False
+    coded: tuple[str, ...] = ()
+    uncoded: tuple[str, ...] = ()
+
+
+def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.reidentification.compare import StudyComparison
+    from keyhole.reviews.attacking import Attacked, NotAttacked
+
+    rows: list[Any] = []
+    unfit: list[NotAttacked] = []
+    targets = list(_targets(files, asked))
+    for target in targets:
+        for metric in asked["metrics"]:
+            try:
+                rows += _attacked(target, metric, files, asked, progress).rows
+            except InputError as error:
+                if not target.own:
+                    raise
+                unfit.append(NotAttacked(target.name, metric, " ".join(error.problems)))
+    coded, uncoded = (sum((getattr(one, name) for one in targets), ()) for name in _COLUMNS)
+    return Attacked(StudyComparison(tuple(rows)), tuple(unfit), coded, uncoded)
+
+
+def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
+    """Yield the releases; the implicates keep the order of the records, the protected file not."""
+    from keyhole.reidentification.candidates import attach_ids
+
+    theirs = {part: files[part].data for part in ("eif", "iuf")}
+    for name in asked["candidates"]:
+        yield _Target(name, files[f"{CANDIDATE}:{name}"].data, theirs)
+    if asked["protected"]:
+        yield _protected(files, asked)
     if asked["implicate"]:
         made = files[IMPLICATE].data
-        # The implicates keep the order of the records.
-        pufs[PROTECTED] = attach_ids(made, files["data"].data, asked["puf_id"])
-    rows = [
-        row
-        for name, puf in pufs.items()
-        for row in _attacked(name, puf, files, asked, progress).rows
-    ]
-    return StudyComparison(tuple(rows))
+        yield _Target(IMPLICATE_1, attach_ids(made, files["data"].data, asked["puf_id"]), theirs)
 
 
-def _attacked(name: str, puf: Microdata, files: Files, asked: Asked, progress: Progress) -> Any:
+def _protected(files: Files, asked: Asked) -> _Target:
+    from keyhole.reviews.attacking import code_alike, identify, known_to
+
+    made, source = files[PROTECTED_FILE], files["data"].data
+    assert isinstance(made, ProtectedFile)
+    assert made.plan is not None
+    eif, iuf = files["eif"].data, files["iuf"].data
+    iuf = known_to(made, source, eif, iuf, (asked["puf_id"], asked["eif_id"]))
+    eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
+    puf = identify(made, source, asked["puf_id"])
+    puf = puf.select([name for name in puf.names if name not in unfit])
+    return _Target(PROTECTED, puf, {"eif": eif, "iuf": iuf}, True, tuple(coded), tuple(unfit))
+
+
+def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress: Progress) -> Any:
     """Attack one release; what it does not tell is missing, and strata it lacks are none."""
     from keyhole.reidentification.candidates import blank_variables
     from keyhole.reidentification.compare import compare_studies
 
-    kept = {k: v for k, v in asked.items() if k not in ("candidates", "implicate", "strata")}
+    puf, ours = target.puf, ("candidates", "implicate", "protected", "strata", "metrics")
+    kept = {k: v for k, v in asked.items() if k not in ours}
+    if metric != "adhoc":
+        kept.pop("scores")
+    if target.own:
+        kept["numeric"] = [name for name in asked["numeric"] if _is_number(puf, name)]
     return compare_studies(
-        {name: puf},
-        eif=files["eif"].data,
-        iuf=files["iuf"].data,
+        {target.name: puf},
+        **target.files,
+        metrics=[metric],
         strata=[stratum for stratum in asked["strata"] if stratum in puf.names],
         blank=blank_variables(puf, asked["link"]),
         progress=lambda step, *_: progress(str(step)),
@@ -80,11 +149,16 @@ def _attacked(name: str, puf: Microdata, files: Files, asked: Asked, progress: P
     )
 
 
+def _is_number(puf: Microdata, name: str) -> bool:
+    """Tell whether a column can still be linked as numbers; one that is gone is missing."""
+    return name not in puf.names or puf.column(name).dtype.is_numeric()
+
+
 RELEASES_STAGE = Stage(
     RELEASES,
     "Study of other releases",
     _ask,
     _run,
-    (SYNTHESIS,),
-    reads=("data", "eif", "iuf", LINKED, CANDIDATE, IMPLICATE),
+    (PROTECTION, SYNTHESIS),
+    reads=("data", "eif", "iuf", LINKED, CANDIDATE, PROTECTED_FILE, IMPLICATE),
 )

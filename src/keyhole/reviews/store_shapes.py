@@ -1,0 +1,175 @@
+"""What the folder of a review may hold, and in which shape; nobody's word is taken for it.
+
+A dossier goes from hand to hand. So what is read back is looked at first: files and folders are
+those of the folder itself and no links, JSON has an end, and records have the shape in which
+they are written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "CONTENT",
+    "MARK",
+    "NOTE",
+    "REPORT",
+    "RESULTS",
+    "TABLE",
+    "fits",
+    "is_own_chart",
+    "is_record",
+    "out_of_place",
+    "read_json",
+]
+
+MARK = "keyhole-review.json"
+REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
+# Twice what any stage has, and a picture.
+DEEPEST = 20
+_OUTPUTS = ("protection", "synthesis")
+_PARTS = ("release", "internal")
+
+TABLE = {"title": str, "columns": [str], "rows": [[str]], "notes": [str]}
+_FILE = {"file": str, "sha256": str}
+_RECORD = {
+    "stage": str,
+    "title": str,
+    "key": str,
+    "asked": dict,
+    "result": dict,
+    "tables": [TABLE],
+    "charts": {str: str},
+    "sha256": str,
+}
+CONTENT = {
+    "title": str,
+    "review": _FILE,
+    "data": _FILE,
+    "files": {str: _FILE},
+    "settings": dict,
+    "limits": [dict],
+    "stages": {str: dict},
+    "versions": {str: str},
+    "sha256": str,
+}
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Tell whether plain values have a shape.
+
+    Parameters
+    ----------
+    value
+        The values.
+    shape
+        A type; a list of one shape, for any number of these; a dictionary of shapes by name, for
+        at least these; ``{str: shape}`` for any names.
+
+    Examples
+    --------
+    >>> fits({"rows": [["a"]]}, {"rows": [[str]]}), fits({"rows": [1]}, {"rows": [[str]]})
+    (True, False)
+    >>> fits({"numpy": "2"}, {str: str}), fits({"numpy": None}, {str: str})
+    (True, False)
+    """
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
+    if not isinstance(shape, dict):
+        return isinstance(value, shape)
+    if not isinstance(value, dict):
+        return False
+    if str in shape:
+        return all(fits(one, shape[str]) for one in value.values())
+    return all(name in value and fits(value[name], inner) for name, inner in shape.items())
+
+
+def is_record(value: Any, stage: str) -> bool:
+    """Tell whether values are the record of a stage, by their shape."""
+    return (
+        fits(value, _RECORD)
+        and value["stage"] == stage
+        and all(is_own_chart(stage, name) for name in value["charts"])
+        and all(len(row) == len(t["columns"]) for t in value["tables"] for row in t["rows"])
+    )
+
+
+def is_own_chart(stage: str, name: str) -> bool:
+    """Tell whether a picture has a name that the stage gives, and no path.
+
+    Examples
+    --------
+    >>> is_own_chart("study", "study-unicity"), is_own_chart("study", "../study")
+    (True, False)
+    """
+    return name == stage or re.fullmatch(rf"{re.escape(stage)}-[a-z]+", name) is not None
+
+
+def read_json(path: Path) -> Any:
+    """Read plain values; None for what is no JSON, is nested without end, or is no file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return None if _is_deep(found) else found
+
+
+def _is_deep(values: Any) -> bool:
+    """Tell whether values are nested too deeply, without going down with them."""
+    level = [values]
+    for _ in range(DEEPEST):
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+    return any(isinstance(one, dict | list) for one in level)
+
+
+def out_of_place(folder: Path) -> list[str]:
+    """Say what stands in the folder of a review in place of its own files and folders.
+
+    What lies there by other names is nobody's business.
+    """
+    return [*_out_of_place(folder)]
+
+
+def _out_of_place(folder: Path) -> Iterator[str]:
+    for name in (MARK, REPORT, NOTE, RESULTS):
+        yield from _unless_own(folder / name, "file")
+    for name in ("stages", "charts"):
+        yield from _unless_own(folder / name, "folder")
+        for path in _entries(folder / name):
+            if path.suffix in (".json", ".svg"):
+                yield from _unless_own(path, "file")
+    for name in _OUTPUTS:
+        yield from _unless_own(folder / name, "folder")
+        for part in _PARTS:
+            yield from _below(folder / name / part)
+
+
+def _below(folder: Path) -> Iterator[str]:
+    """Go through all of a folder, and into no link."""
+    yield from _unless_own(folder, "folder")
+    for path in _entries(folder):
+        yield from _below(path) if _what(path) == "folder" else _unless_own(path, "file")
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if _what(folder) == "folder" else []
+
+
+def _unless_own(path: Path, wanted: str) -> Iterator[str]:
+    what = _what(path)
+    if what not in (wanted, None):
+        yield f"{str(path)!r} must be a {wanted} of its own. Got a {what} instead. Move it away."
+
+
+def _what(path: Path) -> str | None:
+    if path.is_symlink():
+        return "link"
+    if not os.path.lexists(path):
+        return None
+    return "folder" if path.is_dir() else "file" if path.is_file() else "pipe, socket or device"
