@@ -405,3 +405,93 @@ def test_what_changed_is_read_again(bench: Workbench) -> None:
     assert "Harbour" in bench.get("environment").text
     key = bench.project.look().files["scenario:shop"]
     assert bench.project.look().files["scenario:shop"].data is key.data
+
+
+PLAIN = "field,label,code,category\nsex,Sex,f,f\n,,m,m\n"
+
+
+def test_a_table_without_a_column_of_forms_is_one_form_with_the_name_given(
+    stored: Workbench,
+) -> None:
+    refused = stored.post("environment/send", {"pasted": PLAIN})
+    assert refused.status_code == 422
+    assert "Give the form a name" in refused.text
+    address = propose(stored, {"pasted": PLAIN, "name": "Gym card"})
+    page = stored.get(f"environment?{address}").text
+    assert "Gym card: what becomes of its fields" in page
+    stored.post(f"environment/confirm?{address}", shown_choices(page))
+    assert "Gym card" in [form.name for form in kept(stored).forms]
+    sent = {"files": {"upload": ("Bus pass.csv", PLAIN.encode())}}
+    assert "Bus pass" in stored.get(f"environment?{propose(stored, {'what': 'form'}, **sent)}").text
+
+
+ODD = """\
+form,field,label,code,category
+Odd form,q7,Seven,f,f
+,,,m,m
+,q8,Eight,f,woman
+,,,m,man
+,q9,Nine,a,alpha
+,,,b,beta
+"""
+
+
+def test_a_field_is_put_by_hand_where_it_belongs(stored: Workbench) -> None:
+    address = propose(stored, {"pasted": ODD})
+    page = stored.get(f"environment?{address}").text
+    assert '<option value="SX">sex</option>' in page.lower().replace('"sx"', '"SX"')
+    typed = {**shown_choices(page), "place-0": "sex", "place-1": "SX2.001", "place-2": "SX"}
+    answer = stored.post(f"environment/confirm?{address}", typed)
+    assert answer.status_code == 303, answer.text
+    form = next(one for one in kept(stored).forms if one.name == "Odd form")
+    codings = {one.name: one.construct for one in kept(stored).codings}
+    assert [field.coding for field in form.fields][:2] == ["SX2.001", "SX2.001"]
+    assert form.fields[2].coding not in (None, "SX2.001")
+    assert codings[str(form.fields[2].coding)] == "SX"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("sax", "is neither a construct nor a coding"), ("AG2.001", "not those of AG2.001")],
+)
+def test_what_is_typed_and_cannot_be_is_refused(stored: Workbench, typed: str, said: str) -> None:
+    address = propose(stored, {"pasted": ODD})
+    page = stored.get(f"environment?{address}").text
+    answer = stored.post(
+        f"environment/confirm?{address}", {**shown_choices(page), "place-0": typed}
+    )
+    assert answer.status_code == 422
+    assert said in html.unescape(answer.text)
+    assert "Odd form" not in [form.name for form in kept(stored).forms]
+
+
+def test_a_field_that_was_left_can_be_placed_later(stored: Workbench) -> None:
+    address = propose(stored, {"pasted": ODD})
+    left = {"choice-0": "leave", "choice-1": "leave", "choice-2": "leave"}
+    number = shown_choices(stored.get(f"environment?{address}").text)["number"]
+    stored.post(f"environment/confirm?{address}", {**left, "number": number})
+    page = stored.get("environment").text
+    assert "Decide on the fields of Odd form" in page
+    answer = stored.post("environment/again", {"what": "form", "name": "Odd form"})
+    address = str(answer.headers["location"]).split("/environment?")[1]
+    page = stored.get(f"environment?{address}").text
+    typed = {**left, **shown_choices(page), "place-0": "sex"}
+    assert stored.post(f"environment/confirm?{address}", typed).status_code == 303
+    form = next(one for one in kept(stored).forms if one.name == "Odd form")
+    assert form.fields[0].coding == "SX2.001"
+    assert "target" not in values(stored)["environment"]
+
+
+BUTTON = re.compile(
+    r'<button(?:(?!aria-label)[^>])*(?:aria-label="([^"]*)")?[^>]*>(.*?)</button>', re.S
+)
+
+
+def test_no_two_buttons_of_a_page_have_the_same_name(stored: Workbench) -> None:
+    address = propose(stored)
+    pages = ("data", "environment", f"environment?{address}", "scenario", "exposure", "select",
+             "protect", "synthesise", "study")  # fmt: skip
+    for page in pages:
+        found = BUTTON.findall(stored.get(page).text)
+        names = [re.sub(r"<[^>]*>", "", label or words).strip() for label, words in found]
+        assert len(names) == len(set(names)) > 3, (page, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.workbench_jobs import do_jobs_at_once
 import keyhole
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
+from keyhole.reviews.digits import rate
 from keyhole.workbench.proposals import price_of
 from keyhole.workbench.step_forms import NOT_TYPED, fields_of, read_step
 from keyhole.workbench.view import Form, View
@@ -96,7 +98,9 @@ def test_a_step_shows_its_price_and_changes_nothing_until_it_is_accepted(bench: 
     )  # fmt: skip
     assert price.lines[-1] == json.loads(json.dumps(alone.lines[-1].to_dict()))
     assert price.lines[1] == json.loads(json.dumps(alone.lines[-2].to_dict()))
-    assert f"{alone.last.rp:.4f}" in page
+    assert f"<td>{rate(alone.last.rp, 0.1)}</td>" in page
+    assert f"<td>{rate(price.lines[-1]['lost'])}</td>" in page
+    assert f"mean over the variables {', '.join(alone.targets)}." in page
     assert bench.post("protect/accept").status_code == 303
     assert values(bench)["protection"]["step"] == steps
     assert price_of(bench.project) is None
@@ -237,6 +241,7 @@ def test_the_ledger_stands_beside_each_step(bench: Workbench) -> None:
     for line in lines:
         assert f"{line['rp']:.4f}" in page
     assert "review/protection/release/protected.csv" in page
+    assert "Lost: share of information lost (entropy), mean over the variables " in page
     assert "/chart/protection.svg" in page
     (bench.folder / "review.toml").write_text(text_of(bench).replace("value = 35", "value = 30"))
     assert "of before the last change" in bench.get("protect").text
@@ -362,3 +367,23 @@ def test_a_form_is_read_back_as_the_step_it_stands_for(method: str) -> None:
         else:
             values[f"option-{name}"] = [value if isinstance(value, str) else _value(value)]
     assert read_step(method, Form(values)) == {"method": method, **STEPS[method]}
+
+
+def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(
+    tmp_path: Path,
+) -> None:
+    bench = start(tmp_path)
+    priced(bench, "drop", columns=["age"])
+    bench.post("protect/accept")
+    bench.wait()
+    page = bench.get("protect?method=suppress").text
+    ticked = re.findall(r'name="option-keys" value="(\w+)" checked', page)
+    assert ticked == ["sex", "state"]
+    assert 'value="age"' not in page
+    assert re.search(r'name="option-limit"[^>]*><i>%</i>', page)
+    priced(bench, "suppress", keys=["state", "sex"], limit="2.5")
+    bench.post("protect/accept")
+    assert values(bench)["protection"]["step"][1] == {
+        "method": "suppress", "keys": ["sex", "state"], "limit": 0.025,
+    }  # fmt: skip
+    assert "limit = 2.5%" in bench.get("protect").text

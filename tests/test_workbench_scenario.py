@@ -297,3 +297,14 @@ def test_stories_are_put_changed_and_removed(text: str, first: Scenario, second:
     document = editing.parse(document.as_string())
     remove_story(document, first.name)
     assert tomllib.loads(document.as_string()) == tomllib.loads(text)
+
+
+def test_a_key_tells_how_many_categories_it_has_and_the_file(bench: Workbench) -> None:
+    page = bench.get("scenario?scenario=shop").text
+    cells = r'<th scope="row">(\w+)</th><td class="words">.*?</td>(<td>.*?</td><td>.*?</td>)'
+    rows = dict(re.findall(cells, page, re.S))
+    # The shop knows two groups of the twenty ages, and the states as they are.
+    assert rows["age"] == "<td>2</td><td>20</td>"
+    assert rows["state"] == "<td>3</td><td>3</td>"
+    assert "categories in the key" in page
+    assert "values of the file are put together" in page

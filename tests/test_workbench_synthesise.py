@@ -228,3 +228,18 @@ def test_what_a_command_cannot_say_is_left_to_the_review(bench: Workbench) -> No
     page = bench.get("synthesise").text
     assert "keyhole review review.toml" in page
     assert "keyhole synthesise" not in page
+
+
+def test_what_the_advice_names_can_be_set_on_the_page(bench: Workbench) -> None:
+    page = bench.get("synthesise").text
+    drawn = {"donors": "folds", "match": "k-closest", "cycles": "1", "change": "1"}
+    for name in drawn:
+        assert f'name="{name}"' in page
+    assert bench.post("synthesise/synthesise", {**FIELDS, **drawn}).status_code == 303
+    found = written(bench)["synthesis"]
+    assert {name: found.get(name) for name in drawn} == {
+        "donors": None, "match": "k-closest", "cycles": 1, "change": 1,
+    }  # fmt: skip
+    page = bench.get("synthesise").text
+    assert '<option value="k-closest" selected>' in page
+    assert '<option value="1" selected>1: no record at risk keeps a value' in page

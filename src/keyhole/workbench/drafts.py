@@ -19,8 +19,10 @@ from typing import Any, Literal
 
 from keyhole.data.whole import write_whole
 from keyhole.environment.adding.proposals import Proposals
+from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.errors import FileError, InputError
+from keyhole.workbench.environments import kept
 from keyhole.workbench.projects import Project
 from keyhole.workbench.view import View
 
@@ -71,6 +73,8 @@ class Draft:
         The names of the forms in it.
     done
         The places of those that were decided already.
+    held
+        The form, source or target of the environment whose waiting fields these are, if they are.
     number, shown
         The environment's number when it was last looked at, and what was proposed then, by the
         place of the form in the file.
@@ -82,6 +86,7 @@ class Draft:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     done: tuple[int, ...] = ()
+    held: str = ""
     number: int = -1
     shown: Mapping[str, Shown] = field(default_factory=dict)
 
@@ -93,10 +98,14 @@ class Draft:
     @property
     def title(self) -> str:
         """What it is, for a list of drafts."""
+        if self.held:
+            return f"the waiting fields of {self.held}"
         return self.file or "the columns of the file under review"
 
     def captured(self, view: View) -> list[CapturedForm]:
         """Read the forms of the draft again."""
+        if self.held:
+            return [captured_again(_environment(view), self.held, self.what, waiting=True)]
         if self.what == "target" and not self.file:
             from keyhole.environment.importers import capture_microdata
 
@@ -121,6 +130,13 @@ class Draft:
     def discard(self) -> None:
         """Forget the draft."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _environment(view: View) -> Environment:
+    settings = view.review.scenarios
+    if settings is None:
+        raise InputError("choose or make an environment first.")
+    return kept(view.project, settings.store).read()[0]
 
 
 SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import tomlkit
 from tomlkit.items import Array, Item
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.workbench.comments import leave_lead, place_sections, tie_leads
+
 __all__ = [
     "add_step",
+    "changed_text",
     "parse",
     "put",
     "remove",
@@ -25,8 +28,17 @@ _WIDE = 70
 
 
 def parse(text: str) -> TOMLDocument:
-    """Read the text of a review file for changing."""
-    return tomlkit.parse(text)
+    """Read the text of a review file for changing; comments are tied to what they are about."""
+    document = tomlkit.parse(text)
+    tie_leads(document)
+    return document
+
+
+def changed_text(text: str, edit: Callable[[TOMLDocument], None]) -> str:
+    """Return the text of a review file after a change, each new section where it is expected."""
+    document = parse(text)
+    edit(document)
+    return place_sections(text, document.as_string())
 
 
 def put(document: TOMLDocument, section: str, name: str, value: Any) -> None:
@@ -45,9 +57,12 @@ def put(document: TOMLDocument, section: str, name: str, value: Any) -> None:
     if _is_nothing(value):
         remove(document, section, name)
         return
-    table: Any = document if not section else document.setdefault(section, tomlkit.table())
-    if isinstance(value, Mapping) and isinstance(table.get(name), Mapping):
-        _merge(table[name], value)
+    table: Any = document if not section else _section(document, section)
+    now = table.get(name)
+    if isinstance(value, Mapping) and isinstance(now, Mapping):
+        _merge(now, value)
+    elif isinstance(now, Array) and _grows_from(now, value):
+        _regrow(now, value)
     else:
         table[name] = _item(value)
 
@@ -55,6 +70,7 @@ def put(document: TOMLDocument, section: str, name: str, value: Any) -> None:
 def remove(document: TOMLDocument, section: str, name: str | None = None) -> None:
     """Remove a setting, or a whole section; what is not there stays away."""
     if name is None:
+        leave_lead(document, section)
         document.pop(section, None)
         return
     table: Any = document if not section else document.get(section)
@@ -71,24 +87,42 @@ def set_keys(document: TOMLDocument, keys: Sequence[str] | str) -> None:
 
 def take_section(document: TOMLDocument, section: str, values: Mapping[str, Any]) -> None:
     """Set several settings of a section, and remove those that are None."""
-    if section not in document:
-        document[section] = tomlkit.table()
+    _section(document, section)
     for name, value in values.items():
         put(document, section, name, value)
 
 
 def add_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
-    """Add a step to the plan of protection."""
-    section: Any = document.setdefault("protection", tomlkit.table())
+    r"""Add a step to the plan of protection, above what stands there for the section below.
+
+    Examples
+    --------
+    >>> review = parse('[[protection.step]]\nmethod = "drop"\n\n# of the study\n[study]\n')
+    >>> add_step(review, {"method": "round"})
+    >>> print(review.as_string().strip())
+    [[protection.step]]
+    method = "drop"
+    <BLANKLINE>
+    [[protection.step]]
+    method = "round"
+    <BLANKLINE>
+    # of the study
+    [study]
+    """
+    section = _section(document, "protection")
     if "step" not in section:
         section["step"] = tomlkit.aot()
-    section["step"].append(_table(step))
+    table = _table(step)
+    table.trivia.indent = "\n"
+    section["step"].append(table)
 
 
 def replace_step(document: TOMLDocument, number: int, step: Mapping[str, Any]) -> None:
     """Put another step in the place of one, counted from 0."""
     steps: Any = document["protection"]["step"]
-    steps[number] = _table(step)
+    table = _table(step)
+    table.trivia.indent = steps[number].trivia.indent
+    steps[number] = table
 
 
 def remove_step(document: TOMLDocument, number: int) -> None:
@@ -98,7 +132,32 @@ def remove_step(document: TOMLDocument, number: int) -> None:
     if not section["step"]:
         del section["step"]
         if "plan" not in section:
-            document.pop("protection")
+            remove(document, "protection")
+
+
+def _section(document: TOMLDocument, name: str) -> Any:
+    """Return a section; a new one is set off by an empty line."""
+    if name not in document:
+        table = tomlkit.table()
+        table.trivia.indent = "\n"
+        document[name] = table
+    return document[name]
+
+
+def _grows_from(now: Array, value: Any) -> bool:
+    """Tell whether a list comes of another by leaving out texts and adding some at its end."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in [*now, *value]):
+        return False
+    stay = [one for one in now if one in value]
+    return bool(stay) and value[: len(stay)] == stay
+
+
+def _regrow(now: Array, value: Sequence[str]) -> None:
+    """Leave out and add texts; those that stay keep the comments beside them."""
+    for one in [one for one in now if one not in value]:
+        now.remove(one)
+    for one in value[len(now) :]:
+        now.append(one)
 
 
 def _merge(table: Any, values: Mapping[str, Any]) -> None:

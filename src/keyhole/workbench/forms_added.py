@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.proposals import FieldProposals, Proposals
+from keyhole.environment.adding.waiting import OWNERS, find_owner, waiting_fields
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.errors import ConflictError, InputError
 from keyhole.workbench import editing
+from keyhole.workbench.by_hand import decide_by_hand, known_places
 from keyhole.workbench.drafts import (
     PASTED,
     Draft,
@@ -27,12 +30,12 @@ from keyhole.workbench.page import Change, Go, Run
 from keyhole.workbench.projects import ChangedElsewhereError
 from keyhole.workbench.view import Form, View
 
-__all__ = ["SURE", "confirm", "discard", "draft_context", "send"]
+__all__ = ["SURE", "again", "confirm", "discard", "draft_context", "send", "undecided"]
 
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
 _WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}
-_SAID = ("organisation", "sector", "purpose", "collected")
+_SAID = ("name", "organisation", "sector", "purpose", "collected")
 _RANKS = ("mode", "scope", "cost")
 
 
@@ -48,7 +51,7 @@ def draft_context(
     except InputError as error:
         return {"draft": draft, "at": place, "form": None, "unread": error.problems, "sure": SURE}
     return {"draft": draft, "at": place, "form": draft.shown[str(place)], "unread": (),
-            "sure": SURE, "number": known[1]}  # fmt: skip
+            "sure": SURE, "number": known[1], "places": known_places(known[0])}  # fmt: skip
 
 
 def _place(view: View, draft: Draft) -> int:
@@ -88,10 +91,32 @@ def send(view: View, form: Form) -> Go:
     return Go(f"environment?form={draft.name}")
 
 
+def undecided(environment: Environment) -> list[dict[str, Any]]:
+    """Return the forms, sources and targets with fields that wait for a decision."""
+    owners = [(kind, one) for kind in OWNERS for one in KIND_OF[kind].of(environment)]
+    return [
+        {"what": kind, "name": one.name, "fields": [field.name for field in waiting]}
+        for kind, one in owners
+        if (waiting := waiting_fields(one))
+    ]
+
+
+def again(view: View, form: Form) -> Go:
+    """Look again at the fields of something in the environment that nobody has placed."""
+    known = _store(view).read()
+    what = _WHATS.get(form.text("what") or "", "form")
+    name = find_owner(known[0], form.text("name") or "", what).name
+    draft = replace(new_draft(view.project, what, None, {}), held=name, names=(name,))
+    looked_at(draft, view, 0, known)
+    return Go(f"environment?form={draft.name}")
+
+
 def _named(draft: Draft, forms: Sequence[CapturedForm], environment: Environment) -> Draft:
     """Note the forms of a draft; those that the environment has already are not asked about."""
     form_at(forms, 0)
     names = tuple(one.form.name for one in forms)
+    if draft.file == PASTED and names == (Path(PASTED).stem,):
+        raise InputError("the table does not name its form. Give the form a name.")
     there = {one.name for one in KIND_OF[draft.what].of(environment)}
     done = tuple(place for place, name in enumerate(names) if name in there)
     if len(done) == len(names):
@@ -116,7 +141,7 @@ def _said(form: Form, what: What) -> dict[str, Any]:
         return {}
     said = {name: form.text(name) for name in _SAID}
     if what == "source":
-        said = {"collected": said["collected"]}
+        said = {name: said[name] for name in ("name", "collected")}
         said |= {name: form.number(name) for name in _RANKS}
         said |= {name: form.text(name) for name in ("origin", "coverage")}
     return {name: value for name, value in said.items() if value is not None}
@@ -147,7 +172,8 @@ def confirm(view: View, form: Form) -> Change | Run | Go:
         )
     captured = form_at(draft.captured(view), at)
     found = proposals_of(draft, captured, snapshot.environment)
-    added = _added(draft, captured, snapshot.environment, _decisions(found, form))
+    decided = _decisions(found, form, captured, snapshot.environment, draft.what == "target")
+    added = _added(draft, captured, snapshot.environment, decided)
     name = captured.form.name
     place.write(snapshot, added, f"{draft.what} {name}, decided in the workbench")
     left = replace(draft, done=(*draft.done, at))
@@ -160,7 +186,7 @@ def confirm(view: View, form: Form) -> Change | Run | Go:
 
 def _afterwards(view: View, draft: Draft, name: str) -> Change | Run | Go:
     """Take a new target for the review's; compute the scenarios anew."""
-    if draft.what == "target":
+    if draft.what == "target" and not draft.held:
         return Change("the target", lambda d: editing.put(d, "environment", "target", name))
     settings = view.review.scenarios
     if settings is not None and settings.names:
@@ -176,40 +202,46 @@ def _require_version(view: View, form: Form) -> None:
         )
 
 
-def _decisions(found: Proposals, form: Form) -> list[Decision]:
-    """Read for each field which proposal was chosen; one that nothing was said of waits."""
+def _decisions(
+    found: Proposals, form: Form, captured: CapturedForm, environment: Environment, exact: bool
+) -> list[Decision]:
+    """Read for each field what was typed or chosen; one that nothing was said of waits."""
     problems: list[str] = []
     decided = []
-    for place, one in enumerate(found.fields):
-        choice = form.text(f"choice-{place}") or "leave"
-        decision = _decision(one, choice)
-        if decision is None:
-            problems.append(f"field {one.field!r}: choose one of what is proposed.")
-        else:
-            decided.append(decision)
+    for place, (one, asked) in enumerate(zip(found.fields, captured.fields, strict=True)):
+        typed = form.text(f"place-{place}")
+        try:
+            if typed is not None:
+                decided.append(decide_by_hand(typed, asked, environment, exact_codes=exact))
+            else:
+                decided.append(_decision(one, form.text(f"choice-{place}") or "leave"))
+        except InputError as error:
+            problems += error.problems
     if problems:
         raise InputError(problems)
     return decided
 
 
-def _decision(one: FieldProposals, choice: str) -> Decision | None:
+def _decision(one: FieldProposals, choice: str) -> Decision:
     if choice == "leave":
         return Decision(one.field, "leave")
     if choice == "identifier":
         return Decision(one.field, "identifier", identifier=one.best.identifier or "identifier")
     if choice.isdecimal() and int(choice) < len(one.proposals):
         return one.proposals[int(choice)].decision()
-    return None
+    raise InputError(f"field {one.field!r}: choose one of what is proposed.")
 
 
 def _added(
     draft: Draft, captured: CapturedForm, environment: Environment, decided: Sequence[Decision]
 ) -> Environment:
-    from keyhole.environment.adding.adding import add_form, add_source, add_target
+    from keyhole.environment.adding.adding import add_form, add_source, add_target, place
 
+    if draft.held:
+        return place(environment, captured, decided, kind=draft.what).environment
     if draft.what == "target":
         return add_target(environment, captured, decisions=decided).environment
     if draft.what == "source":
-        said = {k: v for k, v in draft.attributes.items() if k != "collected"}
+        said = {k: v for k, v in draft.attributes.items() if k not in ("name", "collected")}
         return add_source(environment, captured, decisions=decided, **said).environment
     return add_form(environment, captured, decided).environment

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import tomlkit
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.workbench import editing
 
-__all__ = ["append_step", "bring_in", "drop_candidates", "move_step"]
+__all__ = ["bring_in", "drop_candidates", "move_step"]
 
 
 def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None:
@@ -23,37 +22,7 @@ def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None
         return
     editing.remove(document, "protection", "plan")
     for step in steps:
-        append_step(document, step)
-
-
-def append_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
-    r"""Add a step to the plan, above what stands there for the section that follows.
-
-    Examples
-    --------
-    >>> review = editing.parse(
-    ...     '[[protection.step]]\nmethod = "drop"\n\n# of the study\n[study]\n'
-    ... )
-    >>> append_step(review, {"method": "round"})
-    >>> print(review.as_string().strip())
-    [[protection.step]]
-    method = "drop"
-    <BLANKLINE>
-    [[protection.step]]
-    method = "round"
-    <BLANKLINE>
-    # of the study
-    [study]
-    """
-    section: Any = document.get("protection", {})
-    there = section.get("step", [])
-    last = there[-1] if len(there) else None
-    tail = [] if last is None else _tail(last)
-    editing.add_step(document, step)
-    if last is not None:
-        steps: Any = document["protection"]["step"]
-        last.value.add(tomlkit.nl())
-        steps[-1].value.body.extend(tail or [(None, tomlkit.nl())])
+        editing.add_step(document, step)
 
 
 def move_step(document: TOMLDocument, number: int, to: int) -> None:
@@ -76,21 +45,12 @@ def move_step(document: TOMLDocument, number: int, to: int) -> None:
     """
     protection: Any = document["protection"]
     steps = protection["step"]
-    tails = [_tail(step) for step in steps]
+    leads = [step.trivia.indent for step in steps]
     moved = steps[number]
     del steps[number]
     steps.insert(to, moved)
-    for step, tail in zip(steps, tails, strict=True):
-        step.value.body.extend(tail)
-
-
-def _tail(step: Any) -> list[Any]:
-    """Take off what stands below a step and above the next: comments and empty lines."""
-    body = step.value.body
-    tail: list[Any] = []
-    while body and body[-1][0] is None:
-        tail.insert(0, body.pop())
-    return tail
+    for step, lead in zip(steps, leads, strict=True):
+        step.trivia.indent = lead
 
 
 def drop_candidates(
@@ -116,11 +76,9 @@ def drop_candidates(
         return
     step = {"method": "drop", "columns": list(left)}
     if old:
-        tail = _tail(steps[old[0]])
         editing.replace_step(document, old[0], step)
-        document["protection"]["step"][old[0]].value.body.extend(tail)
     else:
-        append_step(document, step)
+        editing.add_step(document, step)
 
 
 def _drops_only(step: Mapping[str, Any], candidates: Collection[str]) -> bool:

@@ -127,6 +127,7 @@ def _price(
         cutoff=found.cutoff,
         read_off=(rp, found.rp),
         notes=tuple(_notes(found)),
+        targets=found.targets,
         seed=seed,
     )
 

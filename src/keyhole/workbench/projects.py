@@ -119,9 +119,7 @@ class Project:
                 "the review was changed in another tab or program since this page was shown. "
                 "This page now shows it as it is; make your change again if it is still wanted."
             )
-        document = editing.parse(text)
-        edit(document)
-        changed = document.as_string()
+        changed = editing.changed_text(text, edit)
         with self._reading():
             read_review(self.path, changed.encode())
         self._note(text, "as it was")

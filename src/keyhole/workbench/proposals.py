@@ -39,8 +39,9 @@ class Price:
 
     `version` is that of the review it was computed for, `toml` the step as a plan has it. `lines`
     are those of the ledger: the file as it is, after the plan, and with the step. `read_off` is
-    RP after the plan and with the step, with what columns that stay tell of others. `seed` is one
-    that was drawn for the step, if the review has none.
+    RP after the plan and with the step, with what columns that stay tell of others. `targets` are
+    the columns over which the loss is taken. `seed` is one that was drawn for the step, if the
+    review has none.
     """
 
     version: str
@@ -53,6 +54,7 @@ class Price:
     cutoff: int
     read_off: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     seed: int | None = field(default=None, repr=False)
 
     @property

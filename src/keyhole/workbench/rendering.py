@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from keyhole.charts import browser_bundle
+from keyhole.reviews.digits import limit_percentage, rate
 from keyhole.reviews.rendering import page_environment
 
 __all__ = ["STATIC", "render", "vega_bundle"]
@@ -22,6 +23,8 @@ STATIC = _HERE / "static"
 def _environment() -> jinja2.Environment:
     environment = page_environment(jinja2.FileSystemLoader(_HERE / "templates"))
     environment.filters["percent"] = _percent
+    environment.filters["rate"] = rate
+    environment.filters["limit"] = limit_percentage
     environment.filters["word_columns"] = _word_columns
     environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
     return environment

@@ -58,13 +58,19 @@ def key_rows(view: View, key: ScenarioKey) -> list[dict[str, Any]]:
             "column": one.column,
             "coding": one.coding,
             "stored": one.stored,
-            "left": f"{len(one.labels):,} of {len(one.groups):,}",
+            "left": _left(len(one.labels), len(key.microdata.codes(one.column).levels)),
+            "file": f"{len(view.data.codes(one.column).levels):,}",
             "bits": f"{one.entropy:.2f}",
             "lost": f"{one.lost:.2f}",
             "why": _reasons(view, one.explanation),
         }
         for one in key.mapping.key
     ]
+
+
+def _left(groups: int, occurring: int) -> str:
+    """Write how many categories a key tells apart; where some have no record, how many occur."""
+    return f"{groups:,}" if occurring == groups else f"{groups:,}, {occurring:,} occur"
 
 
 def _reasons(view: View, lines: tuple[str, ...]) -> list[str]:

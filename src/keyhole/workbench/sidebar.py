@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyhole.charts import percentage
+from keyhole.reviews.digits import rate
 from keyhole.workbench.view import View
 
 __all__ = ["Gauge", "gauges"]
@@ -55,7 +55,7 @@ def _reading(view: View) -> str:
     if found.get("ledger", {}).get("missing") != "wildcard":
         return ""
     own = found["ledger"]["lines"][-1].get("rp_own")
-    return ", a missing value matching all" + ("" if own is None else f" (own: {percentage(own)})")
+    return ", a missing value matching all" + ("" if own is None else f" (own: {rate(own)})")
 
 
 def _gauge(

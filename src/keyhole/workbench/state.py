@@ -18,7 +18,8 @@ from keyhole.errors import FileError
 __all__ = ["FOLDER", "State"]
 
 FOLDER = ".keyhole"
-
+# Counts up when the tables change, so that an older keyhole leaves newer ones alone.
+_VERSION = 1
 _LAYOUT = """
 CREATE TABLE IF NOT EXISTS projects (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, opened REAL NOT NULL
@@ -37,6 +38,14 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, made REAL NOT NULL);
 """
+# Fail where a table of that name is another one.
+_TABLES = (
+    "SELECT id, path, opened FROM projects",
+    "SELECT project, number, text, label, at FROM versions",
+    "SELECT project, number FROM cursors",
+    "SELECT id, project, kind, asked, state, step, process, started, ended, problem FROM jobs",
+    "SELECT hash, made FROM sessions",
+)
 
 
 def _make_own(place: Path) -> None:
@@ -46,6 +55,18 @@ def _make_own(place: Path) -> None:
         raise NotADirectoryError
     if place.stat().st_mode & 0o077:
         place.chmod(0o700)
+
+
+def _lay_out(database: sqlite3.Connection, path: Path) -> None:
+    """Make the tables that are not there; refuse those of a newer keyhole."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > _VERSION:
+        raise FileError(
+            f"{str(path)!r}, where the workbench remembers versions and jobs, is of a newer "
+            f"keyhole. Use that one, or move {FOLDER!r} away; no review is lost."
+        )
+    for statement in (*_LAYOUT.split(";"), *_TABLES, f"PRAGMA user_version = {_VERSION}"):
+        database.execute(statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +82,10 @@ class State:
         state = cls(place / "workbench.db")
         try:
             _make_own(place)
-            if not state.path.exists():
+            if not state.path.exists() or state.path.is_symlink():  # a link exists, and is refused
                 os.close(os.open(state.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with state.changing() as database:
-                for statement in _LAYOUT.split(";"):
-                    database.execute(statement)
+                _lay_out(database, state.path)
         except (OSError, sqlite3.Error):
             raise FileError(
                 f"{str(state.path)!r}, where the workbench remembers versions and jobs, cannot be "

@@ -30,7 +30,7 @@ from keyhole.workbench.view import Form
 
 __all__ = ["StepField", "fields_of", "method_summary", "read_step"]
 
-Kind = Literal["column", "columns", "flag", "words", "number", "limit", "text", "value"]
+Kind = Literal["column", "columns", "flag", "words", "number", "share", "limit", "text", "value"]
 PREFIX = "option-"
 # What cannot be typed: the coding of an environment's store, and what is found in the data.
 NOT_TYPED = ("coding", "areas", "replacement")
@@ -41,8 +41,8 @@ _KINDS: Mapping[Check, Kind] = {
     is_flag: "flag",
     is_number: "number",
     is_positive: "number",
-    is_share: "number",
-    is_fraction: "number",
+    is_share: "share",
+    is_fraction: "share",
     is_limit: "limit",
     is_text: "text",
 }
@@ -131,6 +131,8 @@ def _meanings(method: str) -> dict[str, str]:
 def read_step(method: str | None, form: Form) -> dict[str, Any]:
     """Read a step from its form, and refuse what its method does not accept.
 
+    Shares are typed in percent, as everywhere on the pages; the plan has them as fractions.
+
     Raises
     ------
     OptionError
@@ -140,6 +142,8 @@ def read_step(method: str | None, form: Form) -> dict[str, Any]:
     --------
     >>> read_step("round", Form({"option-column": ["age"], "option-base": ["5"]}))
     {'method': 'round', 'column': 'age', 'base': 5}
+    >>> read_step("sample", Form({"option-fraction": ["12.5"]}))
+    {'method': 'sample', 'fraction': 0.125}
     """
     if method not in METHODS:
         raise OptionError("method must be one of those offered. Choose one of them.")
@@ -159,8 +163,8 @@ def _read(field: StepField, form: Form) -> Any:
         return text
     if field.kind == "flag":
         return text == "yes"
-    if field.kind == "number":
-        return form.number(field.name)
+    if field.kind in ("number", "share"):
+        return form.number(field.name) if field.kind == "number" else form.share(field.name)
     if field.kind == "value":
         return _value(text)
     return _limit(form, field.name, text) if field.kind == "limit" else text

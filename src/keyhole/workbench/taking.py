@@ -17,7 +17,7 @@ from keyhole.workbench.plan_editing import bring_in, drop_candidates
 from keyhole.workbench.pricing import planned_steps
 from keyhole.workbench.view import Form, View
 
-__all__ = ["FoundSet", "frontier_sets", "path_of", "released", "take"]
+__all__ = ["FoundSet", "frontier_sets", "listed", "path_of", "released", "take"]
 
 # Of the frontier's sets, the largest CR first; the rest is in the table of `keyhole frontier`.
 MOST_SETS = 25
@@ -121,7 +121,7 @@ def released(view: View) -> frozenset[str] | None:
         name
         for step in planned_steps(view.review)
         if step["method"] == "drop"
-        for name in _listed(step)
+        for name in listed(step)
         if name in candidates
     }
     if chosen is None or not dropped:
@@ -129,7 +129,8 @@ def released(view: View) -> frozenset[str] | None:
     return frozenset({*chosen.keep, *candidates} - dropped)
 
 
-def _listed(step: Mapping[str, Any]) -> list[str]:
+def listed(step: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a step names."""
     named = step.get("columns", [])
     return [named] if isinstance(named, str) else list(named)
 

@@ -11,6 +11,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.workbench import editing
+from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import equivalent
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.view import Form, View
@@ -113,7 +114,8 @@ def _describe(view: View, form: Form) -> Change:
         name = variable.name
         role = form.text(f"role-{place}")
         if listed and "key" in (role, _role(view, variable)):
-            keys = [*(key for key in keys if key != name), *([name] if role == "key" else [])]
+            others = [key for key in keys if key != name]
+            keys = in_order([*others, name], keys) if role == "key" else others
             role = None if role == "key" else role
         _say(roles, name, role, variable.role)
         _say(kinds, name, form.text(f"kind-{place}"), variable.kind)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.errors import ConflictError, OptionError
+from keyhole.errors import ConflictError, InputError, OptionError
+from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
@@ -48,8 +50,9 @@ class _Work:
 
 def _context(view: View) -> dict[str, Any]:
     work = _work(view)
-    written = _written(view)
+    written, verified, unread = _found(view.project.results)
     return {
+        "unread": unread,
         "limits": stored_limits(view),
         "work": work,
         "to_do": [one for one in work if one.state != "current"],
@@ -58,7 +61,7 @@ def _context(view: View) -> dict[str, Any]:
         "outdated": written is not None and not _is_of_now(view, written),
         "written": written,
         "hashes": _hashes(written),
-        "verified": last_verification(view.project.results),
+        "verified": verified,
         "release": view.review.release,
         "products": _products(view),
         "product": _said_product(view),
@@ -81,18 +84,25 @@ def _work(view: View) -> list[_Work]:
     return found
 
 
-def _written(view: View) -> Mapping[str, Any] | None:
-    """Return the finished results, if there are any."""
+def _found(
+    results: Path,
+) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
+    """Return the finished results and what a verification found of them, or what is wrong there."""
+    written = verified = None
+    problems: list[str] = []
     try:
-        found = json.loads((view.project.results / RESULTS).read_text(encoding="utf-8"))
-        return found if {"review", "files", "versions", "sha256"} <= set(found) else None
-    except (OSError, ValueError, TypeError):
-        return None
+        if os.path.lexists(results / RESULTS):
+            written = read_content(results)
+            problems += changed(results, written)
+        verified = last_verification(results)
+    except InputError as error:
+        problems += error.problems
+    return written, verified, [one.replace(str(results), results.name) for one in problems]
 
 
 def _is_of_now(view: View, written: Mapping[str, Any]) -> bool:
     """Tell whether the dossier is of this review file and of results that all still answer."""
-    same = written["review"].get("sha256") == view.review.sha256
+    same = written["review"]["sha256"] == view.review.sha256
     return same and all(one.state == "current" for one in _work(view))
 
 
@@ -138,7 +148,7 @@ def _release(view: View, form: Form) -> Change:
 
 
 def _verify(view: View, form: Form) -> Run:  # noqa: ARG001
-    if _written(view) is None:
+    if _found(view.project.results)[0] is None:
         raise OptionError("there is no finished dossier to verify. Run the whole review first.")
     return Run(kind="verify")
 

@@ -29,7 +29,7 @@ from keyhole.workbench.environments import (
     start_folder,
 )
 from keyhole.workbench.fitting import fit_environment
-from keyhole.workbench.forms_added import confirm, discard, draft_context, send
+from keyhole.workbench.forms_added import again, confirm, discard, draft_context, send, undecided
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.places import seen_from
 from keyhole.workbench.view import Form, View
@@ -54,6 +54,7 @@ def _context(view: View) -> dict[str, Any]:
         "target": settings.target,
         "environment": environment,
         "waiting": drafts_of(view.project) if place.writable else [],
+        "undecided": undecided(environment) if place.writable else [],
         "history": place.history(MOST_CHANGES),
         **_pictures(view, environment, place.graph(environment)),
         **draft_context(view, draft, (environment, number)),
@@ -132,6 +133,7 @@ ENVIRONMENT = Page(
         "make": _make,
         "target": _target,
         "send": send,
+        "again": again,
         "confirm": confirm,
         "discard": discard,
     },

@@ -9,6 +9,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.reviews.settings import DriverSettings
 from keyhole.workbench import editing
+from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import Equivalent, equivalent
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.view import Form, View
@@ -83,7 +84,7 @@ def _measure(view: View, form: Form) -> Change:
     def edit(document: TOMLDocument) -> None:
         # Keys that are as they were stay as they are said: by roles, or as those of a scenario.
         if set(form.texts("keys")) != shown:
-            editing.set_keys(document, form.texts("keys"))
+            editing.set_keys(document, in_order(form.texts("keys"), view.review.keys))
         editing.take_section(
             document,
             "exposure",

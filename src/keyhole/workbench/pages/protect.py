@@ -10,19 +10,19 @@ from typing import Any
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.errors import OptionError
-from keyhole.protection.ledger_result import HEADS, figure
+from keyhole.protection.ledger_result import meaning
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan_text import toml_of
-from keyhole.protection.prices import FIGURES
-from keyhole.results import share
+from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
+from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import Equivalent, review_lines
 from keyhole.workbench.page import Change, Go, Page, Run
-from keyhole.workbench.plan_editing import append_step, bring_in, move_step
+from keyhole.workbench.plan_editing import bring_in, move_step
+from keyhole.workbench.price_table import price_table
 from keyhole.workbench.pricing import planned_steps, protection_of, require_fit
 from keyhole.workbench.proposals import (
     Draft,
-    Price,
     discard,
     draft_of,
     keep_draft,
@@ -30,6 +30,7 @@ from keyhole.workbench.proposals import (
     price_path,
 )
 from keyhole.workbench.step_forms import StepField, fields_of, method_summary, read_step
+from keyhole.workbench.taking import listed
 from keyhole.workbench.view import Form, View
 
 __all__ = ["PROTECT"]
@@ -59,13 +60,14 @@ def _context(view: View) -> dict[str, Any]:
     return {
         "lines": _lines(view),
         "given": protection_of(view.review),
+        "lost_over": _lost_over(view),
         "method": method,
         "summary": method_summary(method),
         "methods": [(name, name) for name in METHODS],
         "fields": [(field, _typed(view, field, typed)) for field in fields_of(method)],
-        "columns": view.data.variables,
+        "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
         "price": price,
-        "price_table": None if price is None else _price_table(price),
+        "price_table": None if price is None else price_table(price),
         "price_current": price is not None and price.version == view.look.version,
         "pricing": view.job is not None and view.job.running and view.job.kind == "price",
         "next_steps": _next_steps(view),
@@ -96,10 +98,18 @@ def _options(view: View, step: Mapping[str, Any]) -> str:
     for name, value in step.items():
         if name in ("method", "fitted"):
             continue
-        text = toml_of([{name: value}]).partition("\n")[2].strip()
+        text = _written(step["method"], name, value)
         hidden = _has_table(value) or len(text) > MOST_LETTERS
         parts.append(text if view.shows_values or not hidden else f"{name}: {_many(value)}")
     return "; ".join(parts)
+
+
+def _written(method: str, name: str, value: Any) -> str:
+    """Write an option as the plan has it, but shares in percent, as they are typed."""
+    kinds = {field.option: field.kind for field in fields_of(method)}
+    if kinds.get(name) == "share" and isinstance(value, int | float):
+        return f"{name} = {limit_percentage(value)}"
+    return toml_of([{name: value}]).partition("\n")[2].strip()
 
 
 def _has_table(value: Any) -> bool:
@@ -115,51 +125,30 @@ def _many(value: Any) -> str:
 
 
 def _typed(view: View, field: StepField, typed: Form | None) -> Any:
-    """Return what a field holds: what was typed last, or the review's keys where keys are asked."""
+    """Return what a field holds: what was typed last, or of the review's keys those that go out."""
     if field.kind == "columns":
         if typed is None:
-            return list(protection_of(view.review).keys) if field.option == "keys" else []
+            keys = [key for key in protection_of(view.review).keys if key not in _dropped(view)]
+            return keys if field.option == "keys" else []
         return typed.texts(field.name)
     return "" if typed is None else typed.text(field.name) or ""
 
 
-def _price_table(price: Price) -> dict[str, Any]:
-    """Set the file as it is, the plan and the plan with the step side by side."""
-    rows = [
-        [f"RP({price.cutoff})", *(share(line["rp"]) for line in price.lines)],
-        *_read_off(price),
-        ["CR", *(share(line["cr"]) for line in price.lines)],
-        ["uniques", *(_count(line["uniques"]) for line in price.lines)],
-    ]
-    names = [n for n in HEADS if any(line[n] is not None for line in price.lines[1:])]
-    rows += [[_head(n), *(figure(n, line[n]) for line in price.lines)] for n in names]
-    columns = ["figure", "the file as it is", "after the plan", "with this step"]
-    if price.lines[1]["step"] == 0:  # there is no plan yet
-        columns.pop(2)
-        rows = [[*row[:2], row[3]] for row in rows]
-    return {"title": f"The price of {price.words}", "columns": columns, "rows": rows,
-            "notes": list(price.notes)}  # fmt: skip
-
-
-def _read_off(price: Price) -> list[list[str]]:
-    """Return the line of RP with what can be read off, where that is more than RP itself."""
-    plain = [line["rp"] for line in price.lines[1:]]
-    if all(told is None or told == rp for told, rp in zip(price.read_off, plain, strict=True)):
-        return []
-    return [["with what can be read off", share(price.lines[0]["rp"]), *map(share, price.read_off)]]
-
-
-def _head(name: str) -> str:
-    return "information lost" if name == "lost" else f"{HEADS[name]}: {FIGURES[name]}"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
+def _dropped(view: View) -> set[str]:
+    """Return the columns that the plan leaves out: no step after it can name them."""
+    drops = [step for step in planned_steps(view.review) if step["method"] == "drop"]
+    return {name for step in drops for name in listed(step)}
 
 
 def _next_steps(view: View) -> list[Mapping[str, Any]]:
     result = view.result("protection")
     return [] if result is None else result["ledger"]["next_steps"]
+
+
+def _lost_over(view: View) -> str | None:
+    """Say what is lost, and over which columns."""
+    result = view.result("protection")
+    return None if result is None else meaning("lost", result["ledger"]["targets"])
 
 
 def _released_file(view: View) -> str | None:
@@ -189,6 +178,8 @@ def _see_price(view: View, form: Form) -> Run:
     method = form.text("method")
     keep_draft(view.project, Draft(method or "", dict(form.values)))
     step = read_step(method, form)
+    if isinstance(step.get("keys"), list):
+        step["keys"] = in_order(step["keys"], protection_of(view.review).keys)
     require_fit(view.review, view.data, step)
     return _run(view, {"step": toml_of([step])})
 
@@ -230,7 +221,7 @@ def _accept(view: View, form: Form) -> Change:  # noqa: ARG001
 
     def edit(document: TOMLDocument) -> None:
         bring_in(document, steps)
-        append_step(document, price.step)
+        editing.add_step(document, price.step)
         if price.seed is not None and protection_of(view.review).seed is None:
             editing.put(document, "protection", "seed", price.seed)
         discard(view.project)

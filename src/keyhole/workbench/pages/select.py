@@ -14,6 +14,7 @@ from keyhole.reviews.settings import SelectionSettings
 from keyhole.selection.criteria import CRITERIA
 from keyhole.selection.result import ASSUMPTION
 from keyhole.workbench import editing
+from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import Equivalent, equivalent
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.taking import frontier_sets, path_of, released, take
@@ -74,7 +75,8 @@ def _written(group: Sequence[str]) -> str:
 def _search(view: View, form: Form) -> Change:
     """Take the form; what it does not show, and what it leaves as it was, stays unsaid."""
     now, chosen = view.review.selection, _chosen(view)
-    keep, groups, methods = form.texts("keep"), _groups(form, chosen.candidates), _methods(form)
+    groups, methods = _groups(form, chosen.candidates), _methods(form)
+    keep = in_order(form.texts("keep"), view.review.keys if now is None else now.keep)
 
     def edit(document: TOMLDocument) -> None:
         if now is None or groups != [list(group) for group in now.candidates]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.errors import OptionError
 from keyhole.reviews.settings import Review, SynthesisSettings
 from keyhole.reviews.stages.synthesis import SYNTHESIS
+from keyhole.synthesis.matching import Match
+from keyhole.synthesis.options import Options
 from keyhole.workbench import editing
 from keyhole.workbench.changed import numbered_lines, put_changed
 from keyhole.workbench.commands import Equivalent, equivalent, review_lines
@@ -25,6 +27,8 @@ SEEDS = 2**53
 # Columns with these roles are in no release, whether the review drops them or not.
 KEPT_HOME = ("identifier", "household", "drop")
 _LISTS = ("targets", "keys", "strata", "drop", "allow")
+# Of the options that say how values are drawn, those that the advice on a goal may name.
+_DRAWING = ("donors", "match", "cycles", "change")
 _PICTURES = {
     "synthesis-distributions": "Distributions of the targets, before and after",
     "synthesis-coefficients": "Coefficients of the regression, before and after",
@@ -39,6 +43,9 @@ def _context(view: View) -> dict[str, Any]:
         "given": given or SynthesisSettings(keys=review.keys, targets=(), seed=0),
         "asked": given is not None,
         "columns": view.data.variables,
+        "drawing": _drawing(given),
+        "usual": given is None or _drawing(given) == _drawing(None),
+        "matches": get_args(Match),
         "rules": _written(None if given is None else given.rules),
         "found": found,
         "protection": as_tables(found.protection) if found else [],
@@ -47,6 +54,12 @@ def _context(view: View) -> dict[str, Any]:
         "released": _released(view),
         "equivalents": _equivalents(view),
     }
+
+
+def _drawing(given: SynthesisSettings | None) -> dict[str, Any]:
+    """Return how values are drawn, as asked or as usual."""
+    options = {} if given is None else given.options
+    return {name: options.get(name, getattr(Options(), name)) for name in _DRAWING}
 
 
 def _written(rules: Mapping[str, str] | None) -> str:
@@ -90,6 +103,7 @@ def _sent(form: Form) -> dict[str, Any]:
         "targeted": form.flag("targeted"),
         "graded": form.flag("graded"),
         "formula": form.text("formula"),
+        **{name: form.number(name) for name in _DRAWING if name in form.values},
     }
 
 
@@ -97,7 +111,7 @@ def _now(review: Review) -> dict[str, Any]:
     """Return the settings as they are; of a review without a synthesis, the defaults."""
     given = review.synthesis or SynthesisSettings(keys=review.keys, targets=(), seed=0)
     names = ("implicates", "decoys", "cutoff", "targeted", "graded", "formula")
-    return {name: getattr(given, name) for name in (*_LISTS, *names)}
+    return {name: getattr(given, name) for name in (*_LISTS, *names)} | _drawing(given)
 
 
 def _same_lines(text: str | None, other: str) -> bool:
