@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
-from keyhole.engines.spark import levels, pairs, sql
+from keyhole.engines.spark import levels, pairs, session, sql
 from keyhole.engines.spark.attach import attach_sizes
 from keyhole.engines.spark.session import open_session
 from keyhole.errors import ColumnError, FileError, InputError, OptionError, RunError
@@ -355,6 +357,31 @@ def test_a_session_that_is_none(spark):
             open_session(session=spark)
     finally:
         context._jsc = held
+
+
+def test_settings_of_a_new_session(monkeypatch):
+    assert session._settings("local[2]")["spark.driver.bindAddress"] == "127.0.0.1"
+    assert "spark.driver.bindAddress" not in session._settings("yarn")
+    assert session._settings(None)["spark.sql.session.timeZone"] == "UTC"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit does
+    assert session._settings(None) == {}
+
+
+def test_workers_run_the_python_of_the_driver(spark):
+    def tell(batches):
+        import sys
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable]})
+
+    rows = spark.range(1).mapInArrow(tell, "python string").collect()
+    assert {row["python"] for row in rows} == {sys.executable}
+
+
+def test_other_engines_do_not_need_what_spark_needs():
+    asked = "import keyhole, sys; keyhole.risk({'a': [1, 2]}, keys=['a'], by='a')"
+    asked += "; sys.exit(bool({'pyspark', 'sqlglot', 'py4j'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 
 def test_memory_is_for_the_disk(veterans, tmp_path):

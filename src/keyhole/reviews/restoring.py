@@ -81,9 +81,8 @@ def strange(folder: Path) -> Iterator[None]:
 def review_file(folder: Path) -> Path:
     """Return where the review file of a folder is, as the folder says."""
     mark = read_json(folder / MARK)
-    path: Path | None = None
-    if fits(mark, {"file": str}) and "\0" not in mark["file"]:
-        path = folder / mark["file"]
+    named = str(mark["file"]) if fits(mark, {"file": str}) else "\0"
+    path = None if "\0" in named else folder / named
     if path is None or not path.is_file():
         raise FileError(
             f"{str(folder / MARK)!r} does not say which review file the folder belongs to, or it "
