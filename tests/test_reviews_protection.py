@@ -110,15 +110,23 @@ def test_small_counts_of_a_step_are_hidden(folder):
     records = json.loads(json.dumps(dict(found.records)))
     result = records["protection"]["result"]
     result["ledger"]["lines"][1]["changed"] = 2
-    result["steps"][0]["notes"] = ["2 values of 1 records were taken away"]
+    result["ledger"]["lines"][1]["moved"] = 2 / 45
+    result["steps"][0]["notes"] = [
+        "2 values of 1 records were taken away",
+        "a share of 0.96 of the values was kept",
+        "of 7 at risk 2 found no partner",
+    ]
     chapter = protection_chapter(found.review, records)
     risk, utility = chapter.ledger
     assert risk.rows[1][1] == "<3"
     assert risk.rows[3][0] == "3 suppress 4 columns", "a line of the ledger stays one"
     assert "corr." not in utility.columns, "a figure that no changed file has is left out"
-    assert chapter.notes[0] == (
-        "Step 1: fewer than 3 values of fewer than 3 records were taken away."
-    )
+    assert utility.rows[1][utility.columns.index("moved")] == "few"
+    assert list(chapter.notes[:3]) == [
+        "Step 1: fewer than 3 values of fewer than 3 records were taken away.",
+        "Step 1: all but a few values were kept.",
+        "Step 1: of 7 at risk fewer than 3 found no partner.",
+    ]
     assert _without_small("1,002 values of 12 records", 3) == "1,002 values of 12 records"
 
 

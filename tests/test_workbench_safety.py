@@ -378,3 +378,16 @@ def test_a_fault_is_told_by_its_kind_only(
     assert "ValueError" in answer.text
     assert "a value of a record" not in answer.text
     assert answer.headers["content-security-policy"] == POLICY
+
+
+@pytest.mark.parametrize("to", ["nowhere", "elsewhere"])
+def test_an_example_that_is_a_link_is_refused_in_words(tmp_path, to):
+    (tmp_path / "elsewhere").mkdir()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "example").symlink_to(tmp_path / to)
+    bench = start(work)
+    answer = bench.client.post("/example")
+    assert answer.status_code == 422
+    assert "Move it, or start elsewhere" in answer.text
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -24,7 +24,11 @@ Figures = Mapping[str, Any]
 # Of a step's columns, so that a line of the ledger stays one; the plan has them all.
 MOST_NAMED = 3
 # Counts of values and records in the notes of a step.
-_COUNT = re.compile(r"(?<![\d.,])[\d,]+(?= (?:of the )?(?:values?|records?)\b)")
+_COUNT = re.compile(
+    r"(?<![\d.,])[\d,]+(?= (?:(?:of the )?(?:values?|records?)|at risk|found no partner)\b)"
+)
+# A share of few records tells how many they are.
+_KEPT = re.compile(r"a share of [\d.]+ of the values was kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,11 @@ def protection_chapter(review: Review, records: Mapping[str, Figures]) -> Protec
         return None
     result, smallest = records["protection"]["result"], smallest_shown(review.exposure.cutoff)
     found = result["ledger"]
-    notes = [f"Step {i}: {note}." for i, step in enumerate(result["steps"], 1)
-             for note in step["notes"]]  # fmt: skip
+    notes = [
+        f"Step {i}: {_KEPT.sub('all but a few values were kept', note) if few else note}."
+        for i, (step, few) in enumerate(zip(result["steps"], _few(found, smallest), strict=True), 1)
+        for note in step["notes"]
+    ]
     return ProtectionChapter(
         said=_said(result),
         within=found["meets"],
@@ -152,10 +159,15 @@ def _ledger(found: Figures, smallest: int) -> list[Sheet]:
                *(["in population"] if people else []), HEADS["lost"]]  # fmt: skip
     title = "The ledger: risk and price after each step"
     risk = Sheet.laid_out(title, columns, rows, [*counted(missing, other), _lost(found)])
-    return [risk, *_utility(lines)]
+    return [risk, *_utility(lines, [False, *_few(found, smallest)])]
 
 
-def _utility(lines: Sequence[Figures]) -> list[Sheet]:
+def _few(found: Figures, smallest: int) -> list[bool]:
+    """Tell of each step whether it changed so few values that nobody is told how many."""
+    return [0 < line["changed"] < smallest for line in found["lines"] if line["step"]]
+
+
+def _utility(lines: Sequence[Figures], few: Sequence[bool]) -> list[Sheet]:
     # A file that is still the original is not compared: it has no test, and no difference.
     compared = [line for line in lines[1:] if line["p"] is not None] or lines[1:]
     names = [
@@ -165,7 +177,11 @@ def _utility(lines: Sequence[Figures]) -> list[Sheet]:
     ]
     if not names:
         return []
-    rows = [[_words(line), *(figure(name, line[name]) for name in names)] for line in lines]
+    rows = [
+        [_words(line), *("few" if hidden and name == "moved" else figure(name, line[name])
+                         for name in names)]
+        for line, hidden in zip(lines, few, strict=True)
+    ]  # fmt: skip
     columns = ["after", *(HEADS[name] for name in names)]
     title = "What else the analyst loses, after each step"
     return [Sheet.laid_out(title, columns, rows, _meanings(names))]

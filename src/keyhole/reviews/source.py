@@ -16,7 +16,7 @@ from keyhole.protection.plan import SECRET_OPTIONS
 from keyhole.reviews.lines import Path as ValuePath
 from keyhole.reviews.lines import line_numbers
 
-__all__ = ["SECRETS", "Problem", "Source", "read_source"]
+__all__ = ["SECRETS", "Problem", "Source", "is_deep", "read_source"]
 
 SECRETS: tuple[ValuePath, ...] = (("synthesis", "seed"), ("protection", "seed"))
 # Far more than any setting has.
@@ -82,7 +82,7 @@ def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> S
         ) from None
     except RecursionError:
         values = None
-    if values is None or _is_deep(values):
+    if values is None or is_deep(values):
         raise FileError(
             f"{file.name}: lists or sections are nested more than {DEEPEST} deep. A review file "
             f"needs a few levels only; correct it."
@@ -107,7 +107,7 @@ def _is_drawn_by(path: ValuePath) -> bool:
     return path[:2] == ("protection", "step") and len(path) > 3 and path[3] in names
 
 
-def _is_deep(values: Any) -> bool:
+def is_deep(values: Any) -> bool:
     """Tell whether values are nested too deeply, without going down with them."""
     level = [values]
     for _ in range(DEEPEST):
@@ -118,12 +118,13 @@ def _is_deep(values: Any) -> bool:
 
 def _bytes(file: Path) -> bytes:
     try:
-        if file.is_file() and file.stat().st_size > LARGEST:
-            raise FileError(
-                f"review file {str(file)!r} has more than {LARGEST // 1_000_000} MB. A review file "
-                f"has a few pages; correct it."
-            )
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST + 1)  # what is no file may have no end
+        if len(content) <= LARGEST:
+            return content
+        reason = (
+            f"it has more than {LARGEST // 1_000_000} MB. A review file has a few pages; correct it"
+        )
     except IsADirectoryError:
         reason = "it is a folder. Give the review file in it"
     except FileNotFoundError:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keyhole.reviews.source import is_deep
+
 __all__ = [
     "CONTENT",
     "MARK",
@@ -30,8 +32,6 @@ __all__ = [
 
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
-# Twice what any stage has, and a picture.
-DEEPEST = 20
 _OUTPUTS = ("protection", "synthesis")
 _PARTS = ("release", "internal")
 
@@ -116,16 +116,7 @@ def read_json(path: Path) -> Any:
         found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
-    return None if _is_deep(found) else found
-
-
-def _is_deep(values: Any) -> bool:
-    """Tell whether values are nested too deeply, without going down with them."""
-    level = [values]
-    for _ in range(DEEPEST):
-        inner = [one for one in level if isinstance(one, dict | list)]
-        level = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
-    return any(isinstance(one, dict | list) for one in level)
+    return None if is_deep(found) else found
 
 
 def out_of_place(folder: Path) -> list[str]:

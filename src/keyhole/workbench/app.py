@@ -104,8 +104,11 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
         return _to(f"/project/{project.number}/data")
 
     @app.post("/example")
-    def example() -> Response:
-        project = opening.open_example(bench.projects)
+    def example(request: Request) -> Response:
+        try:
+            project = opening.open_example(bench.projects)
+        except KeyholeError as error:
+            return _start(request, bench, _problems(error))
         bench.jobs.start(project.number, project.path, "review", {})
         return _to(f"/project/{project.number}/data")
 
@@ -305,5 +308,9 @@ def _not_found(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG
 
 def _failed(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
     """Say that a page failed, by the kind of the fault only: its words may quote a value."""
-    text = f"keyhole did not foresee this ({type(error).__name__}). The review file is unchanged."
+    text = (
+        f"keyhole did not foresee this ({type(error).__name__}). The review file is unchanged. If "
+        f"somebody edited files in the folder of the results, move that away and run the review "
+        f"again."
+    )
     return _told("This page failed", text, 500)

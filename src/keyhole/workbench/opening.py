@@ -121,7 +121,7 @@ def open_example(projects: Projects) -> Project:
 
     folder = projects.folder / EXAMPLE
     if not (folder / REVIEW).exists():
-        if folder.exists():
+        if folder.exists() or folder.is_symlink():
             raise InputError(f"{EXAMPLE!r} has other files in it. Move it, or start elsewhere.")
         folder.mkdir()
         write_world(folder)
