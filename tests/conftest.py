@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 import warnings
@@ -102,3 +103,12 @@ def spark():
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_job_goes_on():
+    """Stop the jobs that a test of the workbench started and did not wait for."""
+    yield
+    workbench = sys.modules.get("tests.workbench")
+    if workbench is not None:
+        workbench.stop_jobs()

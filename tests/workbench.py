@@ -82,6 +82,17 @@ class Workbench:
         raise AssertionError("the job did not end")
 
 
+_opened: list[Bench] = []
+
+
+def stop_jobs() -> None:
+    """Stop what still runs of the workbenches opened so far: nobody waits for it any more."""
+    while _opened:
+        jobs = _opened.pop().jobs
+        for number in list(jobs._children):
+            jobs.cancel(number)
+
+
 def enter(client: httpx.Client) -> None:
     """Come in by the link, and send as our own pages do."""
     answer = client.get("/enter", params={"token": TOKEN}, follow_redirects=False)
@@ -98,4 +109,5 @@ def start(folder: Path, review: str = REVIEW, **options: Any) -> Workbench:
     client = TestClient(app, base_url=f"http://{HOST}")
     enter(client)
     bench = app.app.state.bench  # type: ignore[attr-defined]
+    _opened.append(bench)
     return Workbench(folder, client, bench, bench.projects.open(folder / "review.toml"))
