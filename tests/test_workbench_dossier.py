@@ -54,6 +54,7 @@ def run(bench: Workbench) -> None:
 def test_an_empty_folder_says_what_is_to_be_done(bench: Workbench) -> None:
     page = bench.get("dossier").text
     assert re.search(r"<p>(\d+) of \1 results would be computed: ", page)
+    assert "There is no dossier of the review as it is now" in page
     assert "not computed yet" in page
     assert "<iframe" not in page
     assert "Verify" not in page
@@ -80,6 +81,7 @@ def test_a_change_makes_the_dossier_one_of_before(bench: Workbench) -> None:
     bench.post("dossier/release", RELEASE)
     page = bench.get("dossier").text
     assert "is of before the last change" in page
+    assert "There is no dossier" not in page
     text = (bench.folder / "review.toml").read_text().replace("cutoff = 3", "cutoff = 4")
     (bench.folder / "review.toml").write_text(text)
     page = bench.get("dossier").text
