@@ -134,7 +134,10 @@ class Exposure(Result):
             notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
         if self.complete < self.records:
             left = self.records - self.complete
-            notes.append(f"{left:,} records have a missing key and were not counted")
+            notes.append(
+                f"{left:,} records have a missing key and were not counted as at risk or as a "
+                f"cell; RP and CR are of all {self.records:,} records"
+            )
         if not self.sizes:
             notes.append("highest_risk is null: no record has a complete key")
         if self.unestimated:
