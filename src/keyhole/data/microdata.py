@@ -16,9 +16,10 @@ import polars as pl
 from keyhole.data.columns import ROLES, Codes, Role, Variable, encode
 from keyhole.data.describing import describe
 from keyhole.data.missing import blank
-from keyhole.data.naming import absent, quoted, repeated
+from keyhole.data.naming import absent, quoted
 from keyhole.data.origin import Origin
-from keyhole.errors import ColumnError, FileError
+from keyhole.data.requiring import require_columns, require_records
+from keyhole.errors import ColumnError
 from keyhole.results import Table
 
 __all__ = ["Microdata"]
@@ -100,28 +101,11 @@ class Microdata:
         keyhole.errors.ColumnError: key 'agee' is not a column of 'data'. Did you mean 'age'?
         key 'age' is listed more than once. List it once.
         """
-        asked = [names] if isinstance(names, str) else [str(name) for name in names]
-        problems = absent(
-            dict.fromkeys(asked), list(self._places), purpose=purpose, where=repr(self.name)
-        )
-        problems += [
-            f"{purpose} {name!r} is listed more than once. List it once."
-            for name in repeated(asked)
-        ]
-        if problems:
-            raise ColumnError(problems)
-        return tuple(asked)
+        return require_columns(names, list(self._places), purpose=purpose, called=self.name)
 
     def require_records(self, least: int = 1) -> None:
         """Say so if there are no records, or fewer than a stage can use."""
-        if self.records == 0:
-            raise FileError(
-                f"{self.name!r} has a header but no records. Give a file with at least one record."
-            )
-        if self.records < least:
-            raise FileError(
-                f"{self.name!r} must have at least {least} records. Got {self.records} instead."
-            )
+        require_records(self.records, self.name, least)
 
     def column(self, name: str) -> pl.Series:
         """Return a column with declared missing codes, empty text and NaN turned to null."""

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from threading import RLock
 
-from keyhole.data.naming import absent, repeated
-from keyhole.errors import ColumnError, FileError
+from keyhole.data.requiring import require_columns, require_records
 
 __all__ = ["AskedColumns"]
 
@@ -37,27 +36,11 @@ class AskedColumns(ABC):
 
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong."""
-        asked = [names] if isinstance(names, str) else [str(name) for name in names]
-        problems = absent(
-            dict.fromkeys(asked), list(self.names), purpose=purpose, where=repr(self.name)
-        )
-        problems += [
-            f"{purpose} {name!r} is listed more than once. List it once."
-            for name in repeated(asked)
-        ]
-        if problems:
-            raise ColumnError(problems)
+        asked = require_columns(names, self.names, purpose=purpose, called=self.name)
         with self._lock:
             self._asked.update(dict.fromkeys(asked))
-        return tuple(asked)
+        return asked
 
     def require_records(self, least: int = 1) -> None:
         """Say so if there are no records, or fewer than a stage can use."""
-        if self.records == 0:
-            raise FileError(
-                f"{self.name!r} has a header but no records. Give a file with at least one record."
-            )
-        if self.records < least:
-            raise FileError(
-                f"{self.name!r} must have at least {least} records. Got {self.records} instead."
-            )
+        require_records(self.records, self.name, least)

@@ -14,12 +14,12 @@ from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank, parse
-from keyhole.data.naming import absent, repeated
 from keyhole.data.reading import load, request_of
+from keyhole.data.requiring import require_columns, require_records
 from keyhole.engines.spark.levels import Column, describe_columns
 from keyhole.engines.spark.sources import FrameSource, Source, called, open_source
 from keyhole.engines.spark.tasks import Coding, coder
-from keyhole.errors import ColumnError, FileError, OptionError, RunError
+from keyhole.errors import OptionError, RunError
 from keyhole.reidentification.truth import text_ids
 
 if TYPE_CHECKING:
@@ -109,24 +109,11 @@ class SparkFile:
 
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong."""
-        asked = tuple(names)
-        problems = absent(
-            dict.fromkeys(asked), list(self.names), purpose=purpose, where=repr(self.name)
-        )
-        problems += [
-            f"{purpose} {name!r} is listed more than once. List it once."
-            for name in repeated(asked)
-        ]
-        if problems:
-            raise ColumnError(problems)
-        return asked
+        return require_columns(names, self.names, purpose=purpose, called=self.name)
 
     def require_records(self, records: int) -> None:
         """Say so if there are no records."""
-        if not records:
-            raise FileError(
-                f"{self.name!r} has a header but no records. Give a file with at least one record."
-            )
+        require_records(records, self.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
