@@ -26,7 +26,7 @@ from keyhole.synthesis.synthesise import synthesise
 __all__ = ["DRIVER", "MASTER", "measure_spark_study", "measure_spark_synthesis"]
 
 MASTER = "local[2]"
-DRIVER = "--driver-memory 4g --conf spark.sql.shuffle.partitions=8 pyspark-shell"
+DRIVER = "--driver-memory 4g pyspark-shell"
 METRICS = ("unicity", "taxicab", "euclidean")
 LINK = ("sex", "age", "ms", "ethnic", "race1", "psx", "income")
 STUDY: dict[str, Any] = {

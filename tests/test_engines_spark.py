@@ -20,7 +20,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
-from keyhole.engines.spark import levels, pairs, session, sql
+from keyhole.engines.spark import levels, pairs, session, tallying
 from keyhole.engines.spark.attach import attach_sizes
 from keyhole.engines.spark.session import open_session
 from keyhole.errors import ColumnError, FileError, InputError, OptionError, RunError
@@ -162,8 +162,8 @@ def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
         keyhole.risk(path, keys=["sex", "id"], engine="spark")
 
 
-def test_more_columns_than_one_query_tells_apart(monkeypatch):
-    monkeypatch.setattr(sql, "MOST_APART", 2)
+def test_more_keys_than_one_query_tallies(monkeypatch):
+    monkeypatch.setattr(tallying, "MOST_KEYS", 2)
     table = pl.DataFrame(
         {name: np.random.default_rng(i).integers(0, 3, 40) for i, name in enumerate("abcde")}
     )
@@ -361,7 +361,10 @@ def test_a_session_that_is_none(spark):
 
 def test_settings_of_a_new_session(monkeypatch):
     assert session._settings("local[2]")["spark.driver.bindAddress"] == "127.0.0.1"
-    assert "spark.driver.bindAddress" not in session._settings("yarn")
+    assert session._settings("local[2]")["spark.sql.shuffle.partitions"] == "16"
+    assert {"spark.driver.bindAddress", "spark.sql.shuffle.partitions"}.isdisjoint(
+        session._settings("yarn")
+    )
     assert session._settings(None)["spark.sql.session.timeZone"] == "UTC"
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit does
     assert session._settings(None) == {}

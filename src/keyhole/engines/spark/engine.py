@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Missing, Spectrum, Tally
-from keyhole.engines.spark import sql
+from keyhole.engines.spark import sql, tallying
 from keyhole.engines.spark.data import SparkData, elsewhere
 from keyhole.engines.spark.jobs import run
+from keyhole.engines.spark.rows import Counted, Rows
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ __all__ = ["SparkCells", "SparkEngine"]
 
 Ints = npt.NDArray[np.int64]
 
+_NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "largest": 1}
 MOST_PATTERNS = 1 << 24
 """So many distinct patterns of a key may come to the driver, as codes and counts."""
 
@@ -37,8 +39,9 @@ class SparkEngine:
 
     Notes
     -----
-    Each question is one query. All the keys of a selection's step are grouping sets of one
-    query, as long as no more than 60 columns tell them apart.
+    Each question is one query, all the keys of a selection's step together. While a key grows,
+    records that are alone already are left out; while it shrinks, records that became the same are
+    one row.
     """
 
     name = "spark"
@@ -46,6 +49,11 @@ class SparkEngine:
     def __init__(self, data: SparkData, names: Iterable[str]) -> None:
         self._data = data
         self._held = data.encoded(names)
+        self._known: dict[frozenset[str], Counted] = {}
+        self._rows = self._whole()
+
+    def _whole(self) -> Rows:
+        return Rows(self._held.view, self.records, frozenset(), frozenset(self._held.fields))
 
     @property
     def records(self) -> int:
@@ -54,33 +62,58 @@ class SparkEngine:
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
         """Tally one key."""
-        return self._tallies([frozenset(keys)], cutoff)[0]
+        return self._tallies([frozenset(keys)], cutoff, self._rows)[0]
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each candidate added in turn."""
-        return self._tallies([frozenset((*keys, name)) for name in candidates], cutoff)
+        key = frozenset(keys)
+        rows = self._rows
+        if key in self._known:
+            rows = rows.settle(key, self._known[key], len(candidates), self._held.fields)
+        return self._tallies([key | {name} for name in candidates], cutoff, rows)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each removable variable left out in turn."""
-        return self._tallies([frozenset(keys) - {name} for name in removable], cutoff)
+        key = frozenset(keys)
+        rows = self._rows
+        if key in self._known:
+            rows = rows.merge(key, self._known[key], len(removable), self._held.fields)
+        return self._tallies([key - {name} for name in removable], cutoff, rows)
 
-    def _tallies(self, keys: Sequence[frozenset[str]], cutoff: int) -> list[Tally]:
+    def _tallies(self, keys: Sequence[frozenset[str]], cutoff: int, rows: Rows) -> list[Tally]:
+        """Tally keys by rows that were left; these are kept for what is asked next."""
+        rows = rows if rows.serve(keys) else self._whole()
         found: dict[frozenset[str], Tally] = {}
         different = list(dict.fromkeys(keys))
-        for start in range(0, len(different), sql.MOST_APART):
-            found.update(self._asked(different[start : start + sql.MOST_APART], cutoff))
+        for start in range(0, len(different), tallying.MOST_KEYS):
+            found.update(self._asked(different[start : start + tallying.MOST_KEYS], cutoff, rows))
+        # Only now: what they were made of was needed to make them.
+        self._rows = rows
         return [found[key] for key in keys]
 
-    def _asked(self, keys: Sequence[frozenset[str]], cutoff: int) -> dict[frozenset[str], Tally]:
-        view = self._held.view
-        query, places = sql.tallies(view.name, self._held.fields, keys, cutoff)
-        rows = run(view.ask(query)).to_pylist()
-        records = self.records
-        return {places[r["place"]]: Tally(records, r["cells"], int(r["at_risk"])) for r in rows}
+    def _asked(
+        self, keys: Sequence[frozenset[str]], cutoff: int, rows: Rows
+    ) -> Iterator[tuple[frozenset[str], Tally]]:
+        fields, view = self._held.fields, rows.view
+        query = tallying.tallies(
+            view.name,
+            fields,
+            keys,
+            cutoff,
+            gathered=(rows.least, rows.words),
+            weighted=rows.weighted,
+        )
+        answers = {row["place"]: row for row in run(view.ask(query)).to_pylist()}
+        alone = rows.settled
+        for place, key in enumerate(keys):
+            row = answers.get(place, _NOTHING)
+            cells = row["cells"] + alone
+            self._known[key] = Counted(cells, int(row["alone"]) + alone, int(row["largest"]))
+            yield key, Tally(self.records, cells, int(row["at_risk"]) + alone * (cutoff > 1))
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> SparkCells:
         """Sort the records into the cells of a key."""

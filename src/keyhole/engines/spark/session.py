@@ -31,6 +31,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+TASKS = 8
+"""So many a core of this machine; Spark's own 200 are more than there is to do here."""
 LOCAL_SETTINGS = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 MASTER = re.compile(
     r"yarn|local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]"
@@ -162,7 +164,25 @@ def _settings(master: str | None) -> dict[str, str]:
         return settings
     # A local session is nobody else's business: it does not listen on the network.
     local = LOCAL_SETTINGS if master.startswith("local") else {}
+    if settings and local:
+        settings["spark.sql.shuffle.partitions"] = str(TASKS * _cores(master))
     return {**settings, **local, "spark.master": master}
+
+
+def _cores(master: str) -> int:
+    """Return how many cores a local master has.
+
+    Examples
+    --------
+    >>> _cores("local"), _cores("local[3,2]"), _cores("local-cluster[2,3,1024]")
+    (1, 3, 6)
+    """
+    told = [int(number) for number in re.findall(r"\d+", master)]
+    if "*" in master:
+        return os.cpu_count() or 1
+    if master.startswith("local-cluster"):
+        return max(1, told[0] * told[1])
+    return told[0] if told else 1
 
 
 @contextmanager
