@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from keyhole.cli import lists
 from keyhole.cli.checks import name_problems
 from keyhole.cli.source import Source
-from keyhole.errors import OptionError
+from keyhole.errors import InputError, OptionError
 
 __all__ = ["Choice"]
 
@@ -26,13 +26,20 @@ class Choice:
 
     @classmethod
     def parse(
-        cls, source: Source, keep: str | None, candidates: str | None, values: str | None
+        cls,
+        source: Source,
+        keep: str | None,
+        candidates: str | None,
+        values: str | None,
+        *,
+        here_for: str = "",
     ) -> Choice:
         """Read the options; without candidates, say which the file offers."""
         kept = lists.names(keep, "--keep")
         chosen = lists.candidates(candidates, "--candidates")
         if not chosen:
-            raise OptionError(_offer(source, kept))
+            problems = [*source.place_problems(here_for), *_offer(source, kept)]
+            raise OptionError(dict.fromkeys(problems))
         return cls(kept, chosen, lists.amounts(values, "--values"))
 
     @classmethod
@@ -59,13 +66,16 @@ class Choice:
         ]
 
 
-def _offer(source: Source, kept: tuple[str, ...]) -> str:
+def _offer(source: Source, kept: tuple[str, ...]) -> list[str]:
     from keyhole.data.naming import quoted
 
-    data = source.open([])
-    free = [name for name in data.names if name not in kept]
-    return (
+    try:
+        data = source.look()
+        free = [name for name in data.names if name not in kept]
+    except InputError as error:
+        return list(error.problems)
+    return [
         f"candidates must name the variables to choose among: --candidates A,B,… Got none "
         f"instead. Give those of {data.name!r} that might go out, not its identifiers or "
         f"weights: {quoted(free, most=LISTED)}."
-    )
+    ]

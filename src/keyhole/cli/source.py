@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from keyhole.errors import InputError, OptionError
 if TYPE_CHECKING:
     from keyhole.data import Microdata
     from keyhole.engines import Records
+    from keyhole.engines.spark.sources import LocalFiles
 
 __all__ = ["Source"]
 
@@ -65,12 +66,12 @@ class Source:
         here_for
             What is asked that cannot be done on Spark, if anything.
         """
-        from keyhole.engines.choose import engine_problems, open_records
+        from keyhole.engines.choose import open_records
 
-        where = (self.engine, self.memory, self.work_folder, self.master)
-        wrong = [*engine_problems(*where, here_for=here_for), *self._address_problems()]
+        wrong = self.place_problems(here_for)
         if self.engine == "spark" and (told := [*wrong, *problems]):
-            raise OptionError(told)  # before a cluster is asked for the rest
+            # What else is wrong is told as far as it is seen without a cluster.
+            raise OptionError([*told, *self._seen_problems(columns, here_for)])
         with self._told_with([*wrong, *problems]):
             # What is wrong with the engine's options is told already; the file's faults are not.
             if wrong:
@@ -83,6 +84,39 @@ class Source:
                 master=self.master,
                 **self._options(columns),
             )
+
+    def place_problems(self, here_for: str = "") -> list[str]:
+        """Say what is wrong with where the file is to be counted; see `open`."""
+        from keyhole.engines.choose import engine_problems
+
+        where = (self.engine, self.memory, self.work_folder, self.master)
+        return [*engine_problems(*where, here_for=here_for), *self._address_problems()]
+
+    def look(self) -> LocalFiles | Records:
+        """Return what has the file's name and those of its columns; Spark need not run for it."""
+        if self.engine != "spark" or self._address_problems():
+            return replace(self, master=None).open([])
+        from keyhole.engines.spark.sources import LocalFiles
+
+        how = self._options(())
+        return LocalFiles(str(self.file), encoding=how["encoding"], delimiter=how["delimiter"])
+
+    def _seen_problems(self, columns: Iterable[str | None], here_for: str) -> list[str]:
+        """Say what is wrong with a file on Spark as far as its header tells."""
+        from keyhole.data.reading import request_of
+
+        if self._address_problems():
+            return []
+        given = self._options(columns)
+        declared = {name: given[name] for name in ("columns", "missing_codes", "kinds")}
+        try:
+            seen = self.look()
+            request_of(**declared).choose(list(seen.names), repr(seen.name))
+        except InputError as error:
+            # Another engine, which is asked for then, may well read what Spark does not.
+            is_of_spark = isinstance(error, OptionError) and bool(here_for)
+            return [] if is_of_spark else list(error.problems)
+        return []
 
     def _address_problems(self) -> list[str]:
         """Say what an address is for, which a path cannot hold: its slashes are one by now."""
@@ -122,7 +156,10 @@ class Source:
 
     def _engine_problems(self) -> list[str]:
         if self.engine in ("auto", "memory"):
-            return []
+            told = (
+                "engine must be memory for this. Got a master of Spark instead: leave --master out."
+            )
+            return [] if self.master is None else [told]
         return [
             f"engine must be the one that can do this: memory. Got {self.engine!r} instead: "
             f"leave --engine out, or give --engine memory."

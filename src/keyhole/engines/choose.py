@@ -23,8 +23,10 @@ from keyhole.engines.sizes import available, parse_memory, written
 from keyhole.errors import FileError, OptionError
 
 if TYPE_CHECKING:
+    from keyhole.data.describing import Request
     from keyhole.engines.disk.data import DiskData
     from keyhole.engines.spark.data import SparkData
+    from keyhole.engines.spark.sources import LocalFiles
 
 __all__ = [
     "ENGINES",
@@ -154,10 +156,15 @@ def _only_in_memory(engine: Any, what: str) -> list[str]:
     return [f"engine must be memory for {what}. Got {engine!r} instead: leave one of the two out."]
 
 
-def _only_here(engine: Any, what: str) -> list[str]:
-    if not what or engine != "spark":
-        return []
-    return [f"engine must be memory or disk for {what}. Got 'spark' instead."]
+def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
+    if what and engine == "spark":
+        return [f"engine must be memory or disk for {what}. Got 'spark' instead."]
+    if what and master is not None:
+        return [
+            f"master is for counting on Spark, but engine must be memory or disk for {what}. Leave "
+            f"--master out."
+        ]
+    return []
 
 
 def engine_problems(
@@ -169,7 +176,7 @@ def engine_problems(
     here_for: str = "",
 ) -> list[str]:
     """Return what is wrong with the options that say where to count."""
-    problems = _only_here(engine, here_for)
+    problems = _only_here(engine, here_for, master)
     if engine not in ENGINES:
         problems.append(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r} instead.")
     if memory is not None:
@@ -182,12 +189,14 @@ def engine_problems(
             "memory and a work folder are for counting on disk. Leave them out, or use the disk "
             "engine (--engine disk)."
         )
-    if master is not None and engine != "spark":
+    if master is None or here_for:  # with the latter all is said
+        return problems
+    if engine != "spark":
         problems.append(
             "master is for counting on Spark. Leave it out, or use the spark engine "
             "(--engine spark)."
         )
-    elif master is not None:
+    else:
         from keyhole.engines.spark.session import master_problems
 
         problems += master_problems(master)
@@ -279,17 +288,33 @@ def _on_spark(
     session = None if isinstance(engine, str) else engine
     if _is_spark_frame(source):
         session = source.sparkSession if session is None else session
-    session = open_session(master, session)
     given = dict(options)
     how = {name: given.pop(name, None) for name in ("encoding", "delimiter")}
     if not isinstance(source, str | os.PathLike) and not _is_spark_frame(source):
+        data = load(source, **options)
+        session = open_session(master, session)
         from keyhole.engines.spark.data import SparkData
 
-        return SparkData.of_microdata(load(source, **options), session)
+        return SparkData.of_microdata(data, session)
+    given.pop("sheet", None)
+    name, request = given.pop("name", None), request_of(**given)
+    seen = None if _is_spark_frame(source) else _seen(source, name, request, how)
+    session = open_session(master, session)
     from keyhole.engines.spark.opening import open_spark
 
-    given.pop("sheet", None)
-    return open_spark(source, session, given.pop("name", None), request_of(**given), **how)
+    return open_spark(seen or source, session, name, request, **how)
+
+
+def _seen(
+    source: str | os.PathLike[str], name: str | None, request: Request, how: Mapping[str, Any]
+) -> LocalFiles | None:
+    """Look at files before Spark starts, which takes long; what can be told is told at once."""
+    from keyhole.engines.spark.sources import look_at
+
+    seen = look_at(os.fspath(source), **how)
+    if seen is not None:
+        request.choose(list(seen.names), repr(name or seen.name))
+    return seen
 
 
 def _on_disk(

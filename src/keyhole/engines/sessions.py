@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from keyhole.engines.choose import engine_problems
@@ -21,6 +21,7 @@ def session_for(
     *,
     verb: str,
     in_memory_for: Mapping[str, Any] | None = None,
+    beforehand: Callable[[], Iterable[str]] = tuple,
 ) -> SparkSession | None:
     """Return the Spark session to work in; None where the work is done in memory.
 
@@ -37,6 +38,8 @@ def session_for(
         What is to be done, for messages.
     in_memory_for
         By its name what was asked for that can only be done in memory.
+    beforehand
+        Says what else is wrong, as far as it is known before Spark runs.
 
     Examples
     --------
@@ -54,6 +57,7 @@ def session_for(
     if name == "spark":
         asked = [what for what, value in (in_memory_for or {}).items() if value]
         problems += [f"engine must be memory for {what}. Got 'spark' instead." for what in asked]
+        problems += beforehand()
     if problems:
         raise OptionError(problems)
     if name != "spark":

@@ -14,6 +14,7 @@ from keyhole.engines.threads import in_threads
 __all__ = [
     "Baseline",
     "Chances",
+    "chance_problems",
     "deal_all",
     "deal_stratum",
     "find_chances",
@@ -23,6 +24,23 @@ __all__ = [
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
+
+MOST_PERMUTATIONS = 100_000
+
+
+def chance_problems(permutations: Any, seed: Any) -> list[str]:
+    """Return what is wrong with how often ids are dealt out, and the seed."""
+    problems = [
+        f"{name} must be a whole number, 0 or more. Got {value!r} instead."
+        for name, value in (("permutations", permutations), ("seed", seed))
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
+    ]
+    if not problems and permutations > MOST_PERMUTATIONS:
+        problems.append(
+            f"permutations must be at most {MOST_PERMUTATIONS:,}. Got {permutations:,} "
+            f"instead: a few hundred are enough for the middle 95%."
+        )
+    return problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
 from keyhole.data.requiring import require_columns, require_records
 from keyhole.engines.spark.levels import Column, describe_columns
-from keyhole.engines.spark.sources import FrameSource, Source, called, open_source
+from keyhole.engines.spark.sources import FrameSource, LocalFiles, Source, called, open_source
 from keyhole.engines.spark.tasks import Coding, coder
 from keyhole.errors import OptionError, RunError
 from keyhole.reidentification.truth import text_ids
@@ -179,7 +179,8 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
     Parameters
     ----------
     source
-        A path, a frame, microdata, or what this function returned before.
+        A path, what `look_at` saw there, a frame, microdata, or what this function returned
+        before.
     session
         The Spark session.
     name
@@ -191,6 +192,8 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
         return source
     given = dict(options)
     how = {option: given.pop(option, None) for option in ("encoding", "delimiter")}
+    if isinstance(source, LocalFiles):
+        return _declared(SparkFile(source.name, source.read_by(session), request_of(**given)))
     if isinstance(source, str | os.PathLike):
         given.pop("sheet", None)
         path = os.fspath(source)

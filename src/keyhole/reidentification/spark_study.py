@@ -21,9 +21,10 @@ from keyhole.engines.spark.levels import Column
 from keyhole.errors import OptionError
 from keyhole.reidentification.agreement import agreeing, number_strata
 from keyhole.reidentification.attack import Asked, Attack, prepare
+from keyhole.reidentification.beforehand import Header, check_names, stratum_problems
 from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.files import Category, Counts, common_codes, common_strata
-from keyhole.reidentification.linking import asked_problems, check_variables, read_asked
+from keyhole.reidentification.linking import check_variables, read_asked
 from keyhole.reidentification.question import Question
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.spark_answers import Answers, Groups, put_together
@@ -33,7 +34,6 @@ from keyhole.reidentification.spark_truth import (
     Ids,
     attach_mates,
     beside,
-    check_id_names,
     find_truth_on_spark,
     named_pairs,
 )
@@ -73,10 +73,9 @@ def study_on_spark(
     puf, eif, iuf = files
     if puf.name == eif.name:
         puf, eif = replace(puf, name=f"PUF {puf.name}"), replace(eif, name=f"EIF {eif.name}")
-    problems = asked_problems(asked, {one.name: one.names for one in (puf, eif)})
-    problems += check_id_names((puf, eif, iuf), ids)
+    problems = check_names([Header(one.name, one.names) for one in (puf, eif, iuf)], ids, asked)
     if problems:
-        raise OptionError(dict.fromkeys(problems))
+        raise OptionError(problems)
     sides = _Sides.look(puf, eif, asked)
     check_variables(*sides.levels, asked)
     _require_blocks(asked, sides.records[1])
@@ -214,11 +213,9 @@ def _require_blocks(asked: Asked, eif_records: int) -> None:
     """Say so if there is nothing to cut the work by."""
     if asked.strata:
         return
-    if asked.metric == "unicity":
-        raise OptionError(
-            "strata must name columns to cut the work by, for unicity on Spark. Got none instead: "
-            "name some (--strata), or use the memory engine (--engine memory), which needs none."
-        )
+    problems = stratum_problems(asked)
+    if problems:
+        raise OptionError(problems)
     size = eif_records * (4 * len(asked.link) + ID_BYTES)
     if size > BROADCAST:
         raise OptionError(

@@ -10,7 +10,6 @@ from keyhole.errors import ColumnError
 from keyhole.reidentification.spark_files import Encoding, SparkFile
 from keyhole.reidentification.truth import (
     id_problems,
-    name_problems,
     require_rows,
     unknown_problems,
 )
@@ -22,7 +21,6 @@ __all__ = [
     "SparkTruth",
     "attach_mates",
     "beside",
-    "check_id_names",
     "find_truth_on_spark",
     "named_pairs",
 ]
@@ -48,11 +46,6 @@ class SparkTruth:
     overlap: int
     rows: int
     incomplete: int
-
-
-def check_id_names(files: tuple[SparkFile, SparkFile, SparkFile], ids: Ids) -> list[str]:
-    """Say what is wrong with the names of the columns of ids."""
-    return name_problems((files[0], ids[0]), (files[1], ids[1]), files[2])
 
 
 def named_pairs(iuf: SparkFile, ids: Ids) -> DataFrame:

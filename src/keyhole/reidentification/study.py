@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from keyhole.data.reading import load
 from keyhole.engines.sessions import session_for
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
-from keyhole.reidentification.baseline import Baseline, permuted_baseline
+from keyhole.reidentification.baseline import Baseline, chance_problems, permuted_baseline
 from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
 from keyhole.reidentification.candidates import attach_ids, with_blanks
 from keyhole.reidentification.costs import Threshold
@@ -45,8 +45,6 @@ Progress = Callable[..., None]
 Names = str | Iterable[str] | None
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-MOST_PERMUTATIONS = 100_000
 
 
 def study(
@@ -146,13 +144,14 @@ def study(
         strata=names_of(strata), blank=names_of(blank),
     )  # fmt: skip
     chance, ids = _Chance(permutations, seed), (names_of(puf_id), names_of(eif_id))
+    there = _Remote((puf, eif, iuf), ids, question, chance)
     session = session_for(
-        engine, master, (puf, eif, iuf), verb="a study",
+        engine, master, (puf, eif, iuf), verb="a study", beforehand=there.look,
         in_memory_for={"a scenario's recoding": scenario is not None, "blank": question.blank,
                        "ids_from": ids_from is not None},
     )  # fmt: skip
     if session is not None:
-        return _on_spark(session, (puf, eif, iuf), ids, question, chance)
+        return there.attack(session)
     files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
     if scenario is not None:
         linking = linking_keys(
@@ -187,17 +186,7 @@ class _Chance:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the two numbers."""
-        problems = [
-            f"{name} must be a whole number, 0 or more. Got {value!r} instead."
-            for name, value in (("permutations", self.permutations), ("seed", self.seed))
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
-        ]
-        if not problems and self.permutations > MOST_PERMUTATIONS:
-            problems.append(
-                f"permutations must be at most {MOST_PERMUTATIONS:,}. Got {self.permutations:,} "
-                f"instead: a few hundred are enough for the middle 95%."
-            )
-        return problems
+        return chance_problems(self.permutations, self.seed)
 
     def baseline(
         self, linked: Pairs, truth: Truth, order: Ints, puf_records: int, strata: Strata | None
@@ -220,26 +209,35 @@ class _Chance:
         )
 
 
-def _on_spark(
-    session: Any,
-    sources: tuple[Any, Any, Any],
-    ids: tuple[tuple[str, ...], tuple[str, ...]],
-    question: Question,
-    chance: _Chance,
-) -> Study:
-    from keyhole.reidentification.spark_files import open_file
-    from keyhole.reidentification.spark_study import study_on_spark
+@dataclass(slots=True)
+class _Remote:
+    """A study that is asked of Spark; what was seen of its files takes their place."""
 
-    problems = chance.problems()
-    if problems:
-        raise OptionError(problems)
-    puf, eif, iuf = (
-        open_file(source, session, name=name)
-        for source, name in zip(sources, ("PUF", "EIF", "IUF"), strict=True)
-    )
-    return study_on_spark(
-        (puf, eif, iuf), ids, question, permutations=chance.permutations, seed=chance.seed
-    )
+    sources: Sequence[Any]
+    ids: tuple[tuple[str, ...], tuple[str, ...]]
+    question: Question
+    chance: _Chance
+
+    def look(self) -> list[str]:
+        """Say what is wrong as far as it is known before Spark runs."""
+        from keyhole.reidentification.beforehand import look, question_problems
+
+        self.sources, problems = look(self.sources)
+        problems += self.chance.problems()
+        return [*problems, *question_problems(self.sources, self.ids, self.question)]
+
+    def attack(self, session: Any) -> Study:
+        from keyhole.reidentification.spark_files import open_file
+        from keyhole.reidentification.spark_study import study_on_spark
+
+        puf, eif, iuf = (
+            open_file(source, session, name=name)
+            for source, name in zip(self.sources, ("PUF", "EIF", "IUF"), strict=True)
+        )
+        return study_on_spark(
+            (puf, eif, iuf), self.ids, self.question,
+            permutations=self.chance.permutations, seed=self.chance.seed,
+        )  # fmt: skip
 
 
 def _load(source: Any, name: str) -> Microdata:

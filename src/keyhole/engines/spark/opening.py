@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.data.describing import Request
 from keyhole.engines.spark.data import SparkData
-from keyhole.engines.spark.sources import FrameSource, called, open_source
+from keyhole.engines.spark.sources import FrameSource, LocalFiles, called, open_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def open_spark(
     Parameters
     ----------
     source
-        The path of a file or of a folder, an address, or the frame.
+        The path of a file or of a folder, what `look_at` saw there, an address, or the frame.
     session
         Reads the path.
     name
@@ -33,6 +33,8 @@ def open_spark(
     how
         The encoding and the delimiter of text files.
     """
+    if isinstance(source, LocalFiles):
+        return SparkData.of_source(source.read_by(session), request, name=name or source.name)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return SparkData.of_source(

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import require_flat
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
 from keyhole.data.pieces import FramePieces, Pieces, open_pieces
+from keyhole.data.requiring import require_columns
 from keyhole.engines.disk.dictionary import GLANCE
 from keyhole.engines.spark.tasks import PIECE, positions, require_header, text_reader
 from keyhole.errors import FileError, OptionError
@@ -25,7 +26,16 @@ from keyhole.errors import FileError, OptionError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FrameSource", "ParquetSource", "Source", "TextSource", "called", "open_source"]
+__all__ = [
+    "FrameSource",
+    "LocalFiles",
+    "ParquetSource",
+    "Source",
+    "TextSource",
+    "called",
+    "look_at",
+    "open_source",
+]
 
 HEAD = 1 << 20
 
@@ -56,9 +66,77 @@ class Source(Protocol):
         ...
 
 
-def open_source(
-    path: str, session: SparkSession, *, encoding: str | None = None, delimiter: str | None = None
-) -> Source:
+class LocalFiles:
+    """A file, or a folder of files of one kind, that is seen from here before Spark runs.
+
+    Parameters
+    ----------
+    path
+        The path.
+    encoding, delimiter
+        As in `load`.
+
+    Raises
+    ------
+    FileError, OptionError
+        If it is not there, or nothing that Spark reads.
+    """
+
+    def __init__(
+        self, path: str, *, encoding: str | None = None, delimiter: str | None = None
+    ) -> None:
+        self.path, self.files = path, _files(Path(path))
+        self.how = {"encoding": encoding, "delimiter": delimiter}
+        forms = {find_format(file) for file in self.files}
+        if forms not in ({"text"}, {"Parquet"}):
+            raise OptionError(
+                f"the spark engine reads Parquet and text files (.csv, .tsv). Got {_last(path)!r} "
+                f"instead: write it as Parquet, or use --engine disk."
+            )
+        self.is_text = forms == {"text"}
+
+    @property
+    def name(self) -> str:
+        """What the data is called."""
+        return called(self.path)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The first file: its header, what tells the values and what is known of a column."""
+        return self.pieces_of(self.files[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.pieces.names)
+
+    def pieces_of(self, file: Path) -> Pieces:
+        """Open one of the files."""
+        if not self.is_text:
+            return open_pieces(file, lambda: file)
+
+        def copy() -> Path:
+            folder = tempfile.mkdtemp(prefix="keyhole-text-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            return Path(folder, "plain.txt")
+
+        return open_pieces(file, copy, **self.how)
+
+    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong."""
+        return require_columns(names, self.names, purpose=purpose, called=self.name)
+
+    def read_by(self, session: SparkSession) -> Source:
+        """Return the records as Spark reads them."""
+        return TextSource(self, session) if self.is_text else ParquetSource(self, session)
+
+
+def look_at(path: str, **how: str | None) -> LocalFiles | None:
+    """Look at files without Spark; None where only Spark can see them, as at ``hdfs://...``."""
+    return None if "://" in path else LocalFiles(path, **how)
+
+
+def open_source(path: str, session: SparkSession, **how: str | None) -> Source:
     """Open a file, a folder of files of one kind, or a place that only Spark reads.
 
     Parameters
@@ -67,21 +145,13 @@ def open_source(
         The path, or an address like ``hdfs://...``, where Parquet is expected.
     session
         Reads it.
-    encoding, delimiter
-        As in `load`.
+    how
+        The encoding and the delimiter, as in `load`.
     """
-    if "://" in path:
+    seen = look_at(path, **how)
+    if seen is None:
         return FrameSource(_read_parquet(session, [path]), _last(path))
-    files = _files(Path(path))
-    forms = {find_format(file) for file in files}
-    if forms == {"text"}:
-        return TextSource(files, session, encoding=encoding, delimiter=delimiter)
-    if forms == {"Parquet"}:
-        return ParquetSource(files, session)
-    raise OptionError(
-        f"the spark engine reads Parquet and text files (.csv, .tsv). Got {_last(path)!r} "
-        f"instead: write it as Parquet, or use --engine disk."
-    )
+    return seen.read_by(session)
 
 
 def called(path: str) -> str:
@@ -125,32 +195,26 @@ def _is_data(file: Path, folder: Path) -> bool:
 class TextSource:
     """Text files, each read by one task with the parser that `load` uses."""
 
-    def __init__(self, files: Sequence[Path], session: SparkSession, **how: str | None) -> None:
-        self._files, self._session, self._how = files, session, how
+    def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
+        self._seen, self._session = seen, session
 
-    @cached_property
+    @property
     def pieces(self) -> Pieces:
         """What tells the values, and what is known of a column."""
-        return self._open(self._files[0])
+        return self._seen.pieces
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self.pieces.names)
-
-    def _open(self, file: Path) -> Pieces:
-        def copy() -> Path:
-            folder = tempfile.mkdtemp(prefix="keyhole-text-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            return Path(folder, "plain.txt")
-
-        return open_pieces(file, copy, **self._how)
+        return self._seen.names
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
-        paths = self._session.createDataFrame([(str(file),) for file in self._files], "path string")
+        paths = self._session.createDataFrame(
+            [(str(file),) for file in self._seen.files], "path string"
+        )
         schema = ", ".join(f"{name} string" for name in positions(len(names)))
-        return paths.mapInArrow(text_reader(self.names, names, **self._how), schema)
+        return paths.mapInArrow(text_reader(self.names, names, **self._seen.how), schema)
 
     def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
         """Return the first values of some columns: they tell the type of a column."""
@@ -170,8 +234,8 @@ class TextSource:
     def _batches(self, names: Sequence[str], size: int) -> Iterator[Mapping[str, Any]]:
         from keyhole.data.text_pieces import TooLongError
 
-        for file in self._files:
-            pieces = self.pieces if file == self._files[0] else self._open(file)
+        for file in self._seen.files:
+            pieces = self.pieces if file == self._seen.files[0] else self._seen.pieces_of(file)
             require_header(file, pieces.names, self.names)
             try:
                 yield from pieces.batches(names, size)
@@ -182,8 +246,8 @@ class TextSource:
 
     def check(self) -> None:
         """Say what is wrong with the texts, by reading them here."""
-        for file in self._files:
-            pieces = self._open(file)
+        for file in self._seen.files:
+            pieces = self._seen.pieces_of(file)
             require_header(file, pieces.names, self.names)
             for _ in pieces.batches(pieces.names[:1], 1 << 31):
                 pass
@@ -225,16 +289,16 @@ class FrameSource:
 class ParquetSource(FrameSource):
     """Parquet files, whose notes and types are read here and whose values Spark reads."""
 
-    def __init__(self, files: Sequence[Path], session: SparkSession) -> None:
-        self._first = files[0]
-        known = tuple(self.pieces.names)
-        super().__init__(_read_parquet(session, [str(file) for file in files]), files[0].name)
-        require_header(files[0], self.names, known)
+    def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
+        self._seen, first = seen, seen.files[0]
+        known = seen.names
+        super().__init__(_read_parquet(session, [str(file) for file in seen.files]), first.name)
+        require_header(first, self.names, known)
 
     @cached_property
     def pieces(self) -> Pieces:
         """What tells the values, and what is known of a column."""
-        return open_pieces(self._first, lambda: self._first)
+        return self._seen.pieces
 
 
 def _type_of(pieces: Pieces, name: str) -> pl.DataType:

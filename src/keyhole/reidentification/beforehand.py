@@ -1,0 +1,128 @@
+"""What can be said of a study on Spark before Spark runs, which takes long to start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.data.requiring import require_columns
+from keyhole.errors import InputError
+from keyhole.reidentification.attack import Asked
+from keyhole.reidentification.linking import asked_problems, read_asked
+from keyhole.reidentification.question import Question
+from keyhole.reidentification.truth import name_problems
+
+__all__ = ["Header", "check_names", "header_of", "look", "question_problems", "stratum_problems"]
+
+Ids = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file is called, and its columns."""
+
+    name: str
+    names: tuple[str, ...]
+
+    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong."""
+        return require_columns(names, self.names, purpose=purpose, called=self.name)
+
+
+def look(sources: Iterable[Any], **how: str | None) -> tuple[list[Any], list[str]]:
+    """Look at files that are here; return what was seen in their place, and what is wrong.
+
+    Parameters
+    ----------
+    sources
+        Paths, which are looked at; addresses, frames and the like stay as they are.
+    how
+        The encoding and the delimiter of text files.
+    """
+    from keyhole.engines.spark.sources import look_at
+
+    found: list[Any] = []
+    problems: list[str] = []
+    for source in sources:
+        seen = None
+        if isinstance(source, str | os.PathLike):
+            try:
+                seen = look_at(os.fspath(source), **how)
+                _ = () if seen is None else seen.names  # says so if it has no header
+            except InputError as error:
+                problems += error.problems
+        found.append(source if seen is None else seen)
+    return found, problems
+
+
+def header_of(source: Any, called: str) -> Header | None:
+    """Return the header of a file that was looked at or of a frame; None if it is not known here.
+
+    Parameters
+    ----------
+    source
+        What `look` gives; data of keyhole's own, or a frame of anybody's.
+    called
+        What to call a frame, which has no name.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> header_of(pl.DataFrame({"sex": [1]}), "PUF"), header_of("hdfs://host/puf", "PUF")
+    (Header(name='PUF', names=('sex',)), None)
+    """
+    if isinstance(source, str | os.PathLike):
+        return None
+    if isinstance(source, Mapping):
+        return Header(called, tuple(map(str, source)))
+    for attribute in ("names", "column_names", "columns"):
+        names = getattr(source, attribute, None)
+        if names is not None:
+            own = getattr(source, "name", "data") if attribute == "names" else "data"
+            return Header(called if own == "data" else own, tuple(map(str, names)))
+    return None
+
+
+def question_problems(sources: Sequence[Any], ids: Ids, question: Question) -> list[str]:
+    """Say what is wrong with a question, as far as the headers of the files are known.
+
+    Parameters
+    ----------
+    sources
+        The PUF, the EIF and the IUF; see `look`.
+    ids
+        The columns that name a record of the PUF, and of the EIF.
+    question
+        What is asked.
+    """
+    given = {name: getattr(question, name) for name in Asked.__dataclass_fields__}
+    try:
+        asked = read_asked(**given)
+    except InputError as error:
+        return list(error.problems)
+    headers = [header_of(*one) for one in zip(sources, ("PUF", "EIF", "IUF"), strict=True)]
+    return [*check_names(headers, ids, asked), *stratum_problems(asked)]
+
+
+def check_names(headers: Sequence[Header | None], ids: Ids, asked: Asked) -> list[str]:
+    """Say everything that is wrong with what is asked of the PUF, the EIF and the IUF."""
+    puf, eif, iuf = headers
+    if puf is not None and eif is not None and puf.name == eif.name:
+        puf, eif = Header(f"PUF {puf.name}", puf.names), Header(f"EIF {eif.name}", eif.names)
+    known = {one.name: one.names for one in (puf, eif) if one is not None}
+    problems = asked_problems(asked, known)
+    if puf is not None and eif is not None and iuf is not None:
+        problems += name_problems((puf, ids[0]), (eif, ids[1]), iuf)
+    return list(dict.fromkeys(problems))
+
+
+def stratum_problems(asked: Asked) -> list[str]:
+    """Say so if a metric needs strata on Spark and has none."""
+    if asked.strata or asked.metric != "unicity":
+        return []
+    return [
+        "strata must name columns to cut the work by, for unicity on Spark. Got none instead: "
+        "name some (--strata), or use the memory engine (--engine memory), which needs none."
+    ]
