@@ -21,6 +21,8 @@ __all__ = ["EXAMPLE", "frontier"]
 
 EXAMPLE = "keyhole frontier people.csv --keep sex --candidates age,state,race --limit 0.05"
 
+HERE_FOR = "the frontier"
+
 Seconds = Annotated[
     float | None,
     opt.number(
@@ -47,6 +49,7 @@ def frontier(
     engine: opt.Engine = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
+    master: opt.NoMaster = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -60,7 +63,7 @@ def frontier(
     how near the searches of keyhole select come to it.
     """
     source = Source(
-        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder, master
     )
     outputs = Outputs(json, plot, None, force)
     asked = AskedScenario.parse(scenario, store, target)
@@ -70,13 +73,13 @@ def frontier(
 
         key = None if asked is None else asked.key(source.read(()))
         if key is None:
-            choice = Choice.parse(source, keep, candidates, values)
+            choice = Choice.parse(source, keep, candidates, values, here_for=HERE_FOR)
         else:
             choice = Choice.of_key(key.keys, keep, candidates, values)
         problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds)
         problems += [*choice.problems(), *outputs.problems(file)]
         if key is None:
-            data = source.open(choice.names, problems, here_for="the frontier")
+            data = source.open(choice.names, problems, here_for=HERE_FOR)
         else:
             require_none(problems)
             data = key.microdata

@@ -34,6 +34,7 @@ __all__ = [
     "Memory",
     "MissingCodes",
     "NameSmallGroups",
+    "NoMaster",
     "Plot",
     "Records",
     "Sheet",
@@ -153,6 +154,11 @@ Master = Annotated[
         "Spark is set up.",
     ),
 ]
+NoMaster = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", hidden=True, help="Where Spark runs: not for this."),
+]
+"""For verbs that Spark cannot do: taken, so that they can say so."""
 WorkFolder = Annotated[
     Path | None,
     typer.Option(

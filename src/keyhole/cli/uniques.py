@@ -68,6 +68,7 @@ def uniques(
     engine: opt.Engine = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
+    master: opt.NoMaster = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,
@@ -84,7 +85,7 @@ def uniques(
     named = lists.names(keys, "--keys")
     asked = AskedScenario.parse(scenario, store, target)
     source = Source(
-        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder
+        file, missing_codes, kinds, engine, encoding, delimiter, sheet, memory, work_folder, master
     )
     outputs = Outputs(json, plot, records, force)
     with working("Finding minimal uniques") as report:
