@@ -31,6 +31,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+LOG = Path(__file__).with_name("log4j2.properties")
 TASKS = 8
 """So many a core of this machine; Spark's own 200 are more than there is to do here."""
 LOCAL_SETTINGS = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -144,7 +145,7 @@ def _new(master: str | None) -> SparkSession:
     from pyspark.sql import SparkSession
 
     _require_answer(master)
-    with _workers_python() as python:
+    with _told_at_start(master) as python:
         builder = SparkSession.builder.config("spark.pyspark.python", python)
         for name, value in _settings(master).items():
             builder = builder.config(name, value)
@@ -186,15 +187,21 @@ def _cores(master: str) -> int:
 
 
 @contextmanager
-def _workers_python() -> Iterator[str]:
-    """Let Spark start its workers with the Python of this process, unless another is named."""
-    named = os.environ.get("PYSPARK_PYTHON")
-    os.environ["PYSPARK_PYTHON"] = named or sys.executable
+def _told_at_start(master: str | None) -> Iterator[str]:
+    """Tell Spark, which reads it when it starts, what to run its workers with, and what to log.
+
+    What the environment says already counts.
+    """
+    told = {"PYSPARK_PYTHON": sys.executable}
+    if master is not None and master.startswith("local"):
+        told["LOG4J_CONFIGURATION_FILE"] = str(LOG)
+    fresh = {name: value for name, value in told.items() if not os.environ.get(name)}
+    os.environ.update(fresh)
     try:
         yield os.environ["PYSPARK_PYTHON"]
     finally:
-        if named is None:
-            del os.environ["PYSPARK_PYTHON"]
+        for name in fresh:
+            del os.environ[name]
 
 
 def _require_answer(master: str | None) -> None:
