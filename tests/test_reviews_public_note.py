@@ -113,3 +113,11 @@ def test_the_note_says_nothing_of_columns_that_stay_at_home_if_none_do(tmp_path,
     text = text[: text.index("[synthesis]")]
     other = keyhole.review(review_in(tmp_path, sample, text), out=tmp_path / "out")
     assert "stay with the office" not in other.public_note.read_text()
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_only_of_what_was_changed_it_says_that_people_are_protected(found, product):
+    text = told_of(found, product)
+    altered = product in ("protection", "synthesis")
+    assert ("How the people in this release are protected" in text) == altered
+    assert ("How strongly each method was used" in text) == altered

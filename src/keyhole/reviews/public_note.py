@@ -72,9 +72,10 @@ _METHODS: Mapping[str, _Words] = {
 
 @dataclass(frozen=True, slots=True)
 class PublicNote:
-    """What the note says."""
+    """What the note says; `altered` is whether values of records were changed."""
 
     title: str
+    altered: bool
     terms: Sequence[tuple[str, str]]
     conditions: Sequence[str]
     done: Sequence[str]
@@ -107,6 +108,7 @@ def public_note(found: ReviewResult) -> PublicNote:
     }
     return PublicNote(
         title=review.title,
+        altered=release.product in ("protection", "synthesis"),
         terms=[(term, value) for term, value in terms.items() if value],
         conditions=release.conditions,
         done=done,
