@@ -156,7 +156,11 @@ Master = Annotated[
 ]
 NoMaster = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", hidden=True, help="Where Spark runs: not for this."),
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Refused: Spark cannot do this, --engine memory and disk can.",
+    ),
 ]
 """For verbs that Spark cannot do: taken, so that they can say so."""
 WorkFolder = Annotated[
