@@ -44,6 +44,8 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
     ({'age': (-9,), 'sex': ('NA',)}, {'age': (999,)})
     >>> guess_codes(load(pl.DataFrame({"state": ["MD", "VA", "-9", "unknown"] * 5})))
     ({}, {'state': ('-9', 'unknown')})
+    >>> guess_codes(load(pl.DataFrame({"decile": ["1", "2", "3", "N"] * 5})))
+    ({}, {'decile': ('N',)})
     """
     sure: dict[str, Codes] = {}
     doubtful: dict[str, Codes] = {}
@@ -89,8 +91,17 @@ def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
     if len(words) == len(counts):
         return (), ()
     rest = [text for text in counts[column.name] if text not in words]
-    perhaps = [text for text in often if text in rest and _may_be(text, rest)]
+    word = _only_word(rest)
+    perhaps = [text for text in often if text in rest and (text == word or _may_be(text, rest))]
     return tuple(words), tuple(sorted(perhaps)) if len(perhaps) < len(rest) else ()
+
+
+def _only_word(texts: Sequence[str]) -> str | None:
+    """Return the text that is a word where all others are numbers, if there is one."""
+    words = [
+        text for text in texts if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal()
+    ]
+    return words[0] if len(words) == 1 < len(texts) - 1 and words[0].strip().isalpha() else None
 
 
 def _may_be(text: str, others: Sequence[str]) -> bool:
