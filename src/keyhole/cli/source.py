@@ -71,7 +71,7 @@ class Source:
         wrong = self.place_problems(here_for)
         if self.engine == "spark" and (told := [*wrong, *problems]):
             # What else is wrong is told as far as it is seen without a cluster.
-            raise OptionError([*told, *self._seen_problems(columns, here_for)])
+            raise OptionError(dict.fromkeys([*told, *self.seen_problems(columns, here_for)]))
         with self._told_with([*wrong, *problems]):
             # What is wrong with the engine's options is told already; the file's faults are not.
             if wrong:
@@ -101,7 +101,7 @@ class Source:
         how = self._options(())
         return LocalFiles(str(self.file), encoding=how["encoding"], delimiter=how["delimiter"])
 
-    def _seen_problems(self, columns: Iterable[str | None], here_for: str) -> list[str]:
+    def seen_problems(self, columns: Iterable[str | None], here_for: str) -> list[str]:
         """Say what is wrong with a file on Spark as far as its header tells."""
         from keyhole.data.reading import request_of
 

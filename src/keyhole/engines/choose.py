@@ -37,6 +37,7 @@ __all__ = [
     "group_of",
     "is_here",
     "local_engine",
+    "name_of_engine",
     "open_choice",
     "open_keyed",
     "open_records",
@@ -249,6 +250,19 @@ def is_here(data: Records) -> bool:
     """Tell whether every record can be looked at here, in memory or on disk."""
     # Not by its class: what Spark needs may not be installed.
     return getattr(data, "engine_name", "") != "spark"
+
+
+def name_of_engine(data: Records) -> str:
+    """Return which engine counts the data.
+
+    Examples
+    --------
+    >>> name_of_engine(open_records({"sex": [1, 2]}))
+    'memory'
+    """
+    if not is_here(data):
+        return "spark"
+    return "memory" if room_of(data) is MEMORY else "disk"
 
 
 def group_of(data: Records, by: str, code: int) -> Records:

@@ -6,6 +6,7 @@ may be imported at its top.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -13,9 +14,10 @@ import altair as alt
 from keyhole.charts import ACCENT, INK, PALETTE, house_style, inline, plain
 
 if TYPE_CHECKING:
+    from keyhole.screening.dependence_result import DependenceScreening
     from keyhole.screening.result import Screening
 
-__all__ = ["screening_chart"]
+__all__ = ["dependence_chart", "screening_chart"]
 
 _COLOURS = {
     "direct identifier": ACCENT,
@@ -27,6 +29,11 @@ _COLOURS = {
     "near dependence": "#8fb0d0",
 }
 GIVES_AWAY = "gives key away"
+_BELOW = ["The letter is the item of Safe Harbor, 45 CFR 164.514(b)(2)(i)."]
+_NOT_LOOKED_AT = [
+    "Only dependences were looked at: whether there are direct identifiers, items of Safe Harbor,",
+    "record numbers, constants or nearly unique columns is not known.",
+]
 
 
 def screening_chart(screening: Screening) -> alt.TopLevelMixin:
@@ -40,10 +47,41 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
     ['1 of 1 columns needs seeing to: 1 is a direct identifier']
     """
     found = _found(screening)
-    colours = {**_COLOURS, GIVES_AWAY: PALETTE[2]} if screening.keys else _COLOURS
-    places = {
-        name: place for place, name in enumerate(dict.fromkeys(row["column"] for row in found))
-    }
+    return _drawn(found, _COLOURS, screening.keys, _title(screening, found), _BELOW)
+
+
+def dependence_chart(screening: DependenceScreening) -> alt.TopLevelMixin:
+    """Draw which columns depend on others, and that nothing else was looked at.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.screening.screen import screen
+    >>> bands = pl.DataFrame({"age": [30, 31, 47, 47] * 9, "band": [3, 3, 4, 4] * 9})
+    >>> dependence_chart(screen(bands, only_dependences=True)).to_dict()["title"]["text"]
+    ['1 of 2 columns depends on another; nothing else was looked at']
+    """
+    colours = {what: _COLOURS[what] for what in ("exact dependence", "near dependence")}
+    found = _in_order(_dependent(screening), screening.names)
+    columns = {row["column"] for row in found if row["what"] != GIVES_AWAY}
+    verb = "depends" if len(columns) == 1 else "depend"
+    title = (
+        f"{len(columns)} of {len(screening.names)} columns {verb} on another; nothing else was "
+        f"looked at"
+    )
+    return _drawn(found, colours, screening.keys, title, _NOT_LOOKED_AT)
+
+
+def _drawn(
+    found: Sequence[dict[str, Any]],
+    colours: Mapping[str, str],
+    keys: Sequence[str],
+    title: str,
+    below: list[str],
+) -> alt.TopLevelMixin:
+    """Draw one row a column, and a square where something was found."""
+    colours = {**colours, GIVES_AWAY: PALETTE[2]} if keys else colours
+    places = _places(found)
     rows = [
         {**row, "place": places[row["column"]], "column": plain(row["column"])} for row in found
     ]
@@ -68,18 +106,19 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
         .encode(x=alt.value(0), y=alt.Y("place:O", sort=None, axis=None), text="column:N")
     )
     chart = alt.layer(squares, items, names).properties(width=alt.Step(58), height=alt.Step(22))
-    return house_style(chart, title=_title(screening, len(places)), subtitle=_below(), width=70)
+    return house_style(chart, title=title, subtitle=below, width=70)
 
 
-def _title(screening: Screening, concerned: int) -> str:
+def _places(found: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(dict.fromkeys(row["column"] for row in found))}
+
+
+def _title(screening: Screening, found: Sequence[dict[str, Any]]) -> str:
+    concerned = len(_places(found))
     direct = len({f.column for f in screening.identifiers})
     verb = "needs" if concerned == 1 else "need"
     tail = f"{direct} {'is a direct identifier' if direct == 1 else 'are direct identifiers'}"
     return f"{concerned} of {len(screening.columns)} columns {verb} seeing to: {tail}"
-
-
-def _below() -> list[str]:
-    return ["The letter is the item of Safe Harbor, 45 CFR 164.514(b)(2)(i)."]
 
 
 def _found(screening: Screening) -> list[dict[str, Any]]:
@@ -99,18 +138,25 @@ def _found(screening: Screening) -> list[dict[str, Any]]:
     ]
     rows += [_row(name, "constant", "", "one value") for name in screening.constants]
     rows += [_row(one.variable.name, "nearly unique", "", "") for one in screening.near_unique]
-    rows += [_row(d.determined, "exact dependence", "", str(d)) for d in screening.dependencies]
+    rows += _dependent(screening)
+    return _in_order(rows, [one.variable.name for one in screening.columns])
+
+
+def _dependent(screening: Screening | DependenceScreening) -> list[dict[str, Any]]:
+    rows = [_row(d.determined, "exact dependence", "", str(d)) for d in screening.dependencies]
     for near in screening.near_dependencies:
         rows += [_row(n, "near dependence", "", str(near)) for n in (near.first, near.second)]
-    rows += [
+    return rows + [
         _row(by, GIVES_AWAY, "", f"tells {told!r} exactly") for by, told in _telling(screening)
     ]
-    order = {one.variable.name: place for place, one in enumerate(screening.columns)}
-    rows.sort(key=lambda row: order[row["column"]])
-    return rows
 
 
-def _telling(screening: Screening) -> list[tuple[str, str]]:
+def _in_order(rows: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(rows, key=lambda row: order[row["column"]])
+
+
+def _telling(screening: Screening | DependenceScreening) -> list[tuple[str, str]]:
     """Return the columns outside the key that tell a key by themselves, each with that key."""
     keys, found = set(screening.keys), []
     for d in screening.dependencies:

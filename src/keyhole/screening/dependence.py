@@ -25,9 +25,11 @@ from keyhole.kernels.pairing import number_pairs
 __all__ = [
     "NEARLY",
     "Dependence",
+    "concerns",
     "cramers_v",
     "dependences",
     "dependences_of",
+    "is_fit",
     "says_something",
     "uncertainty",
 ]
@@ -52,15 +54,15 @@ class Dependence:
     `determined` is the variable that the other one determines exactly, if any; `equivalent`
     says that each determines the other. `first_told` is the share of the first one's entropy
     that the second tells (the uncertainty coefficient), beyond what chance would; `second_told`
-    the other way about.
+    the other way about; both are None where they are not known.
     """
 
     first: str
     second: str
     cramers_v: float
     determined: str | None
-    first_told: float = 0.0
-    second_told: float = 0.0
+    first_told: float | None = None
+    second_told: float | None = None
     equivalent: bool = False
 
     def __str__(self) -> str:
@@ -80,8 +82,8 @@ class Dependence:
 
     @property
     def strength(self) -> float:
-        """The largest of the three measures."""
-        return max(self.cramers_v, self.first_told, self.second_told)
+        """The largest of the three measures, as far as they are known."""
+        return max(self.cramers_v, self.first_told or 0.0, self.second_told or 0.0)
 
 
 def says_something(codes: Codes) -> bool:
@@ -90,7 +92,18 @@ def says_something(codes: Codes) -> bool:
     A constant says nothing, and a column with more levels than half the records determines
     everything by being nearly unique.
     """
-    return 1 < codes.size <= max(len(codes.values) / 2, 2)
+    return is_fit(codes.size, len(codes.values))
+
+
+def is_fit(size: int, records: int) -> bool:
+    """Tell whether a dependence on a column with so many levels would mean anything.
+
+    Examples
+    --------
+    >>> [is_fit(size, 100) for size in (1, 2, 50, 51)]
+    [False, True, True, False]
+    """
+    return 1 < size <= max(records / 2, 2)
 
 
 def dependences(
@@ -132,7 +145,7 @@ def dependences(
 
 
 def dependences_of(
-    data: Records, names: Sequence[str], *, nearly: float = NEARLY
+    data: Records, names: Sequence[str], *, nearly: float = NEARLY, keys: Sequence[str] = ()
 ) -> tuple[list[Dependence], list[str]]:
     """Find dependent columns of a file on any engine, and say which could not be compared.
 
@@ -147,29 +160,45 @@ def dependences_of(
         The columns.
     nearly
         As in `dependences`.
+    keys
+        If any are named, only pairs with one of these are told.
     """
     if is_here(data):
-        return dependences({name: data.codes(name) for name in names}, nearly=nearly), []
-    from keyhole.engines.spark.pairs import comparable, pair_tables
+        found = dependences({name: data.codes(name) for name in names}, nearly=nearly)
+        return [d for d in found if concerns((d.first, d.second), keys)], []
+    from keyhole.engines.spark.pairs import comparable, look_at_columns, pair_tables
 
     remote: Any = data
-    sizes = {name: data.codes(name).size for name in names}
-    fit = [name for name in names if 1 < sizes[name] <= max(data.records / 2, 2)]
-    pairs = list(itertools.combinations(fit, 2))
-    small = [pair for pair in pairs if comparable(remote, *pair)]
-    tables = pair_tables(remote, small)
-    found = [_judged(*pair, cells, sizes[pair[0]], sizes[pair[1]]) for pair, cells in tables]
-    kept = [d for d in found if d.determined is not None or d.cramers_v >= nearly]
+    known = look_at_columns(remote, names)
+    columns = known.columns
+    fit = [name for name in names if name in columns and is_fit(columns[name].size, known.records)]
+    pairs = [pair for pair in itertools.combinations(fit, 2) if concerns(pair, keys)]
+    small = [(a, b) for a, b in pairs if comparable(columns[a], columns[b])]
+    judged = [
+        _judged(first, second, cells, columns[first].size, columns[second].size)
+        for (first, second), cells in pair_tables(remote, small)
+    ]
+    kept = [d for d in judged if d.determined is not None or d.cramers_v >= nearly]
     return kept, [
         f"{first!r} and {second!r} have too many levels to be compared on Spark: whether one "
         f"repeats the other is not known."
         for first, second in pairs
-        if (first, second) not in small
+        if not comparable(columns[first], columns[second])
     ]
 
 
+def concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
+    """Tell whether any of the names is a key, if there are keys."""
+    return not keys or not set(names).isdisjoint(keys)
+
+
 def _judged(
-    first: str, second: str, cells: Cells, rows: int, cols: int, told: tuple[float, float] = (0, 0)
+    first: str,
+    second: str,
+    cells: Cells,
+    rows: int,
+    cols: int,
+    told: tuple[float | None, float | None] = (None, None),
 ) -> Dependence:
     """Say how two variables with so many codes each depend on each other."""
     occupied = len(cells[0])

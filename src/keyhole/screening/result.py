@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.data.naming import plural
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import Dependence
+from keyhole.screening.dependence_result import dependence_tables, near_as_dict
 from keyhole.screening.determination import Determination
 from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "Screening"]
 
-SHOWN = 30
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
     f"Small three-digit ZIP areas are those of {CENSUS}: check them against the current census.",
@@ -42,7 +42,8 @@ class Screening(Result):
     """What must be seen to in a file before it is measured or released.
 
     `columns` has an inspection of each column in the order of the file. With `keys` the
-    dependences are those in which a key is part.
+    dependences are those in which a key is part; `sets` says whether pairs that determine a third
+    column were looked for.
     """
 
     records: int
@@ -56,6 +57,7 @@ class Screening(Result):
     dependencies: tuple[Determination, ...]
     near_dependencies: tuple[Dependence, ...]
     warnings: tuple[str, ...] = ()
+    sets: bool = True
 
     @property
     def constants(self) -> tuple[str, ...]:
@@ -75,12 +77,14 @@ class Screening(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as plain values, as `--json` prints them."""
         return {
+            "looked_at": ["identifiers", "safe_harbor", "columns", "dependences"],
             "records": self.records,
             "columns": len(self.columns),
             "keys": list(self.keys),
             "year": self.year,
             "sure": self.sure,
             "nearly": self.nearly,
+            "sets": self.sets,
             "identifiers": [{"column": f.column, **asdict(f.identifier)} for f in self.identifiers],
             "safe_harbor": [asdict(check) for check in self.safe_harbor],
             "record_numbers": [asdict(one.number) for one in self.record_numbers if one.number],
@@ -91,11 +95,7 @@ class Screening(Result):
                 for one in self.near_unique
             ],
             "dependencies": [asdict(d) for d in self.dependencies],
-            "near_dependencies": [
-                {"first": d.first, "second": d.second, "cramers_v": d.cramers_v,
-                 "first_told": d.first_told, "second_told": d.second_told}
-                for d in self.near_dependencies
-            ],
+            "near_dependencies": [near_as_dict(d) for d in self.near_dependencies],
             "warnings": list(self.warnings),
             "notes": list(_CAVEATS),
         }  # fmt: skip
@@ -182,23 +182,8 @@ class Screening(Result):
                         rows)  # fmt: skip
 
     def _dependence(self) -> Iterator[Table]:
-        if self.dependencies:
-            rows = [
-                [d.determined, " and ".join(d.by), "yes" if d.equivalent else "no"]
-                for d in self.dependencies
-            ]
-            names = ["variable", "determined by", "and the other way"]
-            yield Table("Exact dependences", names, rows[:SHOWN], _cut(rows))
-        if self.near_dependencies:
-            rows = [
-                [d.first, d.second, f"{d.cramers_v:.3f}", f"{d.first_told:.3f}",
-                 f"{d.second_told:.3f}"]
-                for d in sorted(self.near_dependencies, key=lambda d: -d.strength)
-            ]  # fmt: skip
-            names = ["first", "second", "Cramér's V", "first told by second", "second by first"]
-            yield Table("Near dependences", names, rows[:SHOWN], _cut(rows))
-        if not self.dependencies and not self.near_dependencies:
-            yield Table("Dependences", [], [], ["No variable determines another, or nearly so."])
+        none = "No variable determines another, or nearly so."
+        yield from dependence_tables(self.dependencies, self.near_dependencies, none)
 
     def _said(self) -> Iterator[Table]:
         if self.warnings:
@@ -209,10 +194,3 @@ class Screening(Result):
         from keyhole.screening.charts import screening_chart
 
         return screening_chart(self)
-
-
-def _cut(rows: list[list[str]]) -> list[str]:
-    left = len(rows) - SHOWN
-    if left <= 0:
-        return []
-    return [f"{left:,} more {'is' if left == 1 else 'are'} in the JSON."]

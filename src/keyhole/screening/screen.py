@@ -12,29 +12,76 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import polars as pl
 
-from keyhole.data.columns import Codes, Variable
+from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
+from keyhole.data.requiring import require_columns
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, open_records, require_memory
+from keyhole.engines.choose import engine_notes, open_records
 from keyhole.engines.threads import in_threads
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.screening.dependence import NEARLY, Dependence, dependences
-from keyhole.screening.determination import Determination, determinations
+from keyhole.screening.dependence import NEARLY, Dependence
+from keyhole.screening.dependence_result import DependenceScreening
+from keyhole.screening.depending import (
+    exact_ones,
+    find_dependences,
+    given_away,
+    near_ones,
+    screen_dependences,
+)
 from keyhole.screening.inspection import Inspection, inspect, is_unreadable
 from keyhole.screening.result import Found, Screening
 from keyhole.screening.safe_harbor import ITEMS, Finding, checklist
 
-__all__ = ["option_problems", "screen"]
+__all__ = ["HERE_FOR", "option_problems", "screen"]
+
+SURE = 0.5
+HERE_FOR = (
+    "looking at what columns hold (with --only-dependences, which leaves that out, spark can do "
+    "the rest)"
+)
+"""What Spark cannot do of a screening."""
 
 # Names that are somebody's number or address: the first line is then a record, not a header.
 _A_VALUE = re.compile(
     r"\s*(\d{3}-\d{2}-\d{4}|[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})\s*"
 )
 _PLACES = next(item.remedy for item in ITEMS if item.letter == "B")
+
+
+@overload
+def screen(
+    data: Any,
+    *,
+    keys: Iterable[str] | None = None,
+    sure: float = 0.5,
+    nearly: float = NEARLY,
+    sets: bool = True,
+    year: int | None = None,
+    only_dependences: Literal[False] = False,
+    engine: Any = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
+) -> Screening: ...
+
+
+@overload
+def screen(
+    data: Any,
+    *,
+    keys: Iterable[str] | None = None,
+    nearly: float = NEARLY,
+    sets: bool = True,
+    only_dependences: Literal[True],
+    engine: Any = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
+) -> DependenceScreening: ...
 
 
 def screen(
@@ -45,10 +92,12 @@ def screen(
     nearly: float = NEARLY,
     sets: bool = True,
     year: int | None = None,
-    engine: str = "auto",
+    only_dependences: bool = False,
+    engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
-) -> Screening:
+    master: str | None = None,
+) -> Screening | DependenceScreening:
     """Find what must be seen to before a file is measured or released.
 
     Direct identifiers by name, label and contents; HIPAA's Safe Harbor, item by item; record
@@ -71,9 +120,13 @@ def screen(
         Whether pairs that together determine a third variable are looked for.
     year
         The year to which ages are counted from years of birth; this year if left out.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    only_dependences
+        Whether only dependences are looked at: the result then says nothing of identifiers, Safe
+        Harbor and what columns hold. Without it Spark is refused.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` (pairs of columns only) or `auto`; what the disk
+        engine may use (`"1GB"`), where it makes its files, and where Spark runs; see
+        `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -84,40 +137,65 @@ def screen(
     [('ssn', 'ssn')]
     >>> [check.item for check in found.safe_harbor if check.status == "found"]
     ['C', 'G']
+    >>> bands = pl.DataFrame({"age": [30, 31, 47, 47] * 9, "band": [3, 3, 4, 4] * 9})
+    >>> print(screen(bands, only_dependences=True).dependencies[0])
+    'band' is determined by 'age'
     """
     data = open_records(
-        data, engine=engine, memory=memory, work_folder=work_folder,
-        here_for="looking at what columns hold (dependent variables are told by select)",
+        data, engine=engine, memory=memory, work_folder=work_folder, master=master,
+        here_for="" if only_dependences else HERE_FOR,
     )  # fmt: skip
-    names = _checked(data, keys, sure, nearly, year)
+    problems = option_problems(
+        sure=sure, nearly=nearly, year=year, only_dependences=only_dependences
+    )
+    names = _checked(data, keys, problems)
+    if only_dependences:
+        return screen_dependences(data, names, nearly=nearly, sets=sets)
     year = datetime.date.today().year if year is None else year
-    variables = [data.variable(name) for name in data.require(data.names, purpose="column")]
+    return _screened(data, names, sure=sure, nearly=nearly, sets=sets, year=year)
+
+
+def _screened(
+    data: Records, keys: tuple[str, ...], *, sure: float, nearly: float, sets: bool, year: int
+) -> Screening:
+    """Look at all of it."""
+    columns = data.require(data.names, purpose="column")
+    data.require_records()
+    variables = [data.variable(name) for name in columns]
     seen = in_threads(lambda v: inspect(v, _values(data, v), year=year), variables)
     seen = [_sure_of(one, sure) for one in seen]
-    pairs, together = _dependences(data, seen, nearly, sets)
-    given_away = _given_away(seen, pairs)
+    pairs, together = find_dependences(data, _telling(seen, data.records), nearly, sets)
+    places = _given_away(seen, pairs)
     return Screening(
         records=data.records,
-        keys=names,
+        keys=keys,
         year=year,
         sure=sure,
         nearly=nearly,
         columns=tuple(seen),
         identifiers=tuple(Found(one.variable.name, i) for one in seen for i in one.identifiers),
         safe_harbor=checklist(
-            [*(f for one in seen for f in one.findings() if f[1].confidence >= sure), *given_away],
+            [*(f for one in seen for f in one.findings() if f[1].confidence >= sure), *places],
             texts=[one.variable.name for one in seen if one.is_free_text],
             unread=[one.variable.name for one in seen if not one.read],
         ),
-        dependencies=tuple(_exact(pairs, together, names)),
-        near_dependencies=tuple(
-            d for d in pairs if d.determined is None and _concerns((d.first, d.second), names)
-        ),
-        warnings=(*_warnings(seen, names, pairs), *engine_notes(data)),
+        dependencies=exact_ones(pairs, together, keys),
+        near_dependencies=near_ones(pairs, keys),
+        warnings=(*_warnings(seen, keys, pairs), *engine_notes(data)),
+        sets=sets,
     )
 
 
-def option_problems(*, sure: Any = 0.5, nearly: Any = NEARLY, year: Any = None) -> list[str]:
+def _telling(seen: Sequence[Inspection], records: int) -> list[str]:
+    """Return the columns that may depend on others, or others on them."""
+    # What is constant or nearly unique says nothing; encoding it would only take time.
+    most = max(2, records / 2)
+    return [one.variable.name for one in seen if one.read and 1 <= one.distinct <= most]
+
+
+def option_problems(
+    *, sure: Any = SURE, nearly: Any = NEARLY, year: Any = None, only_dependences: bool = False
+) -> list[str]:
     """Return what is wrong with the options of `screen`, whatever the data."""
     problems = [
         f"{option} must be a number from 0 to 1. Got {value!r} instead."
@@ -128,23 +206,25 @@ def option_problems(*, sure: Any = 0.5, nearly: Any = NEARLY, year: Any = None) 
         problems.append(f"year must be a whole number. Got {year!r} instead.")
     elif year is not None and not 1900 <= year <= 2200:
         problems.append(f"year must be from 1900 to 2200. Got {year!r} instead.")
+    if only_dependences and (year is not None or sure != SURE):
+        problems.append(
+            "sure and year are for what columns hold, which --only-dependences does not look at. "
+            "Leave them out, or that."
+        )
     return problems
 
 
-def _checked(
-    data: Records, keys: Iterable[str] | None, sure: Any, nearly: Any, year: Any
-) -> tuple[str, ...]:
-    problems = option_problems(sure=sure, nearly=nearly, year=year)
+def _checked(data: Records, keys: Iterable[str] | None, problems: Sequence[str]) -> tuple[str, ...]:
+    problems = list(problems)
     names: tuple[str, ...] = ()
     if keys is not None:
         names = (keys,) if isinstance(keys, str) else tuple(keys)
         try:
-            data.require(names, purpose="key")
+            require_columns(names, data.names, purpose="key", called=data.name)
         except ColumnError as error:
             problems += error.problems
     if problems:
         raise OptionError(problems)
-    data.require_records()
     places = [str(i) for i, name in enumerate(data.names, 1) if _A_VALUE.fullmatch(name)]
     if places:
         raise FileError(
@@ -168,39 +248,6 @@ def _sure_of(one: Inspection, sure: float) -> Inspection:
     identifiers = tuple(i for i in one.identifiers if i.confidence >= sure)
     number = one.number if one.number is not None and one.number.confidence >= sure else None
     return replace(one, identifiers=identifiers, number=number)
-
-
-def _dependences(
-    data: Records, seen: Sequence[Inspection], nearly: float, sets: bool
-) -> tuple[list[Dependence], list[Determination]]:
-    # What is constant or nearly unique says nothing; encoding it would only take time.
-    names = [
-        one.variable.name
-        for one in seen
-        if one.read and 1 <= one.distinct <= max(2, data.records / 2)
-    ]
-    encoded: list[Codes] = in_threads(data.codes, names)
-    columns = dict(zip(names, encoded, strict=True))
-    pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
-    if sets:
-        size = data.records * (8 * len(names) + 64)
-        require_memory(data, size, "looking for pairs that determine a third (--no-sets does not)")
-    return pairs, determinations(columns, pairs) if sets else []
-
-
-def _exact(
-    pairs: Sequence[Dependence], together: Sequence[Determination], keys: Sequence[str]
-) -> list[Determination]:
-    single = [
-        Determination((d.determining,), d.determined, d.equivalent)
-        for d in pairs
-        if d.determined is not None and d.determining is not None
-    ]
-    return [d for d in [*single, *together] if _concerns((*d.by, d.determined), keys)]
-
-
-def _concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
-    return not keys or not set(names).isdisjoint(keys)
 
 
 def _given_away(
@@ -231,12 +278,4 @@ def _warnings(
             out.append(f"key {key!r} has one value in the whole file: it tells nothing.")
         elif one.is_nearly_unique:
             out.append(f"key {key!r} is nearly unique: any key with it puts nearly all at risk.")
-    for d in pairs:
-        for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
-            exact = told == d.determined or d.equivalent
-            if told in keys and by not in keys and by is not None and exact:
-                out.append(
-                    f"{by!r}, which is not among the keys, gives key {told!r} away: what is done "
-                    f"to one must be done to the other."
-                )
-    return out
+    return [*out, *given_away(pairs, keys)]

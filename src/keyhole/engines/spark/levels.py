@@ -25,7 +25,7 @@ from keyhole.errors import ColumnError, InputError, OptionError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Column", "describe_columns"]
+__all__ = ["Column", "FineColumnsError", "describe_columns"]
 
 Ids = npt.NDArray[np.int64]
 
@@ -65,11 +65,28 @@ class _Found:
         return int(self.counts.sum())
 
 
+class FineColumnsError(ColumnError):
+    """Columns have more different values than Spark can tell the type of; nothing else is wrong.
+
+    Parameters
+    ----------
+    problems
+        What to say.
+    columns
+        Their names.
+    """
+
+    def __init__(self, problems: Sequence[str], columns: Sequence[str]) -> None:
+        super().__init__(problems)
+        self.columns = tuple(columns)
+
+
 def describe_columns(source: Source, names: Sequence[str], request: Request) -> dict[str, Column]:
     """Look at the different values of some columns, all of them in one pass."""
     survey = _Survey(source, names)
     out: dict[str, Column] = {}
     problems: list[str] = []
+    fine: list[str] = []
     for place, name in enumerate(names):
         try:
             if survey.is_fine(place):
@@ -78,6 +95,9 @@ def describe_columns(source: Source, names: Sequence[str], request: Request) -> 
                 out[name] = _coded(survey.found(place), source, request)
         except InputError as error:
             problems += error.problems
+            fine += [name] if survey.is_fine(place) else []
+    if problems and len(fine) + len(out) == len(names):
+        raise FineColumnsError(problems, fine)
     if problems:
         raise ColumnError(problems)
     return out

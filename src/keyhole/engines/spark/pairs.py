@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.spark.data import SparkData
+from keyhole.engines.spark.data import SourceData, SparkData
 from keyhole.engines.spark.jobs import run
+from keyhole.engines.spark.levels import Column, FineColumnsError
 from keyhole.engines.spark.tasks import pair_counter
 
-__all__ = ["MOST_CELLS", "comparable", "pair_tables"]
+__all__ = ["MOST_CELLS", "Known", "comparable", "look_at_columns", "pair_tables"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,10 +23,34 @@ MOST_CELLS = 1 << 22
 CELLS_AT_ONCE = 1 << 24
 
 
-def comparable(data: SparkData, first: str, second: str) -> bool:
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What is known of some columns, by name, and of how many records."""
+
+    columns: Mapping[str, Column]
+    records: int
+
+
+def look_at_columns(data: SparkData, names: Sequence[str]) -> Known:
+    """Look at columns before any is encoded.
+
+    Those of a text with too many values for Spark to tell their type are left out.
+    """
+    if not isinstance(data, SourceData):
+        columns = data.encoded(names).columns
+        return Known({name: columns[name] for name in names}, data.records)
+    try:
+        found = data.described(names)
+    except FineColumnsError as error:
+        rest = [name for name in names if name not in error.columns]
+        if not rest:
+            raise
+        found = data.described(rest)
+    return Known(found, next((column.records for column in found.values()), 0))
+
+
+def comparable(one: Column, other: Column) -> bool:
     """Tell whether the table of two columns is small enough to come to the driver."""
-    columns = data.encoded([first, second] if first != second else [first]).columns
-    one, other = columns[first], columns[second]
     coded = one.levels is not None and other.levels is not None
     return coded and one.size * other.size <= MOST_CELLS
 
@@ -41,6 +67,8 @@ def pair_tables(
     pairs
         Pairs of columns that are `comparable`.
     """
+    if not pairs:
+        return
     held = data.encoded(dict.fromkeys(itertools.chain.from_iterable(pairs)))
     sizes = {name: column.size for name, column in held.columns.items()}
     for some in _shared(pairs, sizes):
