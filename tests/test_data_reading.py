@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import keyhole
 from keyhole.data import Microdata, load
 from keyhole.data.kinds import guess_kind
 from keyhole.data.naming import nearest
@@ -381,3 +382,12 @@ def test_the_package_does_not_import_what_it_may_not_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize("name", ["x[1].parquet", "*.parquet", "?1.parquet", "{x1,y}.parquet"])
+def test_a_name_with_stars_and_brackets_is_one_file(tmp_path, name, engine):
+    pl.DataFrame({"a": [5] * 10}).write_parquet(tmp_path / "x1.parquet")
+    with (tmp_path / name).open("wb") as file:
+        pl.DataFrame({"a": [1, 2, 2, 3]}).write_parquet(file)
+    assert keyhole.risk(tmp_path / name, keys=["a"], engine=engine).records == 4

@@ -33,7 +33,8 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
         names = list(pl.read_parquet_schema(path))
         notes = pl.read_parquet_metadata(path).get(_KEY, "")
         chosen = request.choose(names, repr(path.name))
-        return pl.read_parquet(path, columns=chosen), _facts(notes)
+        # A name may hold stars and brackets: it is this one file that is meant.
+        return pl.read_parquet(path, columns=chosen, glob=False), _facts(notes)
     return _read_beside_odd_types(path, request)
 
 
@@ -46,7 +47,7 @@ def _read_beside_odd_types(
 
     with suppress(pa.ArrowException, OSError):
         if has_odd_types(parquet.read_schema(path)):
-            return _chosen(parquet.read_table(path), request, path)
+            return _chosen(parquet.ParquetFile(path).read(), request, path)
     raise _broken(path, "Parquet")
 
 

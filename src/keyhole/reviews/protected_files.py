@@ -63,7 +63,7 @@ def find_protected(folder: Path) -> Path:
 def read_rows(path: Path) -> npt.NDArray[np.int64]:
     """Return by record of a protected file its row in the original, from 0."""
     try:
-        return pl.read_csv(path, schema={_ROW: pl.Int64})[_ROW].to_numpy() - 1
+        return pl.read_csv(path, schema={_ROW: pl.Int64}, glob=False)[_ROW].to_numpy() - 1
     except pl.exceptions.PolarsError:
         raise FileError(
             f"{path.name!r} is not as keyhole wrote it. Run the review again."
