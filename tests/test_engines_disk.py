@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import os
 import signal
@@ -216,9 +217,9 @@ def test_columns_named_together_are_read_together(tmp_path, monkeypatch):
     asked = []
     whole = encoding.encode_pieces
 
-    def spy(pieces, names, *rest):
+    def spy(pieces, names, *rest, **more):
         asked.append(names)
-        return whole(pieces, names, *rest)
+        return whole(pieces, names, *rest, **more)
 
     monkeypatch.setattr("keyhole.engines.disk.data.encode_pieces", spy)
     keyhole.risk(path, keys=["sex", "age"], by="ms", engine="disk")
@@ -232,6 +233,37 @@ def test_a_column_of_too_many_values_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("keyhole.engines.disk.dictionary.LEVEL_BYTES", 20_000)
     with pytest.raises(OptionError, match=r"column 'id' has more than .* values.*--memory"):
         keyhole.risk(path, keys=["id", "sex"], engine="disk", memory="256MB")
+
+
+@pytest.mark.parametrize("form", [".csv", ".parquet"])
+def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch, form):
+    path = tmp_path / f"people{form}"
+    random = np.random.default_rng(4)
+    table = pl.DataFrame(
+        {
+            "id": [f"{n:05d}" for n in random.permutation(4_000)],
+            "ssn": [f"212-22-{n:04d}" for n in range(4_000)],
+            "house": random.permutation(4_000) // 3,
+            "sex": [1, 2] * 2_000,
+            "born": [dt.date(1950, 1, 1) + dt.timedelta(int(n)) for n in range(4_000)],
+        }
+    ).with_columns(male=pl.col("sex") == 1)
+    keyhole.load(table).save(path)
+    here, alone = keyhole.screen(path), keyhole.screen(path, only_dependences=True)
+    monkeypatch.setattr("keyhole.engines.disk.dictionary.LEVEL_BYTES", 20_000)
+    asked = {"engine": "disk", "memory": "256MB"}
+    there = keyhole.screen(path, **asked)
+    told = there.to_dict()
+    assert any("'house' was compared with no other column" in w for w in told.pop("warnings"))
+    whole = here.to_dict()
+    whole.pop("warnings")
+    whole["dependencies"] = [d for d in whole["dependencies"] if "house" not in str(d)]
+    assert told == whole
+    found = keyhole.screen(path, only_dependences=True, **asked)
+    assert found.dependencies == alone.dependencies
+    assert {one.column for one in found.not_compared} == {"id", "ssn", "house", "born"}
+    with pytest.raises(OptionError, match=r"column 'id' has more than"):
+        keyhole.risk(path, keys=["id", "sex"], **asked)
 
 
 def test_absent_columns_are_told_with_everything_else(tmp_path):
@@ -530,3 +562,58 @@ def test_memory_stays_within_what_is_given(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 256 * 10**6
+
+
+@pytest.mark.parametrize("form", [".csv", ".parquet"])
+def test_a_file_that_is_changed_between_two_questions(tmp_path, form):
+    path = tmp_path / f"people{form}"
+    table = pl.DataFrame({"a": list(range(50)) * 2, "b": list(range(50)) * 2})
+    keyhole.load(table).save(path)
+    held = open_records(path, engine="disk")
+    assert keyhole.risk(held, keys=["a"]).uniques == 0
+    path.unlink()
+    keyhole.load(table.sample(fraction=1, shuffle=True, seed=1)).save(path)
+    with pytest.raises(FileError, match="was changed while it was worked on"):
+        keyhole.risk(held, keys=["a", "b"])
+
+
+def test_long_values_are_counted_by_their_size(tmp_path):
+    path = tmp_path / "long.parquet"
+    texts = [f"{n:04d}" * 25_000 for n in range(400)]
+    pl.DataFrame({"text": texts, "sex": [1, 2] * 200}).write_parquet(path)
+    with pytest.raises(OptionError, match=r"'text' has different values of more than .*--memory"):
+        keyhole.risk(path, keys=["text"], engine="disk", memory="256MB")
+    assert keyhole.risk(path, keys=["sex"], engine="disk", memory="256MB").cells == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_while_a_file_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "people.csv"
+    veterans_sample(3_000).save(path)
+    opened = Path.open
+
+    def full(self, mode="r", *rest, **more):
+        place = Path("/dev/full") if self.suffix == ".ids" and mode == "xb" else self
+        return opened(place, "wb" if place != self else mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(RunError, match=r"takes no more: No space left.*--work-folder"):
+        keyhole.risk(path, keys=["age", "income"], engine="disk", work_folder=tmp_path)
+
+
+def test_no_folder_is_taken_for_one_that_was_left_while_it_is_made(tmp_path):
+    made = (
+        "import sys\n"
+        "from keyhole.engines.disk.folder import WorkFolder\n"
+        "for _ in range(300):\n"
+        "    folder = WorkFolder(sys.argv[1])\n"
+        "    assert folder.path.is_dir()\n"
+        "    folder.file().touch()\n"
+        "    folder.close()\n"
+    )
+    command = [sys.executable, "-c", made, str(tmp_path)]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    for one in started:
+        _, said = one.communicate()
+        assert one.returncode == 0, said.decode()
+    assert not list(tmp_path.iterdir())

@@ -62,7 +62,10 @@ def _unexpected(error: BaseException) -> str:
     if os.environ.get("KEYHOLE_DEBUG"):
         return "the run failed.\n" + "".join(traceback.format_exception(error)).rstrip()
     if isinstance(error, MemoryError):
-        return "the run failed: the memory is used up. Give fewer columns or a larger machine."
+        return (
+            "the run failed: the memory is used up. Give fewer columns, count on disk "
+            "(--engine disk --memory 1GB) where the verb can, or use a larger machine."
+        )
     if _passed(error, "numba/core/caching.py") and not isinstance(error, OSError):
         return _damaged_cache()
     if isinstance(error, OSError) and error.errno:

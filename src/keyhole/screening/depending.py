@@ -22,11 +22,20 @@ from keyhole.screening.dependence_result import DependenceScreening, NotCompared
 from keyhole.screening.determination import Determination, determinations
 from keyhole.screening.inspection import is_unreadable
 
-__all__ = ["exact_ones", "find_dependences", "given_away", "near_ones", "screen_dependences"]
+__all__ = [
+    "encode_all",
+    "exact_ones",
+    "find_dependences",
+    "given_away",
+    "near_ones",
+    "not_compared",
+    "screen_dependences",
+]
 
 CONSTANT = "it has one value in the whole file"
 FINE = "it has more levels than half the records, and would determine everything"
 UNREADABLE = "it has no plain values"
+UNHELD = "it has more different values than the memory that may be used holds"
 UNTOLD = "it has more different values than Spark can tell the type of in a text"
 ON_SPARK = (
     "On Spark near dependences are told by Cramér's V alone: shares of entropy are not known there."
@@ -54,9 +63,9 @@ def screen_dependences(
     """
     here = is_here(data)
     if here:
-        data.require(data.names, purpose="column")
+        unheld = encode_all(data)
         data.require_records()
-        records, left_out = data.records, _left_out_here(data)
+        records, left_out = data.records, _left_out_here(data, unheld)
     else:
         records, left_out = _left_out_on_spark(data)
     names = [name for name in data.names if name not in left_out]
@@ -126,13 +135,34 @@ def given_away(pairs: Iterable[Dependence], keys: Sequence[str]) -> list[str]:
     return out
 
 
-def _left_out_here(data: Records) -> dict[str, str]:
+def encode_all(data: Records) -> tuple[str, ...]:
+    """Have all columns encoded; return those whose values the disk engine cannot hold."""
+    names = data.require(data.names, purpose="column")
+    if isinstance(data, Microdata):
+        return ()
+    on_disk: Any = data
+    unheld: tuple[str, ...] = on_disk.encode_what_fits(names)
+    return unheld
+
+
+def not_compared(names: Iterable[str]) -> list[str]:
+    """Say of columns that they were compared with no other."""
+    return [
+        f"{name!r} was compared with no other column: {UNHELD}. Give more (--memory) if you want "
+        f"to know what depends on it."
+        for name in names
+    ]
+
+
+def _left_out_here(data: Records, unheld: Sequence[str]) -> dict[str, str]:
     """Return the columns that say nothing, each with the reason."""
-    reasons = in_threads(lambda name: _reason(data, name), list(data.names))
+    reasons = in_threads(lambda name: _reason(data, name, unheld), list(data.names))
     return {name: why for name, why in zip(data.names, reasons, strict=True) if why}
 
 
-def _reason(data: Records, name: str) -> str:
+def _reason(data: Records, name: str, unheld: Sequence[str]) -> str:
+    if name in unheld:
+        return UNHELD
     if isinstance(data, Microdata):
         if is_unreadable(data.frame.get_column(name)):
             return UNREADABLE

@@ -12,11 +12,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import polars as pl
 
-from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.data.requiring import require_columns
 from keyhole.engines import Records
@@ -26,10 +26,12 @@ from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.screening.dependence import NEARLY, Dependence
 from keyhole.screening.dependence_result import DependenceScreening
 from keyhole.screening.depending import (
+    encode_all,
     exact_ones,
     find_dependences,
     given_away,
     near_ones,
+    not_compared,
     screen_dependences,
 )
 from keyhole.screening.inspection import Inspection, inspect, is_unreadable
@@ -159,12 +161,16 @@ def _screened(
     data: Records, keys: tuple[str, ...], *, sure: float, nearly: float, sets: bool, year: int
 ) -> Screening:
     """Look at all of it."""
-    columns = data.require(data.names, purpose="column")
+    unheld = encode_all(data)
     data.require_records()
-    variables = [data.variable(name) for name in columns]
-    seen = in_threads(lambda v: inspect(v, _values(data, v), year=year), variables)
+    look = partial(_look, data, year)
+    # On disk a column is held as values while it is looked at: one at a time.
+    here = isinstance(data, Microdata)
+    seen = in_threads(look, data.names) if here else [look(name) for name in data.names]
     seen = [_sure_of(one, sure) for one in seen]
-    pairs, together = find_dependences(data, _telling(seen, data.records), nearly, sets)
+    telling = _telling(seen, data.records)
+    fit = [name for name in telling if name not in unheld]
+    pairs, together = find_dependences(data, fit, nearly, sets)
     places = _given_away(seen, pairs)
     return Screening(
         records=data.records,
@@ -181,7 +187,11 @@ def _screened(
         ),
         dependencies=exact_ones(pairs, together, keys),
         near_dependencies=near_ones(pairs, keys),
-        warnings=(*_warnings(seen, keys, pairs), *engine_notes(data)),
+        warnings=(
+            *_warnings(seen, keys, pairs),
+            *not_compared([name for name in telling if name in unheld]),
+            *engine_notes(data),
+        ),
         sets=sets,
     )
 
@@ -235,12 +245,17 @@ def _checked(data: Records, keys: Iterable[str] | None, problems: Sequence[str])
     return names
 
 
-def _values(data: Records, variable: Variable) -> pl.Series:
+def _look(data: Records, year: int, name: str) -> Inspection:
+    values = _values(data, name)
+    return inspect(data.variable(name), values, year=year)
+
+
+def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
-        return data.column(variable.name)
-    raw = data.frame.get_column(variable.name)
-    return raw if is_unreadable(raw) else data.column(variable.name)
+        return data.column(name)
+    raw = data.frame.get_column(name)
+    return raw if is_unreadable(raw) else data.column(name)
 
 
 def _sure_of(one: Inspection, sure: float) -> Inspection:

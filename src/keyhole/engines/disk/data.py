@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +16,19 @@ from keyhole.data.columns import Codes, Variable
 from keyhole.data.describing import Request
 from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Microdata
+from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces, open_pieces
 from keyhole.engines.asked import AskedColumns
 from keyhole.engines.disk.encoding import EncodedColumn, encode_pieces
-from keyhole.engines.disk.folder import WorkFolder
+from keyhole.engines.disk.folder import WorkFolder, refused
 from keyhole.engines.rooms import copied, parts
+from keyhole.errors import FileError, OptionError
 
 __all__ = ["DiskData"]
 
 # What a value takes in a column of values, about, and while it is made.
 VALUE_BYTES = 48
+WHOLE_PIECE = 1 << 24
 
 
 class DiskData(AskedColumns):
@@ -56,6 +61,9 @@ class DiskData(AskedColumns):
         self.folder = folder
         self.roles: Mapping[str, str] = {}
         self._encoded: dict[str, EncodedColumn] = {}
+        self._given_up: dict[str, str] = {}
+        self._variables: dict[str, Variable] = {}  # of those that were given up
+        self._known_records: int | None = None
 
     @classmethod
     def of_file(
@@ -69,11 +77,18 @@ class DiskData(AskedColumns):
         **options: str | None,
     ) -> DiskData:
         """Open a file; `options` are the encoding, delimiter and sheet of `load`."""
-        pieces = open_pieces(path, lambda: folder.file(".txt"), **options)
+        version = _version(path)
+        try:
+            pieces = open_pieces(path, lambda: folder.file(".txt"), **options)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise refused(folder.path.parent, error) from None
         chosen = request.choose(list(pieces.names), repr(path.name))
         called = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
         data = _FileData(called, chosen, folder, note=note)
         data.pieces, data.request, data.roles = pieces, request, request.roles
+        data.path, data.version = path, version
         return data
 
     @classmethod
@@ -88,24 +103,47 @@ class DiskData(AskedColumns):
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
         """Encode columns that are asked for the first time."""
 
+    def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Encode columns; return those with more different values than memory holds.
+
+        These have no codes, but they can be read as values (`column`).
+        """
+        self.require(names, purpose="column")
+        return ()
+
+    def _fresh(self, names: Iterable[str]) -> list[str]:
+        """Return the columns that have not been read yet."""
+        return [one for one in names if one not in self._encoded and one not in self._given_up]
+
+    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
+        """Read a column that has no codes."""
+        raise OptionError(self._given_up[name])
+
     def _column(self, name: str) -> EncodedColumn:
         self.require([name], purpose="column")
+        if name in self._given_up:
+            raise OptionError(self._given_up[name])
         with self._lock:
             if name not in self._encoded:
-                fresh = [one for one in self._asked if one not in self._encoded]
-                self._encoded.update(self._encode(fresh))
+                self._encoded.update(self._encode(self._fresh(self._asked)))
             return self._encoded[name]
 
     @property
     def records(self) -> int:
         """The number of records."""
         with self._lock:
+            if self._known_records is not None:
+                return self._known_records
             known = next(iter(self._encoded), next(iter(self._asked), self.names[0]))
         return len(self._column(known).codes.values)
 
     def variable(self, name: str) -> Variable:
         """Return what is known of a column."""
-        return self._column(name).variable
+        if name not in self._given_up:
+            return self._column(name).variable
+        if name not in self._variables:
+            self._variables[name] = self._whole(name)[1]
+        return self._variables[name]
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers, which lie in a mapped file."""
@@ -113,6 +151,9 @@ class DiskData(AskedColumns):
 
     def column(self, name: str) -> pl.Series:
         """Return a column's values, missing ones null; the whole column must fit into memory."""
+        if name in self._given_up:
+            values, self._variables[name] = self._whole(name)
+            return values
         codes = self.codes(name)
         size = len(codes.values) * VALUE_BYTES
         self.folder.require(size, f"reading column {name!r} as values")
@@ -149,9 +190,53 @@ class _FileData(DiskData):
 
     pieces: Pieces
     request: Request
+    path: Path
+    version: tuple[int, ...]
 
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
-        return encode_pieces(self.pieces, names, self.request, self.folder)
+        with self._unchanged():
+            encoded, _, self._known_records = encode_pieces(
+                self.pieces, names, self.request, self.folder
+            )
+        return encoded
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Say so if the file is not the one that was opened, before it is read or after."""
+        self._require_same()
+        yield
+        self._require_same()
+
+    def _require_same(self) -> None:
+        if _version(self.path) != self.version:
+            raise FileError(
+                f"{self.path.name!r} was changed while it was worked on. Begin again with a file "
+                f"that stays as it is."
+            )
+
+    def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Encode columns; return those with more different values than memory holds."""
+        asked = self.require(names, purpose="column")
+        with self._lock:
+            if fresh := self._fresh(asked):
+                with self._unchanged():
+                    found, given_up, self._known_records = encode_pieces(
+                        self.pieces, fresh, self.request, self.folder, what_fits=True
+                    )
+                self._encoded.update(found)
+                self._given_up.update(given_up)
+            return tuple(name for name in asked if name in self._given_up)
+
+    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
+        """Read a column that was given up, as `load` would."""
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        self.folder.require(self.records * VALUE_BYTES, f"reading column {name!r} as values")
+        with self._unchanged():
+            arrays = [batch[name] for batch in self.pieces.batches([name], WHOLE_PIECE)]
+        values = self.pieces.values(name, pa.chunked_array(arrays).combine_chunks())
+        column, variable = self.pieces.described(values, self.request)
+        return blank(column, variable), variable
 
 
 class _MemoryData(DiskData):
@@ -174,6 +259,16 @@ class _Chosen(DiskData):
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
         return {name: self.whole._column(name) for name in names}
 
+    def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Encode columns; return those with more different values than memory holds."""
+        found = self.whole.encode_what_fits(self.require(names, purpose="column"))
+        self._given_up.update({name: self.whole._given_up[name] for name in found})
+        self._known_records = self.whole.records
+        return found
+
+    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
+        return self.whole._whole(name)
+
 
 class _Filtered(DiskData):
     """Some records of other data; the levels stay those of the whole."""
@@ -194,6 +289,15 @@ class _Filtered(DiskData):
             of_these = Codes(values, codes.levels, codes.has_missing)
             out[name] = EncodedColumn(self.whole.variable(name), of_these)
         return out
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what tells one version of a file from another; nothing if it is not there."""
+    try:
+        told = path.stat()
+    except OSError:
+        return ()
+    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
 
 
 def _kept(codes: Codes, folder: WorkFolder) -> Codes:

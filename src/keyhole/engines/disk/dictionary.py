@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ import numpy.typing as npt
 
 from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import require_flat
+from keyhole.engines.disk.folder import refused
 from keyhole.engines.rooms import ROWS_AT_ONCE, Room
+from keyhole.engines.sizes import written
 from keyhole.errors import ColumnError, OptionError
 
 __all__ = ["GLANCE", "Dictionary"]
@@ -24,6 +28,12 @@ FILLED = 500
 MISSING = 0
 LEVEL_BYTES = 120
 """What a different value takes, about, with all that is made of it."""
+TIMES = 6
+"""So many times the size of the values is taken, about, where they are long."""
+
+
+class _TooManyError(Exception):
+    """A column has more different values than may be held."""
 
 
 class Dictionary:
@@ -37,10 +47,14 @@ class Dictionary:
         A new file for the numbers, each in as few bytes as it takes by then.
     memory
         What the different values may take.
+    gives_up
+        Whether a column with more of them is given up; else that is an error.
     """
 
-    def __init__(self, name: str, path: Path, memory: int) -> None:
-        self.name, self._path, self._most = name, path, memory // LEVEL_BYTES
+    def __init__(self, name: str, path: Path, memory: int, *, gives_up: bool = False) -> None:
+        self.name, self._path, self._memory = name, path, memory
+        self._gives_up, self.problem = gives_up, ""
+        self._passed = 0
         self._file = path.open("xb")
         self._stretches: list[tuple[np.dtype[Any], int]] = []
         self.values: Any = None
@@ -51,20 +65,39 @@ class Dictionary:
     @property
     def records(self) -> int:
         """The number of records so far."""
-        return int(self.counts.sum())
+        return self._passed
 
     def add(self, array: Any) -> None:
-        """Number one more piece of the column."""
+        """Number one more piece of the column; nothing is done for one that was given up."""
+        self._passed += len(array)
+        if self.problem:
+            return
         local = self._local(array)
         places = _places(local.indices)
         counts = np.bincount(places, minlength=len(local.dictionary) + 1)
-        numbers = self._numbered(local.dictionary, counts)
+        try:
+            numbers = self._numbered(local.dictionary, counts)
+        except _TooManyError as error:
+            self._give_up(str(error))
+            return
         np.add.at(self.counts, numbers, counts)
         table = numbers.astype(np.min_scalar_type(len(self.counts) - 1))
         ids = np.take(table, places, mode="clip")  # no place is beyond it: this is the fast way
         self._remember(ids)
-        ids.tofile(self._file)
+        self._write(ids)
         self._stretches.append((ids.dtype, len(ids)))
+
+    def _write(self, ids: npt.NDArray[Any]) -> None:
+        with self._room():
+            self._file.write(ids.data)
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Say so if the disk is full."""
+        try:
+            yield
+        except OSError as error:
+            raise refused(self._path.parent.parent, error) from None
 
     def _local(self, array: Any) -> Any:
         """Return a piece as places in a dictionary of its own."""
@@ -110,12 +143,23 @@ class Dictionary:
         return numbers
 
     def _require_few(self) -> None:
-        if len(self.values) > self._most:
-            raise OptionError(
-                f"column {self.name!r} has more than {self._most:,} different values, more than "
-                f"the memory that it may use holds. Leave the column out, which sets nearly "
-                f"every record apart, or give more (--memory)."
+        held = ""
+        if len(self.values) > self._memory // LEVEL_BYTES:
+            held = f"more than {self._memory // LEVEL_BYTES:,} different values"
+        elif self.values.nbytes > self._memory // TIMES:
+            held = f"different values of more than {written(self._memory // TIMES)}"
+        if held:
+            raise _TooManyError(
+                f"column {self.name!r} has {held}, more than the memory that it may use holds. "
+                f"Leave the column out, which sets nearly every record apart, or give more "
+                f"(--memory)."
             )
+
+    def _give_up(self, problem: str) -> None:
+        if not self._gives_up:
+            raise OptionError(problem)
+        self.problem, self.values = problem, None
+        self.counts = np.zeros(1, dtype=np.int64)
 
     def _remember(self, ids: npt.NDArray[Any]) -> None:
         if len(self.first) < GLANCE:
@@ -126,7 +170,8 @@ class Dictionary:
 
     def recoded(self, codes: npt.NDArray[Any], room: Room) -> npt.NDArray[Any]:
         """Return the code of each record, given that of each number."""
-        self._file.close()
+        with self._room():
+            self._file.close()
         out = room.empty(self.records, codes.dtype)
         at = 0
         with self._path.open("rb") as file:
@@ -140,7 +185,8 @@ class Dictionary:
 
     def drop(self) -> None:
         """Remove the file."""
-        self._file.close()
+        with suppress(OSError):  # what could not be written is not missed any more
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 

@@ -74,9 +74,17 @@ class Numbered(Protocol):
 
 
 def encode_pieces(
-    pieces: Pieces, names: Sequence[str], request: Request, folder: WorkFolder
-) -> Mapping[str, EncodedColumn]:
+    pieces: Pieces,
+    names: Sequence[str],
+    request: Request,
+    folder: WorkFolder,
+    *,
+    what_fits: bool = False,
+) -> tuple[Mapping[str, EncodedColumn], Mapping[str, str], int]:
     """Read the columns named once, and encode them.
+
+    Also returns the columns that were given up, each with what is to be said of it, and the
+    number of records.
 
     Parameters
     ----------
@@ -88,14 +96,19 @@ def encode_pieces(
         What the caller declared about the columns.
     folder
         Where the codes go, and how much memory may be used.
+    what_fits
+        Whether columns with more different values than memory holds are given up.
     """
     size = min(max(folder.memory // PIECE_SHARE, SMALLEST_PIECE), LARGEST_PIECE)
-    found = _read(pieces, names, folder, size)
+    found = _read(pieces, names, folder, size, what_fits)
     out: dict[str, EncodedColumn] = {}
+    given_up = {one.name: one.problem for one in found if one.problem}
     problems: list[str] = []
     try:
         pieces.finish()
         for one in found:
+            if one.problem:
+                continue
             try:
                 out[one.name] = _encoded(one, pieces, request, folder)
             except InputError as error:
@@ -104,19 +117,21 @@ def encode_pieces(
         _drop(found)
     if problems:
         raise ColumnError(problems)
-    return out
+    return out, given_up, found[0].records if found else 0
 
 
-def _read(pieces: Pieces, names: Sequence[str], folder: WorkFolder, size: int) -> list[Dictionary]:
+def _read(
+    pieces: Pieces, names: Sequence[str], folder: WorkFolder, size: int, what_fits: bool
+) -> list[Dictionary]:
     """Number the values of every column, a piece of all columns at a time."""
     share = max(folder.memory // VALUES_SHARE // max(len(names), 1), folder.memory // 20)
-    found = [Dictionary(name, folder.file(".ids"), share) for name in names]
+    found = [Dictionary(name, folder.file(".ids"), share, gives_up=what_fits) for name in names]
     try:
         for batch in pieces.batches(names, size):
             in_threads(lambda one, batch=batch: one.add(batch[one.name]), found)  # type: ignore[misc]
     except TooLongError:
         _drop(found)
-        return _read(pieces, names, folder, 16 * size)
+        return _read(pieces, names, folder, 16 * size, what_fits)
     except BaseException:
         _drop(found)
         raise

@@ -21,12 +21,14 @@ import numpy.typing as npt
 from keyhole.engines.sizes import written
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["WorkFolder", "sweep"]
+__all__ = ["WorkFolder", "refused", "sweep"]
 
 MEMORY = 10**9
 PREFIX = "keyhole-work-"
+NEW = "keyhole-new-"
+"""What a folder is called until it is locked."""
 LOCK = "lock"
-# A folder without a lock may be one that is just being made; after this time it is not.
+# Whoever is making a folder, or looking at its lock, is done after this time.
 SECONDS_TO_LOCK = 60
 _CAN_UNLINK_OPEN_FILES = os.name == "posix"
 
@@ -62,10 +64,9 @@ class WorkFolder:
             )
         sweep(place)
         try:
-            self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-            lock = _locked(self.path / LOCK)
+            self.path, lock = _made(place)
         except OSError as error:
-            raise _refused(place, error) from None
+            raise refused(place, error) from None
         self._numbers = itertools.count()
         self._close = weakref.finalize(self, _remove, self.path, lock)
 
@@ -103,9 +104,16 @@ class WorkFolder:
         except OSError as error:
             with suppress(OSError):
                 path.unlink()
-            raise _refused(self.path.parent, error) from None
+            raise refused(self.path.parent, error) from None
         array: npt.NDArray[Any] = np.frombuffer(held, dtype=kind).reshape(shape)
         return array
+
+
+def _made(place: Path) -> tuple[Path, int]:
+    """Make a folder that is locked before anybody can take it for one that was left."""
+    made = Path(tempfile.mkdtemp(prefix=NEW, dir=place))
+    lock = _locked(made / LOCK)
+    return made.rename(place / f"{PREFIX}{made.name.removeprefix(NEW)}"), lock
 
 
 def _reserve(file: int, size: int) -> None:
@@ -116,7 +124,8 @@ def _reserve(file: int, size: int) -> None:
         os.truncate(file, size)
 
 
-def _refused(place: Path, error: OSError) -> FileError | RunError:
+def refused(place: Path, error: OSError) -> FileError | RunError:
+    """Say that nothing can be written to a work folder."""
     reason = os.strerror(error.errno) if error.errno else "the system refuses"
     if isinstance(error, PermissionError):
         return FileError(
@@ -138,7 +147,7 @@ def _remove(path: Path, lock: int) -> None:
 def sweep(parent: Path) -> None:
     """Remove the work folders in a folder whose owners have died."""
     with suppress(OSError):
-        for path in parent.glob(f"{PREFIX}*"):
+        for path in [*parent.glob(f"{PREFIX}*"), *parent.glob(f"{NEW}*")]:
             with suppress(OSError):
                 if path.is_dir() and not path.is_symlink() and _is_left(path):
                     shutil.rmtree(path, ignore_errors=True)
@@ -148,8 +157,11 @@ def _is_left(path: Path) -> bool:
     """Tell whether nobody holds the lock of a folder any more."""
     if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
         return False
+    is_old = time.time() - path.stat().st_mtime > SECONDS_TO_LOCK
+    if path.name.startswith(NEW) and not is_old:
+        return False
     if not (path / LOCK).exists():
-        return time.time() - path.stat().st_mtime > SECONDS_TO_LOCK
+        return is_old
     try:
         lock = _locked(path / LOCK, create=False)
     except OSError:
