@@ -16,12 +16,12 @@ import polars as pl
 
 from keyhole.data.missing import blank_codes, parse
 
-__all__ = ["Inferred", "fits", "infer", "render_floats", "without_decimals"]
+__all__ = ["DIGITS", "NUMBER", "Inferred", "fits", "infer", "render_floats", "without_decimals"]
 
 _GLANCE = 500
-_DIGITS = 15
+DIGITS = 15
 _EXACT = 1 << 53
-_NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
 
 
@@ -106,7 +106,7 @@ def _shortest(series: pl.Series) -> Inferred | None:
 
 def _loose(series: pl.Series) -> Inferred | None:
     """Numbers whose text cannot be made again."""
-    if not _has_point(series) or not series.str.contains(_NUMBER).all():
+    if not _has_point(series) or not series.str.contains(NUMBER).all():
         return None
     values = _floats(series)
     if values is None or _merges(series, values):
@@ -116,7 +116,7 @@ def _loose(series: pl.Series) -> Inferred | None:
 
 def _merges(series: pl.Series, values: pl.Series) -> bool:
     """Whether different numbers of many digits become one value: then they must stay text."""
-    if (series.str.len_bytes().max() or 0) <= _DIGITS:  # type: ignore[operator]
+    if (series.str.len_bytes().max() or 0) <= DIGITS:  # type: ignore[operator]
         return False  # a float tells all such numbers apart
     forms = pl.DataFrame({"text": series, "value": values}).drop_nulls().unique()
     alike = forms.group_by("value").agg("text").filter(pl.col("text").list.len() > 1)
@@ -170,7 +170,7 @@ def fits(values: pl.Series, decimals: int) -> bool:
 
 def _sized(values: pl.Series, decimals: int) -> bool:
     """Whether the numbers have few enough digits to be written with fixed decimals."""
-    return 1 <= decimals <= _DIGITS and bool((values.abs() < 10.0**_DIGITS).all())
+    return 1 <= decimals <= DIGITS and bool((values.abs() < 10.0**DIGITS).all())
 
 
 def without_decimals(series: pl.Series) -> pl.Series:

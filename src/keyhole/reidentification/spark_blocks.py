@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.engines.spark.tasks import without_words
 from keyhole.reidentification.agreement import agree
 from keyhole.reidentification.attack import Attack, only
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
@@ -101,7 +102,12 @@ class Block:
 
     def _sorted(self, eif: pl.DataFrame) -> pl.DataFrame:
         """Put the EIF in order of its ids: numbers by size, all else as text."""
-        return eif.sort(pl.col(f"part{i}").cast(kind) for i, kind in enumerate(self.order))
+        parts = [(pl.col(f"part{i}"), kind) for i, kind in enumerate(self.order)]
+        return eif.sort(
+            column
+            for part, kind in parts
+            for column in ((part,) if kind == pl.String else (part.cast(kind, strict=False), part))
+        )
 
 
 class _Tally:
@@ -139,8 +145,9 @@ def by_stratum(block: Block) -> Callable[[Any, Any, Any], Any]:
     """Return what counts a stratum, given the codes of its variables and its records."""
 
     def count(key: Any, puf: Any, eif: Any) -> Any:
-        stratum = block.strata[tuple(int(code.as_py()) for code in key)]
-        return block.count(puf, eif, stratum)
+        with without_words():
+            stratum = block.strata[tuple(int(code.as_py()) for code in key)]
+            return block.count(puf, eif, stratum)
 
     return count
 
@@ -151,8 +158,9 @@ def by_broadcast(block: Block, eif: Any) -> Callable[[Iterator[Any]], Iterator[A
     def count(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        held = list(batches)
-        if held:
-            yield from block.count(pa.Table.from_batches(held), eif, ALONE).to_batches()
+        with without_words():
+            held = list(batches)
+            if held:
+                yield from block.count(pa.Table.from_batches(held), eif, ALONE).to_batches()
 
     return count

@@ -12,14 +12,25 @@ import polars as pl
 from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
+from keyhole.data.inference import DIGITS, NUMBER
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
 from keyhole.data.requiring import require_columns, require_records
+from keyhole.engines.disk.dictionary import GLANCE
+from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, describe_columns
-from keyhole.engines.spark.sources import FrameSource, LocalFiles, Source, called, open_source
-from keyhole.engines.spark.tasks import Coding, coder
+from keyhole.engines.spark.sources import (
+    FrameSource,
+    LocalFiles,
+    Source,
+    TextSource,
+    called,
+    open_source,
+)
+from keyhole.engines.spark.tasks import ChangedError, Coding, coder, without_words
 from keyhole.errors import OptionError, RunError
+from keyhole.reidentification.files import WIDE
 from keyhole.reidentification.truth import text_ids
 
 if TYPE_CHECKING:
@@ -30,25 +41,65 @@ __all__ = ["Encoding", "IdColumn", "SparkFile", "open_file"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdColumn:
-    """A column of an id: what is known of it, and the type that `load` gives it."""
+    """A column of an id: what is known of it, and the type that `load` gives it.
+
+    `held` is the type that the values have where they come from.
+    """
 
     variable: Variable
     dtype: pl.DataType
+    held: pl.DataType
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the values are texts that stand for something else."""
+        return self.held == pl.String and self.dtype != pl.String
+
+    def as_text(self) -> IdColumn:
+        """Return the column where some values are no more than texts."""
+        return replace(self, variable=replace(self.variable, parsed=None), dtype=pl.String())
+
+    def unread(self, values: pl.Series, *, exact: bool) -> int:
+        """Count the texts for which `load` would take the column as text.
+
+        Parameters
+        ----------
+        values
+            Some of them.
+        exact
+            Whether the text must be the one of the value: ``007`` is not 7 then.
+        """
+        known = self._known(values).drop_nulls()
+        typed = parse(known, self.dtype)
+        read = typed.is_not_null()
+        if exact and self.dtype.is_float():
+            # More digits than a float has may be those of another number.
+            short = known.str.len_bytes() <= DIGITS
+            read &= known.str.contains(NUMBER) & typed.is_finite()
+            read &= short | (typed.cast(pl.String) == known)
+        elif exact and self.dtype in (pl.Int64, pl.Date):
+            read &= typed.cast(pl.String) == known
+        return len(known) - int(read.sum())
 
     def text(self, values: pl.Series) -> pl.Series:
         """Return values as they come from the file as text, the same for equal ids."""
-        known = blank(values, replace(self.variable, parsed=None))
+        known = self._known(values)
         if known.dtype != pl.String or self.dtype == pl.String:
             return text_ids([known])
         typed = parse(known, self.dtype)
-        return text_ids([typed]) if typed.null_count() == known.null_count() else known
+        if typed.null_count() != known.null_count():
+            raise ChangedError
+        return text_ids([typed])
+
+    def _known(self, values: pl.Series) -> pl.Series:
+        return blank(values, replace(self.variable, parsed=None))
 
     @property
     def order(self) -> pl.DataType:
         """The type by which ids are put in order: numbers by size, all else as text."""
-        if self.dtype.is_integer():
+        if self.dtype.is_integer() and self.dtype not in WIDE:
             return pl.Int64()
-        return self.dtype if self.dtype.is_numeric() else pl.String()
+        return self.dtype if self.dtype.is_numeric() and self.dtype not in WIDE else pl.String()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,12 +116,15 @@ class SparkFile:
         What is declared of the columns.
     known
         What is known of columns besides, by name.
+    settled
+        The columns of ids whose types are known by now.
     """
 
     name: str
     source: Source
     request: Request = field(default_factory=Request)
     known: Mapping[str, Variable] = field(default_factory=dict)
+    settled: dict[str, IdColumn] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,15 +151,40 @@ class SparkFile:
 
     def id_columns(self, names: Sequence[str]) -> dict[str, IdColumn]:
         """Return what is known of the columns of an id, of which all values differ."""
+        fresh = [name for name in names if name not in self.settled]
+        if fresh:
+            self.settled.update(self._settle(fresh))
+        return {name: self.settled[name] for name in names}
+
+    def _settle(self, names: Sequence[str]) -> dict[str, IdColumn]:
+        """Tell the types of ids by their first values, and see whether the rest are of them."""
         import pyarrow as pa  # type: ignore[import-untyped]
 
-        pieces, head = self.source.pieces, self.source.head(names) or {}
+        pieces, head = self.source.pieces, self.source.head(names)
         out = {}
         for name in names:
-            some = pieces.values(name, head.get(name, pa.nulls(0)))
+            some = pieces.values(name, pa.nulls(0) if head is None else head[name])
             kept, variable = pieces.described(some, self.request)
-            out[name] = IdColumn(self.known.get(name, variable), kept.dtype)
+            known = self.known.get(name, variable)
+            out[name] = IdColumn(known, known.parsed or kept.dtype, some.dtype)
+        read = [name for name in names if out[name].is_read]
+        if read and not (head and len(head[names[0]]) < GLANCE):
+            counts = self._count_unread({name: out[name] for name in read})
+            out |= {name: out[name].as_text() for name, n in counts.items() if n}
         return out
+
+    def _count_unread(self, columns: Mapping[str, IdColumn]) -> dict[str, int]:
+        """Count on the cluster the texts of each column that are not of its type."""
+        work = _unread(list(columns.values()), exact=isinstance(self.source, TextSource))
+        kinds = [f"n{place} long" for place in range(len(columns))]
+        frame = self.source.frame(list(columns)).mapInArrow(work, ", ".join(kinds))
+        try:
+            found = run(frame)
+        except RunError:
+            self.source.check()
+            raise
+        sums = [sum(column.to_pylist()) for column in found.columns]
+        return dict(zip(columns, sums, strict=True))
 
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong."""
@@ -114,6 +193,25 @@ class SparkFile:
     def require_records(self, records: int) -> None:
         """Say so if there are no records."""
         require_records(records, self.name)
+
+
+def _unread(
+    columns: Sequence[IdColumn], *, exact: bool
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return the task that counts the texts of each column that are not of its type."""
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with without_words():
+            for batch in batches:
+                series = [from_arrow(pa.table({"v": one}))["v"] for one in batch.columns]
+                both = zip(columns, series, strict=True)
+                counts = [pa.array([one.unread(some, exact=exact)]) for one, some in both]
+                names = [f"n{place}" for place in range(len(columns))]
+                yield pa.RecordBatch.from_arrays(counts, names=names)
+
+    return count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,11 +249,12 @@ class Encoding:
         def encode(batches: Iterator[Any]) -> Iterator[Any]:
             import pyarrow as pa
 
-            for batch in batches:
-                columns = list(next(code(iter([batch]))).columns)
-                columns += self._texts(batch.columns[len(columns) :], known)
-                names = [*self.codes, *self.ids, *self._part_names()]
-                yield pa.RecordBatch.from_arrays(columns, names=names)
+            with without_words():
+                for batch in batches:
+                    columns = list(next(code(iter([batch]))).columns)
+                    columns += self._texts(batch.columns[len(columns) :], known)
+                    names = [*self.codes, *self.ids, *self._part_names()]
+                    yield pa.RecordBatch.from_arrays(columns, names=names)
 
         return encode
 

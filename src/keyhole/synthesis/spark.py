@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Codes, Microdata, Variable, load
+from keyhole.engines.spark.tasks import without_words
 from keyhole.errors import OptionError
 from keyhole.synthesis.acceptance import Acceptance, RuleSet
 from keyhole.synthesis.chains import Plan
@@ -196,21 +197,25 @@ def _drawing(recipe: _Recipe, seed: int) -> Callable[[Any, Any], Any]:
     """Return what draws one implicate of one pool inside a task."""
 
     def draw(key: Any, table: Any) -> Any:
-        from threadpoolctl import threadpool_limits
-
-        pool, implicate = (int(one.as_py()) for one in key)
-        # Of several equal predictions the first is taken: records come in the file's order.
-        ordered = table.sort_by("row")
-        held = {name: ordered[name].to_numpy() for name in ordered.column_names}
-        part = _Part(recipe, held)
-        plan, places = recipe.plan(part, held), np.arange(len(held["row"]))
-        with threadpool_limits(1, user_api="blas"):
-            drawn = draw_pool(part, plan, places, _members(held), recipe.gists, (seed, pool))(
-                implicate
-            )
-        return _answer(implicate, held["row"], drawn)
+        with without_words():
+            return _drawn(recipe, seed, key, table)
 
     return draw
+
+
+def _drawn(recipe: _Recipe, seed: int, key: Any, table: Any) -> Any:
+    from threadpoolctl import threadpool_limits
+
+    pool, implicate = (int(one.as_py()) for one in key)
+    # Of several equal predictions the first is taken: records come in the file's order.
+    ordered = table.sort_by("row")
+    held = {name: ordered[name].to_numpy() for name in ordered.column_names}
+    part = _Part(recipe, held)
+    plan, places = recipe.plan(part, held), np.arange(len(held["row"]))
+    with threadpool_limits(1, user_api="blas"):
+        draw = draw_pool(part, plan, places, _members(held), recipe.gists, (seed, pool))
+        drawn = draw(implicate)
+    return _answer(implicate, held["row"], drawn)
 
 
 def _answer(implicate: int, rows: Ints, drawn: Sequence[tuple[Ints, Ints]]) -> Any:

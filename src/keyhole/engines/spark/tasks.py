@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "ChangedError",
     "Coding",
     "code_type",
     "coder",
@@ -23,6 +25,7 @@ __all__ = [
     "positions",
     "text_reader",
     "value_counter",
+    "without_words",
 ]
 
 Batches = Iterator[Any]
@@ -33,6 +36,24 @@ PIECE = 1 << 26
 DENSE_CELLS = 1 << 18
 MOST_HELD = 1 << 17
 """A task holds so many different values of a column before it hands them on."""
+
+
+class ChangedError(RuntimeError):
+    """The data is not what it was when its values were counted."""
+
+    def __init__(self) -> None:
+        super().__init__("the data changed while it was counted")
+
+
+@contextmanager
+def without_words() -> Iterator[None]:
+    """Raise an error of a task anew by its name alone: Spark logs it, and it may quote a value."""
+    try:
+        yield
+    except ChangedError:
+        raise ChangedError from None
+    except Exception as error:
+        raise RuntimeError(type(error).__name__) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +89,10 @@ def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) 
     """
 
     def read(batches: Batches) -> Batches:
-        for batch in batches:
-            for path in batch.column(0).to_pylist():
-                yield from _text(Path(path), tuple(names), list(chosen), how)
+        with without_words():
+            for batch in batches:
+                for path in batch.column(0).to_pylist():
+                    yield from _text(Path(path), tuple(names), list(chosen), how)
 
     return read
 
@@ -120,14 +142,15 @@ def value_counter(columns: int) -> Task:
 
     def count(batches: Batches) -> Batches:
         held: list[_Values] = []
-        for batch in batches:
-            held = held or [_Values(place, batch.schema.types) for place in range(columns)]
-            for values, column in zip(held, batch.columns, strict=True):
-                values.add(column)
-                if values.are_many():
-                    yield values.batch()
-        for values in held:
-            yield values.batch()
+        with without_words():
+            for batch in batches:
+                held = held or [_Values(place, batch.schema.types) for place in range(columns)]
+                for values, column in zip(held, batch.columns, strict=True):
+                    values.add(column)
+                    if values.are_many():
+                        yield values.batch()
+            for values in held:
+                yield values.batch()
 
     return count
 
@@ -200,15 +223,16 @@ def coder(codings: Sequence[Coding], *, keep: bool = False, small: bool = False)
     def encode(batches: Batches) -> Batches:
         import pyarrow as pa
 
-        for batch in batches:
-            kept = list(zip(batch.schema.names, batch.columns, strict=True)) if keep else []
-            codes = [
-                (f"c{place}", _coded(batch.column(place), coding))
-                for place, coding in enumerate(codings)
-            ]
-            named = [*kept, *codes]
-            columns = [column for _, column in named]
-            yield pa.RecordBatch.from_arrays(columns, names=[name for name, _ in named])
+        with without_words():
+            for batch in batches:
+                kept = list(zip(batch.schema.names, batch.columns, strict=True)) if keep else []
+                codes = [
+                    (f"c{place}", _coded(batch.column(place), coding))
+                    for place, coding in enumerate(codings)
+                ]
+                named = [*kept, *codes]
+                columns = [column for _, column in named]
+                yield pa.RecordBatch.from_arrays(columns, names=[name for name, _ in named])
 
     return encode
 
@@ -227,7 +251,7 @@ def _coded(column: Any, coding: Coding) -> Any:
     values = values.cast(column.type) if values.type != column.type else values
     places = compute.index_in(column, value_set=values)
     if places.null_count != column.null_count:
-        raise RuntimeError("the data changed while it was read")
+        raise ChangedError
     found = places.fill_null(-1).to_numpy(zero_copy_only=False) + 1
     return pa.array(coding.codes[found])
 
@@ -266,12 +290,13 @@ def pair_counter(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Task
 
     def count(batches: Batches) -> Batches:
         held = [_Cells(sizes[a] * sizes[b]) for a, b in pairs]
-        for batch in batches:
-            columns = [one.to_numpy().astype(np.int64) for one in batch.columns]
-            for (a, b), cells in zip(pairs, held, strict=True):
-                cells.add(columns[a] * sizes[b] + columns[b])
-        for place, cells in enumerate(held):
-            yield from cells.batches(place)
+        with without_words():
+            for batch in batches:
+                columns = [one.to_numpy().astype(np.int64) for one in batch.columns]
+                for (a, b), cells in zip(pairs, held, strict=True):
+                    cells.add(columns[a] * sizes[b] + columns[b])
+            for place, cells in enumerate(held):
+                yield from cells.batches(place)
 
     return count
 
