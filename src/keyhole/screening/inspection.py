@@ -30,9 +30,10 @@ _WEAK = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found in one column."""
+    """What was found in one column; `records` is how many of its records were looked at."""
 
     variable: Variable
+    records: int
     read: bool
     filled: int
     distinct: int
@@ -119,7 +120,8 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         The year in which ages are counted.
     """
     if is_unreadable(column):
-        return Inspection(variable, False, len(column) - column.null_count(), 0, 0)
+        known = len(column) - column.null_count()
+        return Inspection(variable, len(column), False, known, 0, 0)
     filled = column.drop_nulls()
     counts = filled.value_counts()["count"]
     values = sample(column)
@@ -137,6 +139,7 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         number = find_record_number(variable, column, values, identifiers)
     return Inspection(
         variable=variable,
+        records=len(column),
         read=True,
         filled=len(filled),
         distinct=len(counts),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
@@ -168,7 +168,7 @@ def _screened(
     here = isinstance(data, Microdata)
     seen = in_threads(look, data.names) if here else [look(name) for name in data.names]
     seen = [_sure_of(one, sure) for one in seen]
-    telling = _telling(seen, data.records)
+    telling = _telling(seen)
     fit = [name for name in telling if name not in unheld]
     pairs, together = find_dependences(data, fit, nearly, sets)
     places = _given_away(seen, pairs)
@@ -189,6 +189,7 @@ def _screened(
         near_dependencies=near_ones(pairs, keys),
         warnings=(
             *_warnings(seen, keys, pairs),
+            *_parts(seen, unheld, data.records),
             *not_compared([name for name in telling if name in unheld]),
             *engine_notes(data),
         ),
@@ -196,11 +197,25 @@ def _screened(
     )
 
 
-def _telling(seen: Sequence[Inspection], records: int) -> list[str]:
+def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> Iterator[str]:
+    """Say of which columns only the first records were looked at."""
+    for one in seen:
+        name, some = one.variable.name, one.records
+        if name in unheld and some < records:
+            yield (
+                f"{name!r} has so many different values that only its first {some:,} records were "
+                f"looked at, and counted. Give more (--memory) to have all of them looked at."
+            )
+
+
+def _telling(seen: Sequence[Inspection]) -> list[str]:
     """Return the columns that may depend on others, or others on them."""
     # What is constant or nearly unique says nothing; encoding it would only take time.
-    most = max(2, records / 2)
-    return [one.variable.name for one in seen if one.read and 1 <= one.distinct <= most]
+    return [
+        one.variable.name
+        for one in seen
+        if one.read and 1 <= one.distinct <= max(2, one.records / 2)
+    ]
 
 
 def option_problems(
@@ -253,7 +268,9 @@ def _look(data: Records, year: int, name: str) -> Inspection:
 def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
-        return data.column(name)
+        on_disk: Any = data
+        looked_at: pl.Series = on_disk.look(name)
+        return looked_at
     raw = data.frame.get_column(name)
     return raw if is_unreadable(raw) else data.column(name)
 

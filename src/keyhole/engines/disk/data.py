@@ -28,6 +28,9 @@ __all__ = ["DiskData"]
 
 # What a value takes in a column of values, about, and while it is made.
 VALUE_BYTES = 48
+# What it takes to look at a column from all sides: if it has codes, and if not.
+LOOK_BYTES, FINE_BYTES = 130, 300
+FEWEST = 100_000
 WHOLE_PIECE = 1 << 24
 
 
@@ -106,7 +109,7 @@ class DiskData(AskedColumns):
     def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
         """Encode columns; return those with more different values than memory holds.
 
-        These have no codes, but they can be read as values (`column`).
+        These have no codes, but they can be looked at (`look`).
         """
         self.require(names, purpose="column")
         return ()
@@ -115,9 +118,22 @@ class DiskData(AskedColumns):
         """Return the columns that have not been read yet."""
         return [one for one in names if one not in self._encoded and one not in self._given_up]
 
-    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
-        """Read a column that has no codes."""
+    def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:  # noqa: ARG002
+        """Read the first records of a column that has no codes, as `load` would."""
         raise OptionError(self._given_up[name])
+
+    def look(self, name: str) -> pl.Series:
+        """Return a column's values to be looked at from all sides.
+
+        Of one that has no codes these are the first ones, as many as memory holds.
+        """
+        if name not in self._given_up:
+            size = self.records * LOOK_BYTES
+            self.folder.require(size, f"looking at what column {name!r} holds")
+            return self.column(name)
+        most = min(self.records, max(self.folder.memory // FINE_BYTES, FEWEST))
+        values, self._variables[name] = self._read(name, most)
+        return values
 
     def _column(self, name: str) -> EncodedColumn:
         self.require([name], purpose="column")
@@ -142,7 +158,7 @@ class DiskData(AskedColumns):
         if name not in self._given_up:
             return self._column(name).variable
         if name not in self._variables:
-            self._variables[name] = self._whole(name)[1]
+            self._variables[name] = self._read(name, FEWEST)[1]
         return self._variables[name]
 
     def codes(self, name: str) -> Codes:
@@ -151,9 +167,6 @@ class DiskData(AskedColumns):
 
     def column(self, name: str) -> pl.Series:
         """Return a column's values, missing ones null; the whole column must fit into memory."""
-        if name in self._given_up:
-            values, self._variables[name] = self._whole(name)
-            return values
         codes = self.codes(name)
         size = len(codes.values) * VALUE_BYTES
         self.folder.require(size, f"reading column {name!r} as values")
@@ -227,13 +240,16 @@ class _FileData(DiskData):
                 self._given_up.update(given_up)
             return tuple(name for name in asked if name in self._given_up)
 
-    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
-        """Read a column that was given up, as `load` would."""
+    def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
         import pyarrow as pa  # type: ignore[import-untyped]
 
-        self.folder.require(self.records * VALUE_BYTES, f"reading column {name!r} as values")
+        arrays, left = [], most
         with self._unchanged():
-            arrays = [batch[name] for batch in self.pieces.batches([name], WHOLE_PIECE)]
+            for batch in self.pieces.batches([name], WHOLE_PIECE):
+                arrays.append(batch[name].slice(0, left))
+                left -= len(arrays[-1])
+                if left <= 0:
+                    break
         values = self.pieces.values(name, pa.chunked_array(arrays).combine_chunks())
         column, variable = self.pieces.described(values, self.request)
         return blank(column, variable), variable
@@ -266,8 +282,8 @@ class _Chosen(DiskData):
         self._known_records = self.whole.records
         return found
 
-    def _whole(self, name: str) -> tuple[pl.Series, Variable]:
-        return self.whole._whole(name)
+    def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
+        return self.whole._read(name, most)
 
 
 class _Filtered(DiskData):
