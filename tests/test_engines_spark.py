@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -370,6 +371,21 @@ def test_settings_of_a_new_session(monkeypatch):
     assert session._settings(None) == {}
 
 
+def test_a_session_where_nobody_names_a_master_is_this_machines_own(monkeypatch, tmp_path):
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert session._default_master() == "local[*]"
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert session._default_master() is None
+
+
+def test_what_spark_writes_on_this_machine_is_nobody_elses():
+    folder = Path(session._settings("local[2]")["spark.local.dir"])
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert "spark.local.dir" not in session._settings("yarn")
+
+
 def test_workers_run_the_python_of_the_driver(spark):
     def tell(batches):
         import sys
@@ -415,7 +431,7 @@ def test_paths_that_cannot_be_read(tmp_path, veterans, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(FileError, match="permission denied"):
         ask(veterans)
-    monkeypatch.setattr(Path, "rglob", refuse)
+    monkeypatch.setattr("os.scandir", refuse)
     with pytest.raises(FileError, match="cannot be read: permission denied"):
         ask(tmp_path)
 

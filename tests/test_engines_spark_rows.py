@@ -16,6 +16,7 @@ from keyhole.engines.choose import engine_of, open_records
 from keyhole.engines.protocol import Tally
 from keyhole.engines.spark import levels
 from keyhole.engines.spark.expressions import Field, layout
+from keyhole.errors import RunError
 
 PEOPLE = veterans_sample(600).select(KEYS[:8])
 
@@ -114,3 +115,19 @@ def test_columns_of_values_among_columns_of_codes(spark, monkeypatch, method):
     here, other = keyhole.select(table, **asked), keyhole.select(frame, **asked)
     assert other.steps == here.steps
     assert other.step_tables == here.step_tables
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("ask", ["tally", "measure"])
+def test_a_frame_that_is_other_records_every_time(spark, ask):
+    def some(batches):
+        import os
+
+        for batch in batches:
+            yield batch.slice(0, 1 + int.from_bytes(os.urandom(2)) % batch.num_rows)
+
+    whole = spark.range(10_000).selectExpr("id % 7 a", "id % 5 b").coalesce(1)
+    held = open_records(whole.mapInArrow(some, "a long, b long"))
+    engine = engine_of(held, ["a", "b"])
+    with pytest.raises(RunError, match="the data changed while it was counted"):
+        engine.tally(["a", "b"], cutoff=3) if ask == "tally" else engine.measure(["a", "b"])

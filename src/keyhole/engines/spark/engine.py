@@ -13,7 +13,7 @@ from keyhole.engines.spark import sql, tallying
 from keyhole.engines.spark.data import SparkData, elsewhere
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.rows import Counted, Rows
-from keyhole.errors import OptionError
+from keyhole.errors import OptionError, RunError
 
 if TYPE_CHECKING:
     from keyhole.engines.pattern_table import PatternTable
@@ -22,7 +22,7 @@ __all__ = ["SparkCells", "SparkEngine"]
 
 Ints = npt.NDArray[np.int64]
 
-_NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "largest": 1}
+_NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "records": 0, "largest": 1}
 MOST_PATTERNS = 1 << 24
 """So many distinct patterns of a key may come to the driver, as codes and counts."""
 
@@ -111,6 +111,7 @@ class SparkEngine:
         alone = rows.settled
         for place, key in enumerate(keys):
             row = answers.get(place, _NOTHING)
+            self._require_same(int(row["records"]) + alone)
             cells = row["cells"] + alone
             self._known[key] = Counted(cells, int(row["alone"]) + alone, int(row["largest"]))
             yield key, Tally(self.records, cells, int(row["at_risk"]) + alone * (cutoff > 1))
@@ -125,7 +126,17 @@ class SparkEngine:
         found = run(view.ask(query)).sort_by("n")
         sizes, cells = np.asarray(found.column("n")), np.asarray(found.column("cells"))
         counts = tuple((sizes * cells).tolist())
+        if missing == "own":
+            self._require_same(sum(counts))
         return SparkCells(Spectrum(int(cells.sum()), tuple(sizes.tolist()), counts))
+
+    def _require_same(self, counted: int) -> None:
+        """Say so if other records were counted than those whose values were looked at."""
+        if counted != self.records:
+            raise RunError(
+                f"the data changed while it was counted: it had {self.records:,} records at first, "
+                f"and then {counted:,}. Begin again with data that stays as it is."
+            )
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""

@@ -65,8 +65,9 @@ def failures() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise RunError(
-            f"Spark could not count the records ({_named(error)}). Its log has the reason; "
-            f"if executors were lost, give them more memory."
+            f"Spark could not count the records ({_named(error)}). If executors were lost, give "
+            f"them more memory. Spark's log has the reason and may quote records; on this machine "
+            f"it is kept only if LOG4J_CONFIGURATION_FILE names settings of log4j2."
         ) from None
 
 

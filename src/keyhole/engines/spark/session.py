@@ -7,12 +7,15 @@ import re
 import shutil
 import socket
 import sys
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.engines.disk.folder import WorkFolder
 from keyhole.errors import OptionError, RunError
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+PANDAS = "PySpark does not yet fully support pandas"
+"""Nothing of pandas is used."""
 LOG = Path(__file__).with_name("log4j2.properties")
 TASKS = 8
 """So many a core of this machine; Spark's own 200 are more than there is to do here."""
@@ -67,6 +72,7 @@ def open_session(master: str | None = None, session: Any = None) -> SparkSession
     RunError
         If Spark does not start.
     """
+    warnings.filterwarnings("ignore", PANDAS, FutureWarning)
     problems = [*_missing_software(), *master_problems(master)]
     if session is not None and master is not None:
         problems.append("master must be left out where a Spark session is passed in.")
@@ -144,6 +150,7 @@ def _new(master: str | None) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    master = master or _default_master()
     _require_answer(master)
     with _told_at_start(master) as python:
         builder = SparkSession.builder.config("spark.pyspark.python", python)
@@ -163,11 +170,30 @@ def _settings(master: str | None) -> dict[str, str]:
     settings = {} if _submitted() else dict(SETTINGS)
     if master is None:
         return settings
-    # A local session is nobody else's business: it does not listen on the network.
+    # A local session is nobody else's business: it does not listen on the network, and nobody
+    # else can read what it writes on disk.
     local = LOCAL_SETTINGS if master.startswith("local") else {}
     if settings and local:
         settings["spark.sql.shuffle.partitions"] = str(TASKS * _cores(master))
+        settings["spark.local.dir"] = str(_scratch().path)
     return {**settings, **local, "spark.master": master}
+
+
+@cache
+def _scratch() -> WorkFolder:
+    """Return a folder for what Spark writes on this machine, as long as the process lives."""
+    return WorkFolder()
+
+
+def _default_master() -> str | None:
+    """Return the master where nobody names one: this machine; None if settings may name it."""
+    home = os.environ.get("SPARK_HOME", "")
+    conf = Path(os.environ.get("SPARK_CONF_DIR") or Path(home, "conf"), "spark-defaults.conf")
+    said = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    with suppress(OSError):
+        said += conf.read_text(errors="replace")
+    named = "SPARK_REMOTE" in os.environ or "MASTER" in os.environ
+    return None if _submitted() or named or "master" in said else "local[*]"
 
 
 def _cores(master: str) -> int:
@@ -192,7 +218,7 @@ def _told_at_start(master: str | None) -> Iterator[str]:
 
     What the environment says already counts.
     """
-    told = {"PYSPARK_PYTHON": sys.executable}
+    told = {"PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": f"ignore:{PANDAS}:FutureWarning"}
     if master is not None and master.startswith("local"):
         told["LOG4J_CONFIGURATION_FILE"] = str(LOG)
     fresh = {name: value for name, value in told.items() if not os.environ.get(name)}

@@ -75,6 +75,7 @@ def tallies(
         count("cells"),
         total(few("n", cutoff), "at_risk"),
         total(few("n", 2), "alone"),
+        total(column("n"), "records"),
         exp.alias_(exp.Max(this=column("n")), "largest", quoted=True),
     )
     return query.from_(within(cells, "q")).group_by(column("place"))
