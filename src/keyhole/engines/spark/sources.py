@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
+from keyhole.data import columnar
 from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import require_flat
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
@@ -177,10 +178,11 @@ def _files(path: Path) -> list[Path]:
         require_file(path)
         return [path.absolute()]
     try:
-        files = sorted(f for f in path.rglob("*") if f.is_file() and _is_data(f, path))
+        files = sorted(_walk(path))
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else "the system refuses"
-        raise FileError(f"{str(path)!r} cannot be read: {reason}. Check the folder.") from None
+        where = error.filename or str(path)
+        raise FileError(f"{where!r} cannot be read: {reason}. Check the folder.") from None
     if not files:
         raise FileError(f"{str(path)!r} has no files in it. Give a folder of Parquet or CSV files.")
     for file in files:
@@ -188,8 +190,25 @@ def _files(path: Path) -> list[Path]:
     return [file.absolute() for file in files]
 
 
-def _is_data(file: Path, folder: Path) -> bool:
-    return not any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+def _walk(path: Path) -> Iterator[Path]:
+    """Yield all that is in a folder and in those below it, but for the marks of a writer."""
+    for folder, below, names in os.walk(path, onerror=_raise):
+        below[:] = filter(_is_data, below)
+        for link in below:
+            if Path(folder, link).is_symlink():
+                raise FileError(
+                    f"{str(Path(folder, link))!r} is a link to another folder, which is not "
+                    f"followed. Put the files themselves, or links to them, into the folder."
+                )
+        yield from (Path(folder, name) for name in names if _is_data(name))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _is_data(name: str) -> bool:
+    return not name.startswith(("_", "."))
 
 
 class TextSource:
@@ -292,6 +311,8 @@ class ParquetSource(FrameSource):
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
         self._seen, first = seen, seen.files[0]
         known = seen.names
+        for file in seen.files[1:]:
+            require_header(file, _footer(file).schema.to_arrow_schema().names, known)
         super().__init__(_read_parquet(session, [str(file) for file in seen.files]), first.name)
         require_header(first, self.names, known)
 
@@ -301,6 +322,17 @@ class ParquetSource(FrameSource):
         return self._seen.pieces
 
 
+def _footer(file: Path) -> Any:
+    """Return what a Parquet file says of itself."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_metadata(file)
+    except (pa.ArrowException, OSError):
+        raise columnar._broken(file, "Parquet") from None
+
+
 def _type_of(pieces: Pieces, name: str) -> pl.DataType:
     types: Mapping[str, pl.DataType] = pieces._types  # type: ignore[attr-defined]
     return types.get(name, pl.String())
@@ -308,7 +340,10 @@ def _type_of(pieces: Pieces, name: str) -> pl.DataType:
 
 def _read_parquet(session: SparkSession, paths: Sequence[str]) -> DataFrame:
     with _unreadable(_last(paths[0])):
-        return session.read.parquet(*paths)
+        # What a session says of files that cannot be read would leave out records.
+        return session.read.options(ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(
+            *paths
+        )
 
 
 @contextmanager

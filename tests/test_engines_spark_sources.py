@@ -1,0 +1,108 @@
+"""What Spark reads is what was named, all of it and as it stands, or nothing."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.engines.spark.jobs import run
+from keyhole.engines.spark.sources import LocalFiles, open_source
+from keyhole.errors import FileError, RunError
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def values_of(path, spark, name="v"):
+    frame = open_source(str(path), spark).frame([name])
+    return sorted(row[0] for row in frame.collect())
+
+
+@pytest.fixture
+def parts(tmp_path):
+    folder = tmp_path / "parts"
+    (folder / "more").mkdir(parents=True)
+    for name in ("a", "b", "more/c"):
+        pl.DataFrame({"v": [name], "w": [1]}).write_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+# Folders.
+
+
+@pytest.mark.parametrize("columns", [["v"], ["w", "v"], ["v", "x"], ["v", "w", "x"]])
+def test_parts_with_other_columns(columns, parts, spark):
+    pl.DataFrame({name: ["z"] for name in columns}).write_parquet(parts / "more" / "d.parquet")
+    with pytest.raises(FileError, match=r"'d.parquet' must have the same columns"):
+        values_of(parts, spark)
+
+
+def test_a_part_that_is_broken(parts, spark):
+    (parts / "b.parquet").write_bytes(b"PAR1, and then nothing")
+    with pytest.raises(FileError, match=r"'b.parquet' cannot be read as Parquet"):
+        values_of(parts, spark)
+
+
+def test_links_among_the_parts(parts, spark, tmp_path):
+    pl.DataFrame({"v": ["d"], "w": [1]}).write_parquet(tmp_path / "d.parquet")
+    (parts / "d.parquet").symlink_to(tmp_path / "d.parquet")
+    assert values_of(parts, spark) == ["a", "b", "d", "more/c"]
+    (tmp_path / "d.parquet").unlink()
+    with pytest.raises(FileError, match=r"d.parquet' does not exist"):
+        values_of(parts, spark)
+    (parts / "d.parquet").unlink()
+    (parts / "again").symlink_to(parts / "more")
+    with pytest.raises(FileError, match=r"again' is a link to another folder"):
+        values_of(parts, spark)
+
+
+def test_a_folder_below_that_nobody_may_read(parts, monkeypatch):
+    import os
+
+    scandir = os.scandir
+
+    def refuse(path):  # as the system would, were the tests not run by root
+        if Path(path).name == "more":
+            raise PermissionError(13, "denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(FileError, match=r"more' cannot be read: permission denied"):
+        LocalFiles(str(parts))
+
+
+def test_marks_of_a_writer_are_no_parts(parts, spark):
+    (parts / "_temporary").mkdir()
+    (parts / "_temporary" / "x.parquet").touch()
+    (parts / ".hidden.crc").touch()
+    assert values_of(parts, spark) == ["a", "b", "more/c"]
+
+
+@pytest.fixture
+def careless(spark):
+    """Let the session leave out files that it cannot read."""
+    settings = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    for name in settings:
+        spark.conf.set(name, "true")
+    yield
+    for name in settings:
+        spark.conf.unset(name)
+
+
+@pytest.mark.usefixtures("careless")
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_session_that_leaves_out_files(gone, parts, spark):
+    frame = open_source(str(parts), spark).frame(["v"])
+    if gone:
+        (parts / "b.parquet").unlink()
+    else:
+        (parts / "b.parquet").write_bytes(b"PAR1, and then nothing")
+    with pytest.raises(RunError):
+        run(frame)
+
+
+@pytest.mark.usefixtures("careless")
+def test_an_address_is_read_whole_too(parts):
+    (parts / "b.parquet").write_bytes(b"PAR1, and then nothing")
+    with pytest.raises(RunError):
+        keyhole.risk(f"file://{parts}", keys=["v"], engine="spark")
