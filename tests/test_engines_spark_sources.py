@@ -1,5 +1,6 @@
 """What Spark reads is what was named, all of it and as it stands, or nothing."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -106,3 +107,50 @@ def test_an_address_is_read_whole_too(parts):
     (parts / "b.parquet").write_bytes(b"PAR1, and then nothing")
     with pytest.raises(RunError):
         keyhole.risk(f"file://{parts}", keys=["v"], engine="spark")
+
+
+# Names.
+
+NAMES = ["x[1]", "x1", "*", "{a,b}", "a", "b", "back\\slash", "%41", "A", "sp ace#?", "[!x]", "ü,k"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("below", [".", "f[1]"])
+def test_a_name_is_no_pattern(name, below, tmp_path, spark):
+    for folder in (".", "f[1]", "f1"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for one in NAMES:
+            with (tmp_path / folder / f"{one}.parquet").open("wb") as file:
+                pl.DataFrame({"v": [f"{folder}/{one}"]}).write_parquet(file)
+    assert values_of(tmp_path / below / f"{name}.parquet", spark) == [f"{below}/{name}"]
+
+
+def test_a_folder_of_odd_names(tmp_path, spark):
+    for one in NAMES:
+        with (tmp_path / f"{one}.parquet").open("wb") as file:
+            pl.DataFrame({"v": [one]}).write_parquet(file)
+    assert values_of(tmp_path, spark) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a:b.parquet", "has a colon"),
+        ("_a.parquet", "begins with '_' or '.'"),
+        (".a.parquet", "begins with '_' or '.'"),
+        ("f:g/a[1].parquet", "has a colon and one of"),
+    ],
+)
+def test_names_that_hadoop_has_not(name, reason, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    with (tmp_path / name).open("wb") as file:
+        pl.DataFrame({"v": ["x"]}).write_parquet(file)
+    said = f"{re.escape(reason)}.*Rename it, or use --engine disk"
+    with pytest.raises(FileError, match=said):
+        keyhole.risk(tmp_path / name, keys=["v"], engine="spark")
+
+
+def test_a_text_may_be_called_anything(tmp_path):
+    for name in ("a:b.csv", "_a.csv", "x[1].csv"):
+        (tmp_path / name).write_text("v\nx\n")
+        assert keyhole.risk(tmp_path / name, keys=["v"], engine="spark").records == 1

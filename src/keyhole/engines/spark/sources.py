@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 HEAD = 1 << 20
+GLOB = frozenset("[]{}*?\\")
+"""What Spark takes for a pattern in a path."""
 
 
 class Source(Protocol):
@@ -95,6 +97,8 @@ class LocalFiles:
                 f"instead: write it as Parquet, or use --engine disk."
             )
         self.is_text = forms == {"text"}
+        if not self.is_text:
+            _require_names(self.files)
 
     @property
     def name(self) -> str:
@@ -151,7 +155,7 @@ def open_source(path: str, session: SparkSession, **how: str | None) -> Source:
     """
     seen = look_at(path, **how)
     if seen is None:
-        return FrameSource(_read_parquet(session, [path]), _last(path))
+        return FrameSource(_read_parquet(session, [path], _last(path)), _last(path))
     return seen.read_by(session)
 
 
@@ -201,6 +205,34 @@ def _walk(path: Path) -> Iterator[Path]:
                     f"followed. Put the files themselves, or links to them, into the folder."
                 )
         yield from (Path(folder, name) for name in names if _is_data(name))
+
+
+def _require_names(files: Sequence[Path]) -> None:
+    """Say so if a Parquet file is called, or lies, as Hadoop cannot name it."""
+    for file in files:
+        if ":" in file.name:
+            reason = "has a colon in its name"
+        elif not _is_data(file.name):
+            reason = "begins with '_' or '.', as the marks of a writer do"
+        elif ":" in str(file) and any(mark in GLOB for mark in str(file)):
+            reason = "has a colon and one of []{}*?\\ in its path"
+        else:
+            continue
+        raise FileError(
+            f"{file.name!r} {reason}, so that Spark cannot read it. Rename it, or use "
+            f"--engine disk."
+        )
+
+
+def _escaped(path: Path) -> str:
+    r"""Return a path that Spark takes for itself, and not for a pattern.
+
+    Examples
+    --------
+    >>> print(_escaped(Path("people[1].parquet")))
+    people\[1\].parquet
+    """
+    return "".join(f"\\{mark}" if mark in GLOB else mark for mark in str(path))
 
 
 def _raise(error: OSError) -> None:
@@ -313,7 +345,8 @@ class ParquetSource(FrameSource):
         known = seen.names
         for file in seen.files[1:]:
             require_header(file, _footer(file).schema.to_arrow_schema().names, known)
-        super().__init__(_read_parquet(session, [str(file) for file in seen.files]), first.name)
+        paths = [_escaped(file) for file in seen.files]
+        super().__init__(_read_parquet(session, paths, first.name), first.name)
         require_header(first, self.names, known)
 
     @cached_property
@@ -338,8 +371,8 @@ def _type_of(pieces: Pieces, name: str) -> pl.DataType:
     return types.get(name, pl.String())
 
 
-def _read_parquet(session: SparkSession, paths: Sequence[str]) -> DataFrame:
-    with _unreadable(_last(paths[0])):
+def _read_parquet(session: SparkSession, paths: Sequence[str], name: str) -> DataFrame:
+    with _unreadable(name):
         # What a session says of files that cannot be read would leave out records.
         return session.read.options(ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(
             *paths
