@@ -9,7 +9,7 @@ import pytest
 import keyhole
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.sources import LocalFiles, open_source
-from keyhole.errors import FileError, RunError
+from keyhole.errors import FileError, InputError, RunError
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -154,3 +154,46 @@ def test_a_text_may_be_called_anything(tmp_path):
     for name in ("a:b.csv", "_a.csv", "x[1].csv"):
         (tmp_path / name).write_text("v\nx\n")
         assert keyhole.risk(tmp_path / name, keys=["v"], engine="spark").records == 1
+
+
+# Values.
+
+
+def test_times_with_nanoseconds(tmp_path):
+    from pyarrow import parquet
+
+    stamps = pl.Series([1, 2, 3], dtype=pl.Int64).cast(pl.Datetime("ns"))
+    table = pl.DataFrame({"v": ["x"] * 3, "a.b": stamps}).to_arrow()
+    (tmp_path / "parts").mkdir()
+    for name, old in (("a", False), ("b", True)):
+        place, unit = tmp_path / "parts" / f"{name}.parquet", None if old else "us"
+        parquet.write_table(
+            table, place, use_deprecated_int96_timestamps=old, coerce_timestamps=unit,
+            allow_truncated_timestamps=not old,
+        )  # fmt: skip
+    with pytest.raises(InputError, match=r"'a.b' of 'parts' .* INT96.* --engine disk"):
+        keyhole.risk(tmp_path / "parts", keys=["v", "a.b"], engine="spark")
+    assert keyhole.risk(tmp_path / "parts", keys=["v"], engine="spark").records == 6
+    found = keyhole.risk(tmp_path / "parts" / "b.parquet", keys=["a.b"], engine="disk")
+    assert found.records == 3
+
+
+def test_times_that_spark_wrote_have_no_nanoseconds(tmp_path, spark):
+    setting = "spark.sql.parquet.outputTimestampType"
+    spark.conf.set(setting, "INT96")
+    try:
+        frame = spark.sql("SELECT timestamp_micros(id) AS t FROM range(5)")
+        frame.write.parquet(str(tmp_path / "times"))
+    finally:
+        spark.conf.unset(setting)
+    assert keyhole.risk(tmp_path / "times", keys=["t"], engine="spark").records == 5
+
+
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UNICODE_CI_AI"])
+def test_texts_are_what_they_are_whatever_the_collation(collation, spark):
+    texts = ["a", "A", "á", "b", None, "B"]
+    frame = spark.createDataFrame([(text, 1) for text in texts], "v string, w int")
+    frame = frame.selectExpr(f"v COLLATE {collation} AS v", "w")
+    here = keyhole.risk({"v": texts, "w": [1] * 6}, keys=["v", "w"]).to_dict()
+    there = keyhole.risk(frame, keys=["v", "w"]).to_dict()
+    assert {**there, "engine": ""} == {**here, "engine": ""}

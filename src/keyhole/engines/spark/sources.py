@@ -22,10 +22,10 @@ from keyhole.data.pieces import FramePieces, Pieces, open_pieces
 from keyhole.data.requiring import require_columns
 from keyhole.engines.disk.dictionary import GLANCE
 from keyhole.engines.spark.tasks import PIECE, positions, require_header, text_reader
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import ColumnError, FileError, OptionError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = [
     "FrameSource",
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 HEAD = 1 << 20
+SPARK_WROTE = b"org.apache.spark.version"
 GLOB = frozenset("[]{}*?\\")
 """What Spark takes for a pattern in a path."""
 
@@ -327,7 +328,8 @@ class FrameSource:
         # By place: names may differ in case alone, or have any mark in them.
         places = [self.names.index(name) for name in names]
         numbered = self._frame.toDF(*(f"x{place}" for place in range(len(self.names))))
-        return numbered.select(*(f"x{place}" for place in places)).toDF(*positions(len(names)))
+        chosen = [_uncollated(numbered, f"x{place}") for place in places]
+        return numbered.select(*chosen).toDF(*positions(len(names)))
 
     def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:  # noqa: ARG002
         """Nothing: the types are known, and a cluster's records have no order."""
@@ -337,14 +339,26 @@ class FrameSource:
         """Nothing can be told here that Spark has not told."""
 
 
+def _uncollated(frame: DataFrame, name: str) -> Column:
+    """Return a column in which texts are equal only if they are the same."""
+    from pyspark.sql.types import StringType
+
+    kind, column = frame.schema[name].dataType, frame[name]
+    collated = type(kind) is StringType and kind != StringType()
+    return column.cast(StringType()) if collated else column
+
+
 class ParquetSource(FrameSource):
     """Parquet files, whose notes and types are read here and whose values Spark reads."""
 
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
         self._seen, first = seen, seen.files[0]
         known = seen.names
-        for file in seen.files[1:]:
-            require_header(file, _footer(file).schema.to_arrow_schema().names, known)
+        self._stamps: set[str] = set()
+        for file in seen.files:
+            footer = _footer(file)
+            require_header(file, footer.schema.to_arrow_schema().names, known)
+            self._stamps |= _nanoseconds(footer)
         paths = [_escaped(file) for file in seen.files]
         super().__init__(_read_parquet(session, paths, first.name), first.name)
         require_header(first, self.names, known)
@@ -353,6 +367,27 @@ class ParquetSource(FrameSource):
     def pieces(self) -> Pieces:
         """What tells the values, and what is known of a column."""
         return self._seen.pieces
+
+    def frame(self, names: Sequence[str]) -> DataFrame:
+        """Return the values of some columns, named v0, v1 and so on."""
+        problems = [
+            f"column {name!r} of {self._seen.name!r} holds times of Parquet's old type INT96, "
+            f"whose nanoseconds Spark would cut off. Write them as microseconds, or use "
+            f"--engine disk."
+            for name in dict.fromkeys(names)
+            if name in self._stamps
+        ]
+        if problems:
+            raise ColumnError(problems)
+        return super().frame(names)
+
+
+def _nanoseconds(footer: Any) -> set[str]:
+    """Return the columns of a Parquet file whose times may have more digits than Spark's."""
+    if SPARK_WROTE in (footer.metadata or {}):
+        return set()  # it has no more than microseconds to write
+    columns = (footer.schema.column(place) for place in range(len(footer.schema)))
+    return {column.path for column in columns if column.physical_type == "INT96"}
 
 
 def _footer(file: Path) -> Any:
