@@ -1,14 +1,19 @@
 """What Spark reads is what was named, all of it and as it stands, or nothing."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import keyhole
+from keyhole.engines.choose import open_records
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.sources import LocalFiles, open_source
+from keyhole.engines.spark.tasks import ChangedError, Coding, coder
 from keyhole.errors import FileError, InputError, RunError
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -197,3 +202,28 @@ def test_texts_are_what_they_are_whatever_the_collation(collation, spark):
     here = keyhole.risk({"v": texts, "w": [1] * 6}, keys=["v", "w"]).to_dict()
     there = keyhole.risk(frame, keys=["v", "w"]).to_dict()
     assert {**there, "engine": ""} == {**here, "engine": ""}
+
+
+# Data that changes.
+
+
+def test_a_missing_value_where_there_was_none():
+    codes = np.arange(3, dtype=np.int32)
+    without = Coding(pa.array(["a", "b"]), np.roll(codes, 1), has_missing=False)
+    batch = pa.record_batch({"v0": ["a", None, "b"]})
+    known, changed = coder([without])(iter([batch.slice(0, 1)])), coder([without])(iter([batch]))
+    assert next(known).column(0).to_pylist() == [0]
+    with pytest.raises(ChangedError, match="changed while it was counted"):
+        next(changed)
+    coded = coder([replace(without, has_missing=True)])(iter([batch]))
+    assert next(coded).column(0).to_pylist() == [0, 2, 1]
+
+
+def test_a_file_that_changes_between_the_passes(tmp_path, spark):
+    path = tmp_path / "people.csv"
+    path.write_text("v,w\na,x\nb,y\n")
+    data = open_records(path, engine=spark)
+    data.described(["v", "w"])
+    path.write_text("v,w\na,x\n,y\n")
+    with pytest.raises(RunError):
+        run(data.coded(["v", "w"]))

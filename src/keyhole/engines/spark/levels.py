@@ -195,7 +195,7 @@ def _coded(found: _Found, source: Source, request: Request) -> Column:
     table[0] = missing
     counts = np.bincount(table, weights=found.counts, minlength=codes.size).astype(np.int64)
     values = plain(found.values)
-    coding = Coding(values.drop_null(), _codes_of(values, table))
+    coding = Coding(values.drop_null(), _codes_of(values, table), has_missing=codes.has_missing)
     return Column(
         variable=variable,
         coding=coding,

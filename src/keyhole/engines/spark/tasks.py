@@ -62,12 +62,14 @@ class Coding:
 
     `values` are the different ones, an array of Arrow without null; `codes` has that of a
     missing value first and then theirs. Where there are too many `values` is None, and the
-    values stay as they are but for those that `blank` says are missing.
+    values stay as they are but for those that `blank` says are missing. Unless `has_missing`
+    there is no code for a missing value, and none may come.
     """
 
     values: Any
     codes: npt.NDArray[np.int32]
     blank: Callable[[Any], npt.NDArray[np.bool_]] | None = None
+    has_missing: bool = True
 
     @property
     def size(self) -> int:
@@ -250,7 +252,7 @@ def _coded(column: Any, coding: Coding) -> Any:
     values = plain(coding.values)
     values = values.cast(column.type) if values.type != column.type else values
     places = compute.index_in(column, value_set=values)
-    if places.null_count != column.null_count:
+    if places.null_count != column.null_count or (column.null_count and not coding.has_missing):
         raise ChangedError
     found = places.fill_null(-1).to_numpy(zero_copy_only=False) + 1
     return pa.array(coding.codes[found])
