@@ -11,9 +11,10 @@ import pytest
 
 import keyhole
 from keyhole.engines.choose import open_records
+from keyhole.engines.spark import tasks
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.sources import LocalFiles, open_source
-from keyhole.engines.spark.tasks import ChangedError, Coding, coder
+from keyhole.engines.spark.tasks import ChangedError, Coding, coder, pair_counter
 from keyhole.errors import FileError, InputError, RunError
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -227,3 +228,34 @@ def test_a_file_that_changes_between_the_passes(tmp_path, spark):
     path.write_text("v,w\na,x\n,y\n")
     with pytest.raises(RunError):
         run(data.coded(["v", "w"]))
+
+
+# Cells of pairs.
+
+
+@pytest.mark.parametrize("least", [0, 40, 1 << 18])
+def test_many_cells_are_counted_as_few(least, monkeypatch):
+    monkeypatch.setattr(tasks, "DENSE_CELLS", least)
+    random = np.random.default_rng(3)
+    codes = random.integers(0, 20, (2, 1_000)).astype(np.int32)
+    batches = [pa.record_batch(list(part), ["a", "b"]) for part in np.split(codes, 50, axis=1)]
+    found = pa.Table.from_batches(list(pair_counter([(0, 1)], [20, 20])(iter(batches))))
+    cells, counts = np.unique(codes[0] * 20 + codes[1], return_counts=True)
+    assert found["cell"].to_pylist() == cells.tolist()
+    assert found["n"].to_pylist() == counts.tolist()
+
+
+def test_cells_are_merged_as_seldom_as_they_double(monkeypatch):
+    monkeypatch.setattr(tasks, "DENSE_CELLS", 10)
+    merged = []
+    merge = tasks._Cells._merge
+    monkeypatch.setattr(tasks._Cells, "_merge", lambda self: merged.append(1) or merge(self))
+    cells = tasks._Cells(1 << 20)
+    for start in range(0, 10_000, 10):
+        cells.add(np.arange(start, start + 10))
+    assert len(merged) <= 12
+
+
+def test_no_records_have_no_cells(monkeypatch):
+    monkeypatch.setattr(tasks, "DENSE_CELLS", 0)
+    assert list(pair_counter([(0, 1)], [2, 2])(iter([]))) == []

@@ -309,21 +309,34 @@ class _Cells:
     def __init__(self, most: int) -> None:
         self._dense = np.zeros(most, dtype=np.int64) if most <= DENSE_CELLS else None
         self._cells = self._counts = np.zeros(0, dtype=np.int64)
+        self._fresh: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+        self._waiting = 0
 
     def add(self, cells: npt.NDArray[np.int64]) -> None:
         if self._dense is not None:
             self._dense += np.bincount(cells, minlength=len(self._dense))
             return
-        fresh, counts = np.unique(cells, return_counts=True)
-        self._cells, which = np.unique(np.append(self._cells, fresh), return_inverse=True)
-        both = np.append(self._counts, counts)
-        self._counts = np.bincount(which, weights=both).astype(np.int64)
+        fresh = np.unique(cells, return_counts=True)
+        self._fresh.append(fresh)
+        self._waiting += len(fresh[0])
+        # To merge every batch with all that is held would take the square of the records.
+        if self._waiting >= max(len(self._cells), DENSE_CELLS):
+            self._merge()
+
+    def _merge(self) -> None:
+        parts = [(self._cells, self._counts), *self._fresh]
+        cells, counts = (np.concatenate(some) for some in zip(*parts, strict=True))
+        self._cells, which = np.unique(cells, return_inverse=True)
+        self._counts = np.bincount(which, weights=counts).astype(np.int64)
+        self._fresh, self._waiting = [], 0
 
     def batches(self, place: int) -> Batches:
         import pyarrow as pa
 
-        cells, counts = self._cells, self._counts
-        if self._dense is not None:
+        if self._dense is None:
+            self._merge()
+            cells, counts = self._cells, self._counts
+        else:
             cells = np.flatnonzero(self._dense)
             counts = self._dense[cells]
         places = np.full(len(cells), place, dtype=np.int32)
