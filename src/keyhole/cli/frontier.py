@@ -46,7 +46,7 @@ def frontier(
     values: opt.Values = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineHere = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
     master: opt.NoMaster = None,

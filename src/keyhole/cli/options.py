@@ -21,6 +21,9 @@ __all__ = [
     "Delimiter",
     "Encoding",
     "Engine",
+    "EngineHere",
+    "EngineInMemory",
+    "EngineOfTasks",
     "File",
     "Folder",
     "Force",
@@ -139,11 +142,30 @@ Engine = Annotated[
         "half of it, else disk.",
     ),
 ]
+EngineHere = Annotated[
+    Literal["auto", "memory", "disk", "spark"],
+    typer.Option(
+        metavar="NAME",
+        help="Where to count: memory, disk, or auto, which is memory where the file fits half of "
+        "it, else disk. Spark cannot do this.",
+    ),
+]
+EngineOfTasks = Annotated[
+    Literal["auto", "memory", "disk", "spark"],
+    typer.Option(
+        metavar="NAME", help="Where to work: memory, which auto is too, or spark; disk cannot."
+    ),
+]
+EngineInMemory = Annotated[
+    Literal["auto", "memory", "disk", "spark"],
+    typer.Option(metavar="NAME", help="Where to work: memory, which auto is too; no other can."),
+]
 Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="What counting on disk may use, like 1GB; half of what is free if left out.",
+        help="What counting on disk may use, like 1GB, at least 256MB; half of what is free if "
+        "left out.",
     ),
 ]
 Master = Annotated[
@@ -151,7 +173,7 @@ Master = Annotated[
     typer.Option(
         metavar="URL",
         help="Where Spark runs, for --engine spark: local[*], spark://host:7077, yarn; else as "
-        "Spark is set up.",
+        "Spark is set up, or local[*].",
     ),
 ]
 NoMaster = Annotated[

@@ -118,7 +118,7 @@ def protect(
     compare: Compare = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineInMemory = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,

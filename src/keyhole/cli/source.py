@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keyhole.engines import Records
     from keyhole.engines.spark.sources import LocalFiles
 
-__all__ = ["Source"]
+__all__ = ["Source", "be_quiet"]
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
 
@@ -76,6 +76,8 @@ class Source:
             # What is wrong with the engine's options is told already; the file's faults are not.
             if wrong:
                 return self._in_memory(columns)
+            if self.engine == "spark":
+                be_quiet()
             return open_records(
                 self.file,
                 engine=self.engine,
@@ -164,6 +166,13 @@ class Source:
             f"engine must be the one that can do this: memory. Got {self.engine!r} instead: "
             f"leave --engine out, or give --engine memory."
         ]
+
+
+def be_quiet() -> None:
+    """Keep off the screen what libraries log to nobody in particular, as Py4J does if stopped."""
+    import logging
+
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 @cache

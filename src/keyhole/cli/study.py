@@ -152,7 +152,7 @@ def study(
     blank: Blank = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineOfTasks = "auto",
     master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from keyhole.cli.source import be_quiet
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def attack_on_spark(
     from keyhole.engines.spark.session import open_session
     from keyhole.reidentification.study import study
 
+    be_quiet()
     session = open_session(master)
     puf, eif, iuf = _opened(sources, session, reading)
     return study(puf=puf, eif=eif, iuf=iuf, engine=session, **asked)

@@ -11,7 +11,7 @@ from keyhole.cli import lists
 from keyhole.cli import options as opt
 from keyhole.cli.output import Outputs, tell_written
 from keyhole.cli.progress import working
-from keyhole.cli.source import Source
+from keyhole.cli.source import Source, be_quiet
 
 __all__ = ["EXAMPLE", "synthesise"]
 
@@ -159,7 +159,7 @@ def synthesise(
     self_match: SelfMatch = 2_000,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineOfTasks = "auto",
     master: opt.Master = None,
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
@@ -175,6 +175,8 @@ def synthesise(
     """
     # On Spark implicates are drawn; the file itself is read here.
     reading = "memory" if engine == "spark" else engine
+    if engine == "spark":
+        be_quiet()
     source = Source(file, missing_codes, kinds, reading, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
     with working("Synthesising") as report:

@@ -143,7 +143,7 @@ def table(
     seconds: Seconds = 60.0,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineInMemory = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,

@@ -52,7 +52,7 @@ def tabulate(
     share: Share = None,
     level: Level = 0.95,
     missing_codes: opt.MissingCodes = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineInMemory = "auto",
     encoding: opt.Encoding = None,
     delimiter: opt.Delimiter = None,
     sheet: opt.Sheet = None,

@@ -65,7 +65,7 @@ def uniques(
     identifiability: Identifiability = None,
     missing_codes: opt.MissingCodes = None,
     kinds: opt.Kinds = None,
-    engine: opt.Engine = "auto",
+    engine: opt.EngineHere = "auto",
     memory: opt.Memory = None,
     work_folder: opt.WorkFolder = None,
     master: opt.NoMaster = None,

@@ -51,7 +51,7 @@ ENGINES: tuple[str, ...] = get_args(EngineName)
 SHARE = 0.5
 """The share of the memory to be had that a file may take before it is counted on disk."""
 # How many times its size a file takes while it is loaded and encoded, as measured.
-TIMES = {"text": 5.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0}
+TIMES = {"text": 10.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0}
 UNPACKED = 6.0
 # What a value takes, by how Parquet stores it, and that it is there twice while it is encoded.
 PARQUET_BYTES = {"BOOLEAN": 2, "INT32": 9, "FLOAT": 9, "BYTE_ARRAY": 40}

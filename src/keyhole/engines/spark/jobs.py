@@ -63,12 +63,21 @@ def failures() -> Iterator[None]:
 
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        if _was_stopped(error):
+            raise KeyboardInterrupt from None
         raise RunError(
             f"Spark could not count the records ({_named(error)}). If executors were lost, give "
             f"them more memory. Spark's log has the reason and may quote records; on this machine "
             f"it is kept only if LOG4J_CONFIGURATION_FILE names settings of log4j2."
         ) from None
+
+
+def _was_stopped(error: BaseException | None) -> bool:
+    """Tell whether somebody stopped the run, after which Spark's jobs fail."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _named(error: Exception) -> str:

@@ -158,10 +158,11 @@ def _new(master: str | None) -> SparkSession:
             builder = builder.config(name, value)
         try:
             return builder.getOrCreate()
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, OSError) as error:
             raise RunError(
                 f"Spark did not start on {master or 'its default master'!r}. Check that Java is "
-                "version 17 or newer, and that the master can be reached from here."
+                "version 17 or newer, and that the master can be reached from here; if Spark ran "
+                "before and was killed, start Python anew."
             ) from error
 
 
@@ -262,4 +263,9 @@ def _alive(session: Any) -> SparkSession:
 
 def _is_alive(session: SparkSession) -> bool:
     context = getattr(session, "_sc", None)  # a remote session has none, and lives elsewhere
-    return context is None or context._jsc is not None
+    if context is None:
+        return True
+    try:
+        return context._jsc is not None and not context._jsc.sc().isStopped()
+    except Exception:  # Java has gone, and Py4J may fail in many ways
+        return False
