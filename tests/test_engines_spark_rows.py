@@ -131,3 +131,14 @@ def test_a_frame_that_is_other_records_every_time(spark, ask):
     engine = engine_of(held, ["a", "b"])
     with pytest.raises(RunError, match="the data changed while it was counted"):
         engine.tally(["a", "b"], cutoff=3) if ask == "tally" else engine.measure(["a", "b"])
+
+
+@pytest.mark.usefixtures("spark")
+def test_more_columns_than_are_looked_at_in_one_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(levels, "AT_ONCE", 3)
+    path = PEOPLE.save(tmp_path / "people.csv")
+    here, other = keyhole.load(path), open_records(path, engine="spark")
+    other.require(KEYS[:8])
+    for name in KEYS[:8]:
+        assert other.variable(name) == here.variable(name)
+        assert other.codes(name).levels.equals(here.codes(name).levels)

@@ -31,6 +31,8 @@ Ids = npt.NDArray[np.int64]
 
 MOST_LEVELS = 1 << 20
 """A column with more different values is not coded: they would have to come to the driver."""
+AT_ONCE = 40
+"""So many columns are looked at in one pass: each value travels in a row that has them all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,20 +84,22 @@ class FineColumnsError(ColumnError):
 
 
 def describe_columns(source: Source, names: Sequence[str], request: Request) -> dict[str, Column]:
-    """Look at the different values of some columns, all of them in one pass."""
-    survey = _Survey(source, names)
+    """Look at the different values of some columns, some tens of them in one pass."""
     out: dict[str, Column] = {}
     problems: list[str] = []
     fine: list[str] = []
-    for place, name in enumerate(names):
-        try:
-            if survey.is_fine(place):
-                out[name] = _kept(survey, place, request)
-            else:
-                out[name] = _coded(survey.found(place), source, request)
-        except InputError as error:
-            problems += error.problems
-            fine += [name] if survey.is_fine(place) else []
+    for start in range(0, len(names), AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        survey = _Survey(source, some)
+        for place, name in enumerate(some):
+            try:
+                if survey.is_fine(place):
+                    out[name] = _kept(survey, place, request)
+                else:
+                    out[name] = _coded(survey.found(place), source, request)
+            except InputError as error:
+                problems += error.problems
+                fine += [name] if survey.is_fine(place) else []
     if problems and len(fine) + len(out) == len(names):
         raise FineColumnsError(problems, fine)
     if problems:
