@@ -92,6 +92,17 @@ def test_a_missing_code_among_numbers_leaves_them_numbers(spark, tmp_path):
     assert study(**there, **ASKED, engine=spark).to_dict() == study(**here, **ASKED).to_dict()
 
 
+def test_ids_that_come_late_are_numbers_all_the_same(spark, tmp_path):
+    ids = numbers("707.50", "1000.25", form="{}.5")
+    files = made(ids, ids)
+    nobody = pl.DataFrame({"p": [None] * 650, "e": [None] * 650}, schema=files["iuf"].schema)
+    files["iuf"] = pl.concat([nobody, files["iuf"].tail(40)])
+    paths = paths_of(files, tmp_path)
+    here = study(**paths, **ASKED)
+    assert study(**paths, **ASKED, engine=spark).to_dict() == here.to_dict()
+    assert here.overlap == 40
+
+
 def test_ids_above_the_largest_long_are_put_in_order_as_in_memory(spark, tmp_path):
     ids = pl.Series([2**64 - 1 - i * 10**16 for i in range(SIZE)], dtype=pl.UInt64)
     files = paths_of(made(ids, ids), tmp_path, ".parquet")

@@ -17,7 +17,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
 from keyhole.data.requiring import require_columns, require_records
-from keyhole.engines.disk.dictionary import GLANCE
+from keyhole.engines.disk.dictionary import FILLED, GLANCE
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, describe_columns
 from keyhole.engines.spark.sources import (
@@ -163,7 +163,8 @@ class SparkFile:
         pieces, head = self.source.pieces, self.source.head(names)
         out = {}
         for name in names:
-            some = pieces.values(name, pa.nulls(0) if head is None else head[name])
+            first = pa.nulls(0) if head is None else self._filled(name, head[name])
+            some = pieces.values(name, first)
             kept, variable = pieces.described(some, self.request)
             known = self.known.get(name, variable)
             out[name] = IdColumn(known, known.parsed or kept.dtype, some.dtype)
@@ -172,6 +173,13 @@ class SparkFile:
             counts = self._count_unread({name: out[name] for name in read})
             out |= {name: out[name].as_text() for name, n in counts.items() if n}
         return out
+
+    def _filled(self, name: str, first: Any) -> Any:
+        """Return the first values of a column, or the first that are there if none is near."""
+        if first.null_count < len(first) or len(first) < GLANCE:
+            return first
+        column = self.source.frame([name])
+        return run(column.where(column["v0"].isNotNull()).limit(FILLED)).column(0).combine_chunks()
 
     def _count_unread(self, columns: Mapping[str, IdColumn]) -> dict[str, int]:
         """Count on the cluster the texts of each column that are not of its type."""
