@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,6 +18,7 @@ from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_o
 from keyhole.data.pieces import FramePieces, Pieces, open_pieces
 from keyhole.data.requiring import require_columns
 from keyhole.engines.disk.dictionary import GLANCE
+from keyhole.engines.disk.folder import WorkFolder
 from keyhole.engines.spark.tasks import PIECE, positions, require_header, text_reader
 from keyhole.errors import ColumnError, FileError, OptionError
 
@@ -91,6 +89,7 @@ class LocalFiles:
     ) -> None:
         self.path, self.files = path, _files(Path(path))
         self.how = {"encoding": encoding, "delimiter": delimiter}
+        self._copies: list[WorkFolder] = []
         forms = {find_format(file) for file in self.files}
         if forms not in ({"text"}, {"Parquet"}):
             raise OptionError(
@@ -122,9 +121,9 @@ class LocalFiles:
             return open_pieces(file, lambda: file)
 
         def copy() -> Path:
-            folder = tempfile.mkdtemp(prefix="keyhole-text-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            return Path(folder, "plain.txt")
+            # Gone with this, and if the process is killed, with the next one that makes a folder.
+            self._copies.append(WorkFolder())
+            return self._copies[-1].file(".txt")
 
         return open_pieces(file, copy, **self.how)
 

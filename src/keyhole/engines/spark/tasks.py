@@ -5,9 +5,8 @@ Everything here works on batches of Arrow and is sent to the workers, which ther
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -103,9 +102,10 @@ def _text(path: Path, names: tuple[str, ...], chosen: list[str], how: Any) -> Ba
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from keyhole.data.pieces import open_pieces
+    from keyhole.engines.disk.folder import WorkFolder
 
-    with tempfile.TemporaryDirectory() as folder:
-        pieces = open_pieces(path, lambda: Path(folder, "plain.txt"), **how)
+    with closing(WorkFolder()) as folder:
+        pieces = open_pieces(path, lambda: folder.file(".txt"), **how)
         require_header(path, pieces.names, names)
         for batch in pieces.batches(chosen, PIECE):
             columns = [batch[name].cast(pa.string()) for name in chosen]
