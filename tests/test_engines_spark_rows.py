@@ -142,3 +142,21 @@ def test_more_columns_than_are_looked_at_in_one_pass(tmp_path, monkeypatch):
     for name in KEYS[:8]:
         assert other.variable(name) == here.variable(name)
         assert other.codes(name).levels.equals(here.codes(name).levels)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_frame_that_loses_values_after_they_were_counted(spark, tmp_path):
+    mark = tmp_path / "seen"
+
+    def blanked(batches):
+        import pyarrow as pa
+
+        again = mark.exists()
+        mark.touch()
+        for batch in batches:
+            values = pa.nulls(batch.num_rows, pa.int64()) if again else batch.column(0)
+            yield pa.RecordBatch.from_arrays([values], names=["a"])
+
+    whole = spark.range(100).selectExpr("id % 7 a").coalesce(1)
+    with pytest.raises(RunError, match="the data changed while it was counted"):
+        keyhole.risk(whole.mapInArrow(blanked, "a long"), keys=["a"])

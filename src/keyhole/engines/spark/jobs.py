@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from keyhole.engines.spark.sql import written
+from keyhole.engines.spark.tasks import CHANGED
 from keyhole.errors import RunError
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def failures() -> Iterator[None]:
     except (PySparkException, Py4JError, ConnectionError) as error:
         if _was_stopped(error):
             raise KeyboardInterrupt from None
+        if CHANGED in str(error):
+            raise RunError(f"{CHANGED}. Begin again with data that stays as it is.") from None
         raise RunError(
             f"Spark could not count the records ({_named(error)}). If executors were lost, give "
             f"them more memory. Spark's log has the reason and may quote records; on this machine "

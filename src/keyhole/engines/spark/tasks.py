@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "CHANGED",
     "ChangedError",
     "Coding",
     "code_type",
@@ -37,11 +38,14 @@ MOST_HELD = 1 << 17
 """A task holds so many different values of a column before it hands them on."""
 
 
+CHANGED = "the data changed while it was counted"
+
+
 class ChangedError(RuntimeError):
     """The data is not what it was when its values were counted."""
 
     def __init__(self) -> None:
-        super().__init__("the data changed while it was counted")
+        super().__init__(CHANGED)
 
 
 @contextmanager
