@@ -13,7 +13,8 @@ import keyhole
 from keyhole.engines.choose import open_records
 from keyhole.engines.spark import tasks
 from keyhole.engines.spark.jobs import run
-from keyhole.engines.spark.sources import LocalFiles, open_source
+from keyhole.engines.spark.local_files import LocalFiles
+from keyhole.engines.spark.sources import open_source
 from keyhole.engines.spark.tasks import ChangedError, Coding, coder, pair_counter
 from keyhole.errors import FileError, InputError, RunError
 

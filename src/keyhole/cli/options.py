@@ -134,8 +134,9 @@ Kinds = Annotated[
         help="What columns are, where it is guessed wrongly: category, measure, date or text.",
     ),
 ]
+_Engines = Literal["auto", "memory", "disk", "spark"]
 Engine = Annotated[
-    Literal["auto", "memory", "disk", "spark"],
+    _Engines,
     typer.Option(
         metavar="NAME",
         help="Where to count: memory, disk, spark, or auto, which is memory where the file fits "
@@ -143,7 +144,7 @@ Engine = Annotated[
     ),
 ]
 EngineHere = Annotated[
-    Literal["auto", "memory", "disk", "spark"],
+    _Engines,
     typer.Option(
         metavar="NAME",
         help="Where to count: memory, disk, or auto, which is memory where the file fits half of "
@@ -151,13 +152,13 @@ EngineHere = Annotated[
     ),
 ]
 EngineOfTasks = Annotated[
-    Literal["auto", "memory", "disk", "spark"],
+    _Engines,
     typer.Option(
         metavar="NAME", help="Where to work: memory, which auto is too, or spark; disk cannot."
     ),
 ]
 EngineInMemory = Annotated[
-    Literal["auto", "memory", "disk", "spark"],
+    _Engines,
     typer.Option(metavar="NAME", help="Where to work: memory, which auto is too; no other can."),
 ]
 Memory = Annotated[

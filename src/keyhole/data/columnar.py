@@ -16,7 +16,7 @@ from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata
 from keyhole.errors import FileError
 
-__all__ = ["read_arrow", "read_parquet", "write_arrow", "write_parquet"]
+__all__ = ["broken", "read_arrow", "read_parquet", "write_arrow", "write_parquet"]
 
 _KEY = "keyhole"
 _PARSED: dict[str, pl.DataType] = {
@@ -48,7 +48,7 @@ def _read_beside_odd_types(
     with suppress(pa.ArrowException, OSError):
         if has_odd_types(parquet.read_schema(path)):
             return _chosen(parquet.ParquetFile(path).read(), request, path)
-    raise _broken(path, "Parquet")
+    raise broken(path, "Parquet")
 
 
 def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
@@ -60,7 +60,7 @@ def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str,
         with pa.memory_map(str(path)) as source:
             return _chosen(ipc.open_file(source).read_all(), request, path)
     except (pa.ArrowException, OSError):
-        raise _broken(path, "Arrow") from None
+        raise broken(path, "Arrow") from None
 
 
 def _chosen(table: Any, request: Request, path: Path) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
@@ -69,7 +69,8 @@ def _chosen(table: Any, request: Request, path: Path) -> tuple[pl.DataFrame, Map
     return from_arrow(table.select(chosen)).clone(), _facts(notes)
 
 
-def _broken(path: Path, name: str) -> FileError:
+def broken(path: Path, name: str) -> FileError:
+    """Say that a file cannot be read as what its name says it is."""
     return FileError(
         f"{path.name!r} cannot be read as {name}: it is broken, not whole, or has features that "
         f"are not supported. Copy it again or write it anew."

@@ -169,7 +169,7 @@ class _Parquet(_Typed):
         try:
             return parquet.ParquetFile(self.path, read_dictionary=texts)
         except (pa.ArrowException, OSError):
-            raise columnar._broken(self.path, "Parquet") from None
+            raise columnar.broken(self.path, "Parquet") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         import pyarrow as pa
@@ -179,7 +179,7 @@ class _Parquet(_Typed):
             for batch in file.iter_batches(_rows(size, len(chosen)), columns=list(chosen)):
                 yield {name: batch.column(name) for name in chosen}
         except (pa.ArrowException, OSError):
-            raise columnar._broken(self.path, "Parquet") from None
+            raise columnar.broken(self.path, "Parquet") from None
 
 
 class _Arrow(_Typed):
@@ -198,7 +198,7 @@ class _Arrow(_Typed):
         try:
             return ipc.open_file(pa.memory_map(str(self.path)))
         except (pa.ArrowException, OSError):
-            raise columnar._broken(self.path, "Arrow") from None
+            raise columnar.broken(self.path, "Arrow") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         import pyarrow as pa
@@ -212,7 +212,7 @@ class _Arrow(_Typed):
                         some = batch.slice(start, rows)
                         yield {name: some.column(name) for name in chosen}
         except (pa.ArrowException, OSError):
-            raise columnar._broken(self.path, "Arrow") from None
+            raise columnar.broken(self.path, "Arrow") from None
 
 
 def _types(schema: Any) -> dict[str, pl.DataType]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from keyhole.data.describing import Request
     from keyhole.engines.disk.data import DiskData
     from keyhole.engines.spark.data import SparkData
-    from keyhole.engines.spark.sources import LocalFiles
+    from keyhole.engines.spark.local_files import LocalFiles
 
 __all__ = [
     "ENGINES",
@@ -323,7 +323,7 @@ def _seen(
     source: str | os.PathLike[str], name: str | None, request: Request, how: Mapping[str, Any]
 ) -> LocalFiles | None:
     """Look at files before Spark starts, which takes long; what can be told is told at once."""
-    from keyhole.engines.spark.sources import look_at
+    from keyhole.engines.spark.local_files import look_at
 
     seen = look_at(os.fspath(source), **how)
     if seen is not None:

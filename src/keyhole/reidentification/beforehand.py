@@ -41,7 +41,7 @@ def look(sources: Iterable[Any], **how: str | None) -> tuple[list[Any], list[str
     how
         The encoding and the delimiter of text files.
     """
-    from keyhole.engines.spark.sources import look_at
+    from keyhole.engines.spark.local_files import look_at
 
     found: list[Any] = []
     problems: list[str] = []

@@ -20,14 +20,8 @@ from keyhole.data.requiring import require_columns, require_records
 from keyhole.engines.disk.dictionary import FILLED, GLANCE
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, describe_columns
-from keyhole.engines.spark.sources import (
-    FrameSource,
-    LocalFiles,
-    Source,
-    TextSource,
-    called,
-    open_source,
-)
+from keyhole.engines.spark.local_files import LocalFiles, called
+from keyhole.engines.spark.sources import FrameSource, Source, TextSource, open_source, read_by
 from keyhole.engines.spark.tasks import ChangedError, Coding, coder, without_words
 from keyhole.errors import OptionError, RunError
 from keyhole.reidentification.files import WIDE
@@ -300,7 +294,7 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
     given = dict(options)
     how = {option: given.pop(option, None) for option in ("encoding", "delimiter")}
     if isinstance(source, LocalFiles):
-        return _declared(SparkFile(source.name, source.read_by(session), request_of(**given)))
+        return _declared(SparkFile(source.name, read_by(source, session), request_of(**given)))
     if isinstance(source, str | os.PathLike):
         given.pop("sheet", None)
         path = os.fspath(source)

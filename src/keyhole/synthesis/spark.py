@@ -49,7 +49,8 @@ def load_here(source: Any, session: SparkSession) -> Microdata:
     from keyhole.engines.spark.jobs import run
 
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        from keyhole.engines.spark.sources import ParquetSource, called, open_source
+        from keyhole.engines.spark.local_files import called
+        from keyhole.engines.spark.sources import ParquetSource, open_source
 
         opened = open_source(os.fspath(source), session)
         if not isinstance(opened, ParquetSource):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.data.describing import Request
 from keyhole.engines.spark.data import SparkData
-from keyhole.engines.spark.sources import FrameSource, LocalFiles, called, open_source
+from keyhole.engines.spark.local_files import LocalFiles, called
+from keyhole.engines.spark.sources import FrameSource, open_source, read_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,7 @@ def open_spark(
         The encoding and the delimiter of text files.
     """
     if isinstance(source, LocalFiles):
-        return SparkData.of_source(source.read_by(session), request, name=name or source.name)
+        return SparkData.of_source(read_by(source, session), request, name=name or source.name)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return SparkData.of_source(
