@@ -13,6 +13,7 @@ from keyhole.engines.protocol import Missing, Spectrum, Tally
 from keyhole.engines.rooms import MEMORY, Room, copied
 from keyhole.engines.sorted_cells import SortedCells
 from keyhole.engines.threads import WORKERS
+from keyhole.kernels.arrays import Ints
 from keyhole.kernels.packing import layout, pack
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from keyhole.engines.pattern_table import PatternTable
 
 __all__ = ["MemoryEngine", "RecordCells"]
-
-Ints = npt.NDArray[np.int64]
 
 
 class MemoryEngine:

@@ -14,12 +14,11 @@ from keyhole.engines.rooms import MEMORY, Room, copied, parts
 from keyhole.engines.sorting import joined_words, shares_of, sort, spans
 from keyhole.engines.threads import WORKERS, in_threads
 from keyhole.kernels import cells, leave_one_out
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout
 
 __all__ = ["Partition", "Patterns"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int32]
 
 # Variables left out against one sort of all the others; more would leave cells too large.

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.engines.partition import Patterns
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["PatternTable"]
-
-Ints = npt.NDArray[np.int64]
 
 
 class PatternTable:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
+from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.engines.pattern_table import PatternTable
 
 __all__ = ["Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
 
-Ints = npt.NDArray[np.int64]
 
 Missing = Literal["own", "wildcard", "drop"]
 

@@ -12,12 +12,11 @@ import numpy.typing as npt
 from keyhole.data.columns import Codes
 from keyhole.engines.protocol import Spectrum
 from keyhole.engines.rooms import MEMORY, Room, copied, parts
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 __all__ = ["SortedCells", "missing_any"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Tags = npt.NDArray[np.int32]
 
 

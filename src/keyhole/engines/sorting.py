@@ -11,13 +11,12 @@ import numpy.typing as npt
 from keyhole.engines.rooms import MEMORY, Room, parts
 from keyhole.engines.threads import WORKERS, in_threads
 from keyhole.kernels import cells
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout
 from keyhole.kernels.words import join, part
 
 __all__ = ["joined_words", "shares_of", "sort", "sort_as_words", "spans"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Tags = npt.NDArray[np.int32]
 
 

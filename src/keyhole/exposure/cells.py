@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import Missing, Records
@@ -38,6 +37,7 @@ from keyhole.exposure.checks import (
 )
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.subgroups import groups_of
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AT_RISK_BELOW", "Exposure", "asked_here", "option_problems", "risk"]
 
-Ints = npt.NDArray[np.int64]
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
 AT_RISK_BELOW = (2, 3, 5, 10)

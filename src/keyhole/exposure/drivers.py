@@ -23,10 +23,9 @@ from keyhole.exposure.driver_results import Driver, Drivers
 from keyhole.exposure.groupings import Grouping, group_levels
 from keyhole.exposure.odds import MOST_LEVELS, Fit, crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import Totals, regroupings, set_apart
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["drivers", "option_problems"]
-
-Ints = npt.NDArray[np.int64]
 
 
 def drivers(

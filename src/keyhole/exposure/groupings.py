@@ -12,10 +12,10 @@ import polars as pl
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.engines.rooms import counted
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Grouping", "group_levels"]
 
-Ints = npt.NDArray[np.int64]
 MOST_BANDS = 15
 # A band that holds more than this of the records hides what matters within it.
 MOST_IN_ONE = 0.6

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.exposure.scores import require
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["household_risk", "numbered"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:

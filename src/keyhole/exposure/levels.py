@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ LEGEND = (
     "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
     "A variable of weight w counts as 1 / w of one.",
 )
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 

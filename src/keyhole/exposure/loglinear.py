@@ -33,6 +33,7 @@ from keyhole.exposure.loglinear_models import (
     forest,
     gains,
 )
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelTest", "PopulationUniques", "population_uniques"]
 
-Floats = npt.NDArray[np.float64]
 ModelName = Literal["independence", "forest", "pairs", "two-way"]
 Choice = Literal["auto", "independence", "forest", "pairs", "two-way"]
 

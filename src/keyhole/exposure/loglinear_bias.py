@@ -10,13 +10,12 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.exposure.loglinear_models import MOST_CELLS, Model, Patterns
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["bias_test"]
 
-Floats = npt.NDArray[np.float64]
 
 # Drawn cells stand for a table that is too large to be gone through.
 FEWEST_DRAWS, MOST_DRAWS, DRAWS_A_RECORD = 200_000, 4_000_000, 20

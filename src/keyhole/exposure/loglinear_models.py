@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints
+
 __all__ = ["MOST_CELLS", "Model", "Patterns", "fit", "fits", "forest", "gains"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Pair = tuple[int, int]
 
 # Cells of a core that are fitted iteratively: some seconds and a hundred megabytes.

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.kernels import one_hot
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Fit", "OddsRatio", "crude_odds", "fit_logistic", "level_odds"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STEPS = 100
 # A step that promises less of log-likelihood than this moves no effect by a thousandth of its

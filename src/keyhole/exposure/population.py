@@ -18,6 +18,7 @@ import numpy.typing as npt
 from keyhole.exposure.checks import fraction_problems
 from keyhole.exposure.households import household_risk, numbered
 from keyhole.exposure.scores import Check, require
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ __all__ = [
 ]
 
 Approximation = Literal["exact", "sdcmicro"]
-Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 Estimate = tuple[float | None, str]
 

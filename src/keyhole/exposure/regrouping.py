@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.exposure.groupings import Grouping
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Apart", "Regrouping", "Totals", "regroupings", "set_apart"]
 
-Ints = npt.NDArray[np.int64]
 Action = Literal["merge", "one category"]
 
 

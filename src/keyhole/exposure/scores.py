@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import fraction_problems
+from keyhole.kernels.arrays import Floats
 
 __all__ = [
     "Contribution",
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 Convention = Literal["guide", "sdcmicro", "ihsn"]
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 Check = tuple[bool, str]

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Floats
+
 __all__ = ["gram", "score"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 Ints = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)

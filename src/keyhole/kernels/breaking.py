@@ -6,16 +6,12 @@ Up to sixteen variables there are few enough sets of them to try all, the smalle
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import popcount
 
 __all__ = ["break_all"]
-
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints, Words
+
 __all__ = [
     "bounds",
     "merge",
@@ -23,8 +25,6 @@ __all__ = [
     "tally_splits",
 ]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int32]
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Words
 from keyhole.kernels.packing import Layout
 
 __all__ = ["Fields", "differing", "fields_of", "in_order", "popcount"]
-
-Words = npt.NDArray[np.uint64]
 
 
 class Fields(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import differing, popcount
 
 __all__ = [
@@ -35,10 +36,7 @@ __all__ = [
     "least_grades",
 ]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 # How a graded variable is graded: the square of 2 e^x / (1 + e^x) - 1 for the distance x, at
 # most 6; by the band the distance falls into, absolute or relative to the query; by a table.

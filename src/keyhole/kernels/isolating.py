@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.fields import popcount
 
 __all__ = [
@@ -24,8 +24,6 @@ __all__ = [
     "start_search",
 ]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 
 _ONE = np.uint64(1)
 

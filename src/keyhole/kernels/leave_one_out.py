@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.cells import same, sort_range, stack_depth
 
 __all__ = ["tally_without"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int32]
 
 # Up to this many rows all pairs of a cell are compared.

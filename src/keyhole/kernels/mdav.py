@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["mdav"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # A box of so few records is looked through; they lie side by side, so that it goes fast.
 LEAF = 64

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints
+
 __all__ = ["find"]
 
 Codes = npt.NDArray[np.unsignedinteger]
-Ints = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
 Masks = npt.NDArray[np.uint64]
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 from keyhole.kernels.grading import (
     TABLE,
     Asked,
@@ -32,11 +33,7 @@ from keyhole.kernels.tries import Tree
 
 __all__ = ["Bins", "Budget", "Halves", "floors_of", "search"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 SLACK = 1e-9
 

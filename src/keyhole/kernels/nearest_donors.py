@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints
+
 __all__ = ["closest", "members", "weighted"]
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 

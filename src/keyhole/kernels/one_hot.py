@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Floats
+
 __all__ = ["gram", "quadratic", "totals"]
 
 Places = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-__all__ = ["Kept", "keep", "list_kept", "nothing_kept"]
+from keyhole.kernels.arrays import Ints
 
-Ints = npt.NDArray[np.int64]
+__all__ = ["Kept", "keep", "list_kept", "nothing_kept"]
 
 
 class Kept(NamedTuple):

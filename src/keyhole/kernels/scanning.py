@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.grading import (
     Asked,
     Rules,
@@ -30,11 +31,8 @@ from keyhole.kernels.ranking import Kept, keep, list_kept, nothing_kept
 
 __all__ = ["CODES", "Cells", "Limits", "Prices", "scan"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 
 # Coarse codes of a variable, patterns looked at before those within the limit are priced, and
 # classes of cost into which cells are sorted.

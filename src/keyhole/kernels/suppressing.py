@@ -7,13 +7,12 @@ its *company*. Taking the values away also makes it match those, so that they ga
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from keyhole.kernels.arrays import Ints, Words
 
 __all__ = ["blank_by_company"]
 
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 _ONE = np.uint64(1)
 

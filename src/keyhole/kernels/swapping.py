@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-__all__ = ["rank_partners"]
+from keyhole.kernels.arrays import Floats, Ints
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+__all__ = ["rank_partners"]
 
 
 @njit(nogil=True, cache=True)

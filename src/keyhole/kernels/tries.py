@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints
+
 __all__ = ["Tree", "plant"]
 
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.cells import same
 from keyhole.kernels.fields import popcount
 from keyhole.kernels.isolating import (
@@ -30,10 +31,7 @@ from keyhole.kernels.mates import EMPTY, best_size, empty_table, keep_smallest
 
 __all__ = ["SEVERAL", "SMALL", "Plan", "find"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 # So many rows are settled faster pair by pair than set by set: a bit each in a word.
 SMALL = 64

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.cells import bounds, sort_cells
 
 __all__ = ["match"]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Amounts = npt.NDArray[Any]
 
 # Measured: a join costs about this many pair comparisons a pattern, and this many to set up.

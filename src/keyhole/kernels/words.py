@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["join", "part"]
+from keyhole.kernels.arrays import Ints, Words
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
+__all__ = ["join", "part"]
 
 
 @njit(nogil=True, cache=True)

@@ -7,17 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.forms import by_form
 from keyhole.protection.options import Options
 
 __all__ = ["columns_above", "neighbours", "units", "units_problems"]
 
-Ints = npt.NDArray[np.int64]
 Near = list[list[list[int]]]
 """By area its neighbours, in lists from near to far."""
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.options import is_number, value_text
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "is_pairs",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 NOWHERE = -1
 

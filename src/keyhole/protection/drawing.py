@@ -13,16 +13,15 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.plan import Step
 
 __all__ = ["SMALL", "Secret", "small_seed"]
 
-Ints = npt.NDArray[np.int64]
 
 # Seeds below are tried out in no time.
 SMALL = 1 << 32

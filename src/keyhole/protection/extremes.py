@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags
 from keyhole.protection.limits import (
     LEAST_WHOLE,
     MOST_WHOLE,
@@ -36,7 +37,6 @@ from keyhole.protection.writeback import keep_precision, put
 
 __all__ = ["BOTTOM_CODE", "TOP_CODE", "bottom_code", "top_code"]
 
-Flags = npt.NDArray[np.bool_]
 Replace = Literal["limit", "mean", "median", "label"]
 
 # The mean of one value is that value, and that of two tells either of them the other's.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.protection.cell_text import as_text
 from keyhole.protection.protected import Protected
 from keyhole.protection.reading_off import (
@@ -25,8 +25,6 @@ from keyhole.protection.reading_off import (
 
 __all__ = ["GivenAway", "given_away"]
 
-Flags = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 # So many columns are taken two by two: 190 pairs.
 MOST_PAIRED = 20

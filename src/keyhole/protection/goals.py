@@ -13,6 +13,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural
 from keyhole.errors import ColumnError
 from keyhole.exposure.cells import risk
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.forms import by_form
 from keyhole.protection.plan import Plan, Step
 from keyhole.protection.protected import Protected
@@ -20,8 +21,6 @@ from keyhole.protection.reading_off import Groups, Treated, read_by_groups, rows
 
 __all__ = ["hold_against"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Held = tuple[Protected, list[str]]
 
 CUTOFF = 3

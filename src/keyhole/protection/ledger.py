@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
@@ -20,6 +19,7 @@ from keyhole.engines import Missing
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.applying import Protection, apply_plan, policy_of
 from keyhole.protection.checking import PlanLike, draft_of, measure_problems, plan_problems
 from keyhole.protection.drafts import capped
@@ -34,7 +34,6 @@ from keyhole.utility.formulas import formula_columns
 
 __all__ = ["ledger", "ledger_targets"]
 
-Ints = npt.NDArray[np.int64]
 
 # Columns of these roles are nothing to an analyst's tables.
 NOT_ANALYSED = ("identifier", "household", "weight", "drop")

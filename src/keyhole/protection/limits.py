@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+
+from keyhole.kernels.arrays import Flags
 
 __all__ = ["as_held", "beyond", "find_limit", "whole_type"]
 
-Flags = npt.NDArray[np.bool_]
 
 # A limit found by share is told in so many digits.
 ROUND_DIGITS = 3

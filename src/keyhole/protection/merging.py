@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from keyhole.data.naming import plural
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["merge"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
@@ -27,8 +28,6 @@ from keyhole.protection.writeback import numbers, put_numbers
 
 __all__ = ["DOMINANT", "MICROAGGREGATE", "microaggregate"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Replace = Literal["mean", "median"]
 
 OUTSIDE = -1

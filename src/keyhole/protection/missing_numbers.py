@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags, Floats
 
 __all__ = ["past_codes"]
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Span = tuple[float, float]
 
 # A range to here has no end: no number lies past it.

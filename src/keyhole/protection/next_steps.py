@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.charts import percentage
 from keyhole.data.microdata import Microdata
@@ -20,6 +19,7 @@ from keyhole.engines import Missing
 from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
 from keyhole.exposure.fix import Fix, cheapest_fix
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan_text import toml_of
 from keyhole.protection.prices import Price
@@ -28,7 +28,6 @@ from keyhole.utility.information import information_loss
 
 __all__ = ["NextStep", "find_next_steps", "next_steps_table"]
 
-Ints = npt.NDArray[np.int64]
 
 # Changes of one key that are tried, and steps that are told.
 TRIED, TOLD = 8, 6

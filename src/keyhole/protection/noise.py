@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Floats
 from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
@@ -28,7 +28,6 @@ from keyhole.protection.writeback import numbers, put_numbers
 
 __all__ = ["NOISE", "add_noise"]
 
-Floats = npt.NDArray[np.float64]
 Kind = Literal["additive", "multiplicative", "correlated"]
 
 # A covariance needs so many complete records.

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags, Ints
 
 __all__ = ["cell_numbers", "pair_across"]
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:

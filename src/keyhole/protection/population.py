@@ -11,10 +11,10 @@ import polars as pl
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import Exposure
 from keyhole.exposure.loglinear import population_uniques
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Population"]
 
-Ints = npt.NDArray[np.int64]
 WEIGHT = "weight"
 
 

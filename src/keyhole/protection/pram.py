@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Floats
 from keyhole.protection.forms import forms_of
 from keyhole.protection.options import (
     Method,
@@ -32,8 +32,6 @@ from keyhole.protection.rank_swapping import exchange
 
 __all__ = ["PRAM", "invariant", "pram", "transition_matrix"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Spread = Literal["even", "frequent"]
 
 _ROUNDING = 1e-6

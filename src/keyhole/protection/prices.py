@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, InputError
+from keyhole.kernels.arrays import Ints
 from keyhole.screening.dependence import cramers_v
 from keyhole.utility.coefficients import compare_coefficients
 from keyhole.utility.correlations import compare_correlations
@@ -25,7 +25,6 @@ from keyhole.utility.propensity import propensity_score
 
 __all__ = ["FIGURES", "NOTHING_LOST", "Price", "measure_overlap", "measure_price"]
 
-Ints = npt.NDArray[np.int64]
 
 FIGURES = {
     "lost": "share of information lost (entropy), mean over the variables",

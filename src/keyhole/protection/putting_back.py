@@ -10,14 +10,11 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.protection.suppression_sets import Key, as_keys
 
 __all__ = ["put_back"]
-
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 def put_back(key: Key, gone: Words, k: int, allowed: int) -> Words:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.cell_text import one_form
 from keyhole.protection.options import Method, Options, Seed, draw_from, is_names, is_share
 from keyhole.protection.protected import Protected
 
 __all__ = ["RANK_SWAP", "exchange", "rank_swap"]
-
-Ints = npt.NDArray[np.int64]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:

@@ -13,20 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.cell_text import as_text
 from keyhole.protection.protected import Protected
 from keyhole.utility.detail import at_detail_of
 
 __all__ = ["Groups", "Treated", "read_by_groups", "read_by_neighbours", "rows_before", "treated"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 # What is seen there is another record's value, or another category.
 EXCHANGING = ("pram", "swap-records", "rank-swap")

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural, were
 from keyhole.exposure.cells import risk
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.protection.options import (
     Method,
     Options,
@@ -31,9 +31,6 @@ from keyhole.protection.protected import Protected
 from keyhole.protection.rank_swapping import exchange
 
 __all__ = ["SWAP_RECORDS", "swap_records"]
-
-Flags = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 
 def _clashes(options: Options) -> list[str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.forms import forms_of
 
 __all__ = ["in_order", "trimmed"]
-
-Ints = npt.NDArray[np.int64]
 
 
 def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:

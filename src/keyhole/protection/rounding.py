@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Floats
 from keyhole.protection.infinities import infinite_notes
 from keyhole.protection.options import (
     Method,
@@ -25,7 +25,6 @@ from keyhole.protection.writeback import numbers, put, put_numbers
 
 __all__ = ["ROUND", "round_to_base"]
 
-Floats = npt.NDArray[np.float64]
 How = Literal["nearest", "random", "down", "up"]
 
 # A quotient nearer to a whole number than this is one: 0.3 / 0.1 is 3.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import (
     Method,
     Options,
@@ -26,9 +27,6 @@ from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import numbers, put_numbers
 
 __all__ = ["SAMPLE", "sample"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def _clashes(options: Options) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import nearest, plural, shown, were
@@ -14,6 +13,7 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Words
 from keyhole.protection.options import (
     Method,
     Options,
@@ -32,7 +32,6 @@ from keyhole.protection.writeback import blank_out, missing_forms
 
 __all__ = ["SUPPRESS", "suppress"]
 
-Words = npt.NDArray[np.uint64]
 Missing = Literal["wildcard", "own"]
 
 MOST_KEYS = 64

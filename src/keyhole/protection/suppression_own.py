@@ -12,14 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.protection.putting_back import put_back
 from keyhole.protection.suppression_sets import Key, Sets, as_keys
 
 __all__ = ["suppress_as_own"]
-
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
+from keyhole.kernels.arrays import Floats, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 __all__ = ["Key", "Sets", "as_keys", "make_key", "sets_by_cost"]
 
-Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 
 # So many sets are tried in all; past them only ever larger ones of a chain.
 MOST_SETS = 400

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.columns import Codes
+from keyhole.kernels.arrays import Ints, Words
 from keyhole.protection.suppression_sets import Key, Sets, as_keys
 
 __all__ = ["suppress_as_wildcards"]
 
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 
 # So many sets of one cost are weighed against each other, fewer where many records wait: memory.
 BATCH = 64

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import plural
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.cell_text import as_text, in_one_form, is_text_of_values, one_form
 from keyhole.protection.missing_numbers import past_codes
 
@@ -32,8 +32,6 @@ __all__ = [
     "put_numbers",
 ]
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 _TOO_LARGE = (
     "the new values of column {} would be larger than it can hold: give a smaller size or base, or "

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import BAND, DECIMALS, TABLE
 from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.files import (
@@ -23,9 +23,6 @@ from keyhole.reidentification.scores import Scores, adhoc
 
 __all__ = ["Gap", "Strata", "agree", "agreeing", "agreements", "number_strata", "top_scores"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 MISSING = "(missing)"
 

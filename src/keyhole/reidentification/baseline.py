@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.threads import in_threads
+from keyhole.kernels.arrays import Ints
 
 __all__ = [
     "Baseline",
@@ -22,7 +23,6 @@ __all__ = [
     "summarise",
 ]
 
-Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 
 MOST_PERMUTATIONS = 100_000

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification.agreement import Strata
 from keyhole.reidentification.rates import Rate, Rates, rates_by_pair, rates_by_record
 from keyhole.results import Table, share
 
 __all__ = ["Part", "VariableUse", "by_pair", "by_stratum", "count_use", "part_table", "use_table"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 # A summary shows the first of many strata; the figures of all are in the dictionary.
 SHOWN = 20

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.kernels.grading import TABLE, Asked, Rules, Side, least_grades
 from keyhole.kernels.scanning import CODES, Cells, Prices
 from keyhole.reidentification.costs import Costs, Graded
@@ -18,9 +19,7 @@ from keyhole.reidentification.patterns import Patterns
 
 __all__ = ["Arrangement", "arrange"]
 
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 # An anchor must be shared by no more than this part of the patterns, on average.
 SHARED = 1 / 32

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import LOGISTIC
 from keyhole.reidentification.files import Category, Cuts, Number, quintiles, z_scores
 
@@ -30,8 +30,6 @@ __all__ = [
     "taxicab",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Threshold = Literal["published", "derived"]
 
 BEST_SCORE = 5.0

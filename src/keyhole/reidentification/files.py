@@ -17,6 +17,7 @@ import polars as pl
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Floats
 
 __all__ = [
     "WIDE",
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Cuts = Literal["puf", "each"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import Fields, fields_of, in_order
 from keyhole.kernels.grading import TABLE, Rules, Side
 from keyhole.kernels.nearest import Bins, Halves
@@ -26,10 +27,7 @@ __all__ = [
     "starts_of",
 ]
 
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 # Patterns in a leaf, coarse codes of a measured variable, and of one priced by a table.
 LEAF = 16

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from keyhole.engines.threads import workers
 from keyhole.kernels import nearest, scanning
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.kernels.grading import Asked, Rules
 from keyhole.reidentification.cells import Arrangement, arrange
 from keyhole.reidentification.costs import Costs
@@ -31,8 +32,6 @@ from keyhole.reidentification.patterns import Patterns, collapse
 
 __all__ = ["Progress", "Ranked", "find_nearest", "in_turn"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 A = TypeVar("A")
 T = TypeVar("T")

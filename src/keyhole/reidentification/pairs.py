@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairs"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.uint64]
 
 

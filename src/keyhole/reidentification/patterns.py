@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from keyhole.engines.sorting import sort
 from keyhole.kernels import cells
+from keyhole.kernels.arrays import Ints
 from keyhole.kernels.packing import layout, pack
 
 __all__ = ["Patterns", "collapse", "entropy"]
 
 Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Ints
+
 __all__ = [
     "Rate",
     "Rates",
@@ -22,8 +24,6 @@ __all__ = [
     "rates_by_record",
 ]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 

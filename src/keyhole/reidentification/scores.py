@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.errors import FileError, OptionError
+from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
 from keyhole.reidentification.files import (
@@ -44,7 +44,6 @@ from keyhole.reidentification.variables import infinite_problems, strangers
 
 __all__ = ["Scores", "adhoc", "load_scores", "score_problems"]
 
-Floats = npt.NDArray[np.float64]
 Score = Mapping[str, Any] | Callable[[Any, Any], Any]
 Scores = Mapping[str, Score]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.agreement import Strata
 from keyhole.reidentification.attack import Attack
 from keyhole.reidentification.baseline import Baseline, summarise
@@ -26,7 +26,6 @@ from keyhole.reidentification.truth import incomplete_warnings
 
 __all__ = ["Answers", "Groups", "put_together"]
 
-Ints = npt.NDArray[np.int64]
 SUMMED = ("pairs", "suspected", "confirmed", "true_pairs")
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.engines.spark.tasks import without_words
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.agreement import agree
 from keyhole.reidentification.attack import Attack, only
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
@@ -25,8 +26,6 @@ from keyhole.reidentification.rates import Rates, confirm, measure_rates, rates_
 
 __all__ = ["ALONE", "COUNTS", "KINDS", "Block", "by_broadcast", "by_stratum"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 COUNTS = (
     "stratum int, kind int, key long, pairs long, suspected long, confirmed long, true_pairs long"

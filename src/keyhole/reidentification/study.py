@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.keyed import KeyedData
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines.sessions import session_for
 from keyhole.errors import InputError, OptionError
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
 from keyhole.reidentification.baseline import Baseline, chance_problems, permuted_baseline
 from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
@@ -43,8 +43,6 @@ __all__ = ["study"]
 
 Progress = Callable[..., None]
 Names = str | Iterable[str] | None
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def study(

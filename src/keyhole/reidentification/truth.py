@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, OptionError
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.files import WIDE
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "unknown_problems",
 ]
 
-Ints = npt.NDArray[np.int64]
 
 NOBODY = -1
 _EXACT = 2**53  # above, a float no longer tells whole numbers apart

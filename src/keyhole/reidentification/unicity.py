@@ -17,6 +17,7 @@ import polars as pl
 
 from keyhole.engines.threads import workers
 from keyhole.kernels import unicity
+from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.reidentification.files import Category
@@ -25,10 +26,7 @@ from keyhole.reidentification.patterns import Patterns, collapse, entropy
 
 __all__ = ["MOST_VARIABLES", "Mates", "Orders", "find_mates"]
 
-Ints = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint64]
-Words = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
 Orders = Literal["all", "highest"]
 
 MOST_VARIABLES = 64

@@ -19,6 +19,7 @@ from keyhole.engines import Records
 from keyhole.engines.choose import is_here
 from keyhole.engines.rooms import parts
 from keyhole.engines.threads import in_threads
+from keyhole.kernels.arrays import Ints
 from keyhole.kernels.crosstab import crosstab
 from keyhole.kernels.pairing import number_pairs
 
@@ -43,7 +44,6 @@ LONG = 1 << 22
 # What a shuffled column explains is what chance explains; the shuffle is always the same.
 SHUFFLE = 20_130_613
 
-Ints = npt.NDArray[np.int64]
 Cells = tuple[Ints, Ints, Ints]
 
 

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.design import Coded
 from keyhole.synthesis.ties import Tie
 
 __all__ = ["Acceptance", "RuleSet"]
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class RuleSet(Protocol):

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Ints
 from keyhole.screening.dependence import cramers_v
 
 __all__ = ["KIN", "Association", "associate", "evenly", "grouped", "related"]
 
-Ints = npt.NDArray[np.int64]
 
 # Bias-corrected Cramér's V from which a column is kin of a target.
 KIN = 0.6

@@ -17,12 +17,11 @@ import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.implicates import Implicates
 
 __all__ = ["NAMED_FROM", "TargetBars", "bars_of"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # A category, or a bin, of fewer records is not named.
 NAMED_FROM = 3

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.matching import Donors
@@ -22,11 +23,8 @@ from keyhole.synthesis.variates import centred
 
 __all__ = ["Chain", "Plan"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 # Numbers of records within a pool.
 Places = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 # Donors offered to a record whose first choice was refused, and then to those left over.
 OFFERS = (8, 64, 512, 4096)

@@ -18,6 +18,7 @@ import polars as pl
 from keyhole.charts import percentage
 from keyhole.data.columns import Codes
 from keyhole.exposure.levels import LEVEL_NAMES
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
@@ -32,8 +33,6 @@ __all__ = [
     "reconstruct",
 ]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.uint16]
 
 # A number with more decimals than this is not rounded.

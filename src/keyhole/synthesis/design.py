@@ -16,13 +16,12 @@ import polars as pl
 
 from keyhole.data import Codes, Variable
 from keyhole.kernels import additive
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.gists import Gist
 from keyhole.synthesis.splines import find_knots, spline_basis
 
 __all__ = ["Coded", "Design", "is_number", "make_design"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
 CodeRows = npt.NDArray[np.unsignedinteger]

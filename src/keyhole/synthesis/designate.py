@@ -31,6 +31,7 @@ from keyhole.exposure.loglinear import PopulationUniques, population_uniques
 from keyhole.exposure.population import sampling_bound
 from keyhole.exposure.scores import UniqueSets
 from keyhole.exposure.uniques import NAMED_FROM, uniques
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ __all__ = ["Cause", "Designation", "designate"]
 MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""
 
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 # The largest burdens of a high and of a medium risk.
 CUTS = (2.0, 3.0)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
+from keyhole.kernels.arrays import Flags
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.contradictions import Contradiction
@@ -24,8 +25,6 @@ from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 
 __all__ = ["Aftermath", "TrueExposure", "Visible", "true_exposure", "visibly_changed"]
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Floats
 from keyhole.synthesis.associations import grouped
 
 __all__ = ["Gist", "gist_name", "make_gists"]
 
-Floats = npt.NDArray[np.float64]
 
 # A category with more levels than this has a gist.
 WIDE = 10

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags
+
 __all__ = ["KEPT", "grade"]
 
-Flags = npt.NDArray[np.bool_]
 
 # The chance that a record of each level, 0 (a decoy) to 3, keeps one of its targets.
 KEPT = (1.0, 1.0, 0.5, 0.0)

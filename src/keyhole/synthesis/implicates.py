@@ -12,6 +12,7 @@ import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.engines.threads import in_threads
+from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, Plan
 from keyhole.synthesis.design import Coded, make_design
 from keyhole.synthesis.gists import Gist, make_gists
@@ -28,7 +29,6 @@ __all__ = [
     "names_of",
 ]
 
-Ints = npt.NDArray[np.int64]
 
 # A subgroup with fewer records than this borrows the model of the pooled neighbours.
 SMALLEST_POOL = 250

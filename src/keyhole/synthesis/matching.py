@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.kernels import nearest_donors
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Donors", "Match"]
 
 Match = Literal["closest", "k-closest", "weighted"]
 Floats = npt.NDArray[np.floating]
-Ints = npt.NDArray[np.int64]
 
 # Hmisc's reach of tricube weights, as a share of the mean distance.
 REACH = 0.2

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.kernels import additive
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.gists import gist_name
 from keyhole.synthesis.options import Options
@@ -16,8 +17,6 @@ from keyhole.synthesis.variates import Moments, canonical_fit, regress
 
 __all__ = ["Fitted", "fit", "fit_quantiles", "refit", "strongest"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # A model has at least so many records for each of its columns.
 RECORDS_A_COLUMN = 10

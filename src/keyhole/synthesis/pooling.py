@@ -8,15 +8,14 @@ of areas or occupations are made.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata, Variable
+from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.implicates import Implicates
 
 __all__ = ["pool_rare", "pooled_sides"]
 
-Ints = npt.NDArray[np.int64]
 
 # A category of fewer records than this is rare.
 RARE = 25

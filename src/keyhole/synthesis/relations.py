@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.charts import listed
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 from keyhole.synthesis.associations import associate, evenly, grouped
 from keyhole.synthesis.implicates import Implicates
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Relation", "Relations", "comparable", "compare_relations"]
 
-Ints = npt.NDArray[np.int64]
 
 # More records would not change the picture.
 RECORDS = 200_000

@@ -21,19 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted, repeated
 from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
 from keyhole.synthesis.rule_syntax import parse_rule
 from keyhole.synthesis.rule_tree import Node, RuleProblem, columns_of
 
 __all__ = ["BoundRules", "Rule", "Rules"]
 
-Flags = npt.NDArray[np.bool_]
 
 MOST_RULES = 1_000
 LONGEST_NAME = 100

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification import link
 from keyhole.reidentification.linking import Metric
 from keyhole.reidentification.rates import Rate
@@ -19,7 +19,6 @@ from keyhole.synthesis.implicates import Implicates
 
 __all__ = ["MetricMatch", "SelfMatch", "match_to_self"]
 
-Ints = npt.NDArray[np.int64]
 
 METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
 # Unicity tries all sets of the key; of more variables than this they are too many.

@@ -21,6 +21,7 @@ import polars as pl
 from keyhole.data import Codes, Microdata, Variable, load
 from keyhole.engines.spark.tasks import without_words
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.acceptance import Acceptance, RuleSet
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.gists import Gist
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_on", "load_here"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]
 
 NOBODY = -1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["find_knots", "spline_basis"]
 
-Floats = npt.NDArray[np.float64]
 
 # From this share of equal values at an end on, the other knots are found without them.
 HEAVY = 0.05

@@ -18,6 +18,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.naming import quoted
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
+from keyhole.kernels.arrays import Flags, Words
 from keyhole.kernels.breaking import break_all
 from keyhole.synthesis.associations import KIN, related
 from keyhole.synthesis.designate import Designation
@@ -31,8 +32,6 @@ __all__ = [
     "predicts",
 ]
 
-Flags = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 # Of so many variables every set can be tried.
 MOST_TARGETS = 16

@@ -11,16 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import is_number
 
 __all__ = ["Tie", "find_ties", "telling"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 # How sure one of two columns is if the other is known, from 0 for not at all to 1.
 FOLLOWS = 0.95

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats
+
 __all__ = ["Moments", "canonical_fit", "centred", "regress"]
 
-Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
 
 

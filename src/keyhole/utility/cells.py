@@ -7,12 +7,11 @@ analyst assume when strata and clusters are not released.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["cell_counts", "cell_means", "cell_shares", "cell_totals"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Estimates = tuple[Floats, Floats]
 
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
 from keyhole.utility.figures import amount, degrees
 
 __all__ = ["ONE_IMPLICATE", "Combined", "combine", "level_problems"]
 
-Floats = npt.NDArray[np.float64]
 Figures = float | Floats
 
 ONE_IMPLICATE = (

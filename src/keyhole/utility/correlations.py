@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import cramers_v
 from keyhole.utility.figures import amount
@@ -22,7 +22,6 @@ from keyhole.utility.sides import load_sides
 
 __all__ = ["Correlation", "Correlations", "compare_correlations"]
 
-Floats = npt.NDArray[np.float64]
 MEASURES = {"pearson": "correlation", "cramers_v": "Cramér's V"}
 # A summary shows the pairs that differ most.
 SHOWN = 20

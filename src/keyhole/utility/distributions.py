@@ -13,6 +13,7 @@ import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 from keyhole.utility.figures import amount, probability
 from keyhole.utility.homogeneity import Homogeneity, holm, homogeneity_test
@@ -20,8 +21,6 @@ from keyhole.utility.implicates import chosen, shared_codes, split, stack
 from keyhole.utility.sides import load_sides
 
 __all__ = ["Distributions", "VariableTest", "compare_distributions", "quantile_bins"]
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.naming import quoted, repeated
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats
 from keyhole.utility.combining import Combined, combine
 
 __all__ = ["combine_fits"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:

@@ -18,12 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 from keyhole.utility.figures import amount, probability
 
 __all__ = ["Homogeneity", "holm", "homogeneity_test"]
 
-Ints = npt.NDArray[np.int64]
 
 # Below this many records that entered or left it, a category strains the chi-square distribution.
 FEW = 5

@@ -17,6 +17,7 @@ import polars as pl
 from keyhole.data import Microdata, load
 from keyhole.data.columns import encode
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table
 from keyhole.utility.distributions import quantile_bins
 from keyhole.utility.figures import amount
@@ -24,8 +25,6 @@ from keyhole.utility.implicates import chosen, numbers
 
 __all__ = ["InformationLoss", "VariableLoss", "information_loss", "paired_codes"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Numbers with more values than this are cut at their quantiles: each value would be its own.
 FINE = 100

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["Scale", "interval"]
 
-Floats = npt.NDArray[np.float64]
 Scale = Literal["plain", "log", "logit"]
 
 

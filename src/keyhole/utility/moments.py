@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import chosen, numbers, shared_codes, split
 from keyhole.utility.sides import load_sides
 
 __all__ = ["MeasureMoments", "Moments", "Shares", "compare_moments"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

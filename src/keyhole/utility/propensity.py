@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import numbers, shared_codes
@@ -20,7 +20,6 @@ from keyhole.utility.sides import load_sides
 
 __all__ = ["Propensity", "propensity_score"]
 
-Floats = npt.NDArray[np.float64]
 # Categories beyond the most frequent ones are taken as one: each term costs time and a parameter.
 MOST_LEVELS = 50
 MOST_STEPS = 30

@@ -22,7 +22,6 @@ from keyhole.utility.sides import load_sides
 
 __all__ = ["FAMILIES", "Models", "fit_models"]
 
-Floats = npt.NDArray[np.float64]
 FAMILIES = ("ols", "logit")
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.cells import cell_counts, cell_means, cell_shares, cell_totals
 from keyhole.utility.combining import combine
 from keyhole.utility.implicates import chosen, load_implicates, numbers, shared_codes, split
@@ -21,9 +21,6 @@ from keyhole.utility.tabulation_result import RESERVED, Tabulation
 
 __all__ = ["Share", "Tabulation", "tabulate"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 PLAIN_ERRORS = (
     "from one implicate, se and interval are those of an ordinary file: they leave out what the "

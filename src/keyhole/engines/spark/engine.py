@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.engines.protocol import Missing, Spectrum, Tally
 from keyhole.engines.spark import sql, tallying
@@ -14,13 +13,13 @@ from keyhole.engines.spark.data import SparkData, elsewhere
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.rows import Counted, Rows
 from keyhole.errors import OptionError, RunError
+from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.engines.pattern_table import PatternTable
 
 __all__ = ["SparkCells", "SparkEngine"]
 
-Ints = npt.NDArray[np.int64]
 
 _NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "records": 0, "largest": 1}
 MOST_PATTERNS = 1 << 24

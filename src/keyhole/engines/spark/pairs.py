@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.engines.spark.data import SourceData, SparkData
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, FineColumnsError
 from keyhole.engines.spark.tasks import pair_counter
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["MOST_CELLS", "Known", "comparable", "look_at_columns", "pair_tables"]
 
-Ints = npt.NDArray[np.int64]
 
 MOST_CELLS = 1 << 22
 """A pair of columns whose table could have more cells is not compared."""

@@ -10,7 +10,8 @@ import datetime
 
 import numpy as np
 
-from keyhole.environment.codings.intervals import FIRST_DAY, Floats
+from keyhole.environment.codings.intervals import FIRST_DAY
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["birth_edges", "last_birthdays"]
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.environment.codings.interval_labels import interval_codes
-from keyhole.environment.codings.intervals import Floats, count_of, edges_of
+from keyhole.environment.codings.intervals import count_of, edges_of
 from keyhole.environment.model import CategoryKind, Coding
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["KINDS", "SPECIAL", "Node", "codes_of", "kinds_of", "labels_of", "size_of"]
 

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bools", "closed", "minimal", "product", "shortest_path"]
+from keyhole.kernels.arrays import Flags
 
-Bools = npt.NDArray[np.bool_]
+__all__ = ["Flags", "closed", "minimal", "product", "shortest_path"]
 
 
-def product(one: Bools, other: Bools) -> Bools:
+def product(one: Flags, other: Flags) -> Flags:
     """Return where a step of one table can be followed by a step of the other."""
     return np.asarray(one.astype(np.float32) @ other.astype(np.float32) > 0)
 
 
-def closed(steps: Bools) -> Bools:
+def closed(steps: Flags) -> Flags:
     """Return what can be reached in any number of steps, none included.
 
     Examples
@@ -34,7 +34,7 @@ def closed(steps: Bools) -> Bools:
         reach = further
 
 
-def minimal(members: npt.NDArray[np.int64], reach: Bools) -> npt.NDArray[np.int64]:
+def minimal(members: npt.NDArray[np.int64], reach: Flags) -> npt.NDArray[np.int64]:
     """Keep the members below which there is no other: `reach` goes up from finer to coarser."""
     among = reach[np.ix_(members, members)]
     below = among & ~among.T

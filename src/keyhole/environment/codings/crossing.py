@@ -14,12 +14,11 @@ import numpy as np
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.codings.weighing import Weights, weigh
 from keyhole.environment.model import Environment
 from keyhole.environment.wording import quoted
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 from keyhole.data.naming import plural
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.wording import quoted
+from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.graph import CodingGraph

@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.closure import Bools, closed, minimal, product, shortest_path
+from keyhole.environment.codings.closure import closed, minimal, product, shortest_path
 from keyhole.environment.codings.maps import Edge, Maps
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.paths import Reach, compose
 from keyhole.environment.codings.relations import (
     Pairs,
@@ -23,6 +22,7 @@ from keyhole.environment.codings.relations import (
     push,
     unique_pairs,
 )
+from keyhole.kernels.arrays import Flags, Ints
 
 __all__ = ["Family"]
 
@@ -78,7 +78,7 @@ class Family:
         self.known = product(product(self.reach.T, self.direct), self.reach)
         self.unresolved = _unresolved_table(maps.unresolved, self.index)
 
-    def _interval_table(self) -> tuple[Bools, Bools]:
+    def _interval_table(self) -> tuple[Flags, Flags]:
         """Return which interval codings refine which, and which can be compared at all."""
         size = len(self.nodes)
         finer, comparables = np.zeros((2, size, size), dtype=bool)
@@ -90,7 +90,7 @@ class Family:
                     finer[i, j] = i == j or self._interval_function(i, j) is not None
         return finer, comparables
 
-    def _nested_table(self, comparables: Bools) -> Bools:
+    def _nested_table(self, comparables: Flags) -> Flags:
         """Return between which codings no interval of the one is cut by an edge of the other."""
         table = np.zeros_like(comparables)
         for i, j in np.argwhere(comparables & self.reach & ~self.by_edges).tolist():
@@ -197,11 +197,11 @@ class Family:
         return tuple((int(a), int(b)) for a, b in edges)
 
 
-def _lists(table: Bools) -> Mapping[int, list[int]]:
+def _lists(table: Flags) -> Mapping[int, list[int]]:
     return {i: [j for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(table)}
 
 
-def _unresolved_table(edges: set[Edge], index: Mapping[str, int]) -> Bools:
+def _unresolved_table(edges: set[Edge], index: Mapping[str, int]) -> Flags:
     table = np.zeros((len(index), len(index)), dtype=bool)
     for finer, coarser in edges:
         if finer in index:

@@ -19,7 +19,6 @@ from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
 from keyhole.environment.codings.maps import MapReader
 from keyhole.environment.codings.overlaps import relate
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.paths import circles, contradictions, reach_of
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.mapping.askings import Askings, count_askings
@@ -27,6 +26,7 @@ from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
+from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join

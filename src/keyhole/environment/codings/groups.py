@@ -8,16 +8,10 @@ import numpy as np
 
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.interval_labels import label_edges
-from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import (
-    Ints,
-    canonical,
-    components,
-    group_count,
-    is_discrete,
-)
+from keyhole.environment.codings.partitions import canonical, components, group_count, is_discrete
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.wording import shown
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = [
     "all_matched",

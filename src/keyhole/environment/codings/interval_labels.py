@@ -7,8 +7,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.environment.codings.intervals import Floats, days_of, edges_of
+from keyhole.environment.codings.intervals import days_of, edges_of
 from keyhole.environment.model import Intervals
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["interval_codes", "label_edges"]
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.environment.model import Intervals
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = [
     "FIRST_DAY",
@@ -26,8 +27,6 @@ __all__ = [
     "interval_problems",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # 1970-01-01, where NumPy's days begin, as a day ordinal.
 FIRST_DAY = 719_163

@@ -19,15 +19,10 @@ from keyhole.environment.codings.groups import (
     overlap_groups,
 )
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import (
-    Ints,
-    canonical,
-    entropy,
-    group_count,
-    is_discrete,
-)
+from keyhole.environment.codings.partitions import canonical, entropy, group_count, is_discrete
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:

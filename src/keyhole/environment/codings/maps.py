@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import (
     Pairs,
     comparable,
@@ -18,6 +17,7 @@ from keyhole.environment.codings.relations import (
 )
 from keyhole.environment.model import CategoryMap, Overlap
 from keyhole.environment.wording import quoted, shown
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["MapReader", "Maps"]
 

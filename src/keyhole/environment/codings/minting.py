@@ -10,13 +10,12 @@ import numpy as np
 from keyhole.environment.codings.categories import KINDS, Node
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import group_edges
-from keyhole.environment.codings.intervals import Floats
 from keyhole.environment.codings.joins import Join
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Category, CategoryKind, CategoryMap, Coding, Intervals
 from keyhole.errors import InputError
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Minted", "mint", "mint_key"]
 

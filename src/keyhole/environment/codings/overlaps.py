@@ -6,7 +6,7 @@ import numpy as np
 
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
-from keyhole.environment.codings.partitions import Ints, meet
+from keyhole.environment.codings.partitions import meet
 from keyhole.environment.codings.relations import (
     MOST,
     Basis,
@@ -18,6 +18,7 @@ from keyhole.environment.codings.relations import (
     with_kin,
 )
 from keyhole.environment.wording import quoted
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["relate"]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.kernels.arrays import Ints
+
 __all__ = [
     "Ints",
     "canonical",
@@ -22,7 +24,6 @@ __all__ = [
     "representatives",
 ]
 
-Ints = npt.NDArray[np.int64]
 # Below this many categories a plain loop is quicker than arrays.
 FEW = 400
 

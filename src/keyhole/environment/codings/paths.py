@@ -9,9 +9,9 @@ import numpy as np
 
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.maps import Edge, Maps
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.codings.relations import pairs_of
 from keyhole.environment.wording import quoted, shown
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["circles", "compose", "contradictions", "reach_of"]
 

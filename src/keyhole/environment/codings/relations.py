@@ -11,8 +11,8 @@ import numpy as np
 
 from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
-from keyhole.environment.codings.intervals import Floats, homes, intersections
-from keyhole.environment.codings.partitions import Ints
+from keyhole.environment.codings.intervals import homes, intersections
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = [
     "MOST",

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.intervals import Floats
 from keyhole.environment.wording import quoted
 from keyhole.errors import InputError
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["Weights", "weigh"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.environment.codings.partitions import Ints
 from keyhole.environment.model import Form
 from keyhole.environment.wording import quoted
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Askings", "count_askings"]
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from keyhole.environment.codings.explanations import inexact, plural
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.partitions import Ints, entropy, group_count, refines
+from keyhole.environment.codings.partitions import entropy, group_count, refines
 from keyhole.environment.mapping.askings import Askings
 from keyhole.environment.mapping.holdings import Absent, Column, Held, held_by, tells
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.prevalence import Finest, finest
 from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["Holding", "class_variable", "holdings_of"]
 

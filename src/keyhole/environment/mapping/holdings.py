@@ -10,13 +10,13 @@ from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import all_matched, informative_groups, overlap_groups
-from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import Ints, group_count, is_discrete, meet
+from keyhole.environment.codings.partitions import group_count, is_discrete, meet
 from keyhole.environment.codings.weighing import Weights, weigh
 from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
 from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Absent", "Column", "ColumnWeights", "Held", "columns_of", "held_by"]
 

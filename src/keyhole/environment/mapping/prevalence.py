@@ -15,14 +15,8 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import (
-    Ints,
-    entropy,
-    group_count,
-    join,
-    representatives,
-)
+from keyhole.environment.codings.partitions import entropy, group_count, join, representatives
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Finest", "finest"]
 

@@ -17,8 +17,7 @@ from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import all_matched
-from keyhole.environment.codings.intervals import Floats
-from keyhole.environment.codings.partitions import Ints, canonical, components
+from keyhole.environment.codings.partitions import canonical, components
 from keyhole.environment.codings.relations import (
     MOST,
     Pairs,
@@ -27,6 +26,7 @@ from keyhole.environment.codings.relations import (
     interval_pairs,
 )
 from keyhole.environment.model import Category, Coding, Intervals, Scale
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Product", "product_groups"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import informative_groups
-from keyhole.environment.codings.partitions import Ints, is_discrete
+from keyhole.environment.codings.partitions import is_discrete
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import Absent, Column, ColumnWeights, columns_of, held_by
 from keyhole.environment.mapping.keys import KeyVariable
@@ -23,6 +23,7 @@ from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.wording import shown
 from keyhole.errors import InputError
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:

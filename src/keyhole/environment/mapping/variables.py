@@ -11,15 +11,10 @@ from keyhole.environment.codings.explanations import climb
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import as_partition, group_labels, merges, special
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import (
-    Ints,
-    canonical,
-    entropy,
-    group_count,
-    is_discrete,
-)
+from keyhole.environment.codings.partitions import canonical, entropy, group_count, is_discrete
 from keyhole.environment.mapping.holdings import Column
 from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["VariableMaker"]
 

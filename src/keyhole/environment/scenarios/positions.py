@@ -14,9 +14,10 @@ import polars as pl
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.intervals import FIRST_DAY, Floats, Ints, edges_of
+from keyhole.environment.codings.intervals import FIRST_DAY, edges_of
 from keyhole.environment.wording import shown
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["RARE", "UNKNOWN", "code_text", "column_positions", "level_positions", "position_counts"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.crossing import CrossTable
 from keyhole.protection.tables.demands import TOLERANCE
 from keyhole.protection.tables.primary import Rules, Unsafe
@@ -18,8 +18,6 @@ from keyhole.utility.figures import amount
 
 __all__ = ["TableAudit"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 # A summary shows the first of many rows; all are in the frame.
 SHOWN = 40
 
@@ -57,9 +55,9 @@ class TableAudit(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def suppressed(self) -> Bools:
+    def suppressed(self) -> Flags:
         """Which cells are suppressed."""
-        found: Bools = np.isnan(self.shown)
+        found: Flags = np.isnan(self.shown)
         return found
 
     @property
@@ -74,7 +72,7 @@ class TableAudit(Result):
         return self.unsafe.lower, self.unsafe.upper, self.unsafe.sliding
 
     @property
-    def narrow(self) -> Bools:
+    def narrow(self) -> Flags:
         """The unsafe cells whose interval is narrower than asked."""
         lower, upper, sliding = ((1 - 2 * TOLERANCE) * level for level in self.asked)
         values = self.table.values
@@ -84,7 +82,7 @@ class TableAudit(Result):
             & (self.high - values >= upper - slack)
             & (self.high - self.low >= sliding - slack)
         )
-        found: Bools = self.unsafe.cells & ~enough
+        found: Flags = self.unsafe.cells & ~enough
         return found
 
     @property

@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data import Microdata
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.tabulation_result import cell_label
 
 __all__ = ["CrossTable", "cross"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,16 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.demands import Demand, Problem, Shortfall
 from keyhole.protection.tables.relations import addends
 
 __all__ = ["Cuts", "capacity_cut", "first_cuts", "lone_cuts", "no_good_cut"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +70,7 @@ def capacity_cut(problem: Problem, shortfall: Shortfall) -> Floats | None:
     return np.where(problem.allowed, found, 0.0)
 
 
-def no_good_cut(problem: Problem, pattern: Bools) -> Floats:
+def no_good_cut(problem: Problem, pattern: Flags) -> Floats:
     """Return that some cell beyond an unsafe pattern must be suppressed too."""
     return (problem.allowed & ~pattern).astype(np.float64)
 

@@ -6,17 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.network import Network
 from keyhole.protection.tables.programs import Attacker, Programs
 from keyhole.protection.tables.relations import relations
 
 __all__ = ["TOLERANCE", "Demand", "Problem", "Shortfall", "Witnesses"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 # Levels are met within this part of them; programs are solved no more exactly.
 TOLERANCE = 1e-6
@@ -66,8 +63,8 @@ class Problem:
     up: Floats
     down: Floats
     cost: Floats
-    unsafe: Bools
-    allowed: Bools
+    unsafe: Flags
+    allowed: Flags
     lower: Floats
     upper: Floats
     sliding: Floats
@@ -121,7 +118,7 @@ class Witnesses:
             for cell in known:
                 self.owners.setdefault(cell, []).append(number)
 
-    def shortfalls(self, open_: Bools, *, first: bool = False) -> list[Shortfall]:
+    def shortfalls(self, open_: Flags, *, first: bool = False) -> list[Shortfall]:
         """Return the demands that a pattern does not meet, those of knowers included.
 
         Parameters
@@ -138,7 +135,7 @@ class Witnesses:
                 break
         return found
 
-    def _lacks(self, demand: Demand, open_: Bools) -> list[Shortfall]:
+    def _lacks(self, demand: Demand, open_: Flags) -> list[Shortfall]:
         """Return where a demand is not met: by anybody, else by those who know some cells."""
         if self._doubtful(demand, open_) is None:
             lack = self._lack(demand, -1, open_)
@@ -151,7 +148,7 @@ class Witnesses:
                 found += [] if lack is None else [lack]
         return found
 
-    def _doubtful(self, demand: Demand, open_: Bools) -> set[int] | None:
+    def _doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
         """Return who might know too much: those whose cells change in every table known.
 
         None if no possible table is known yet.
@@ -170,7 +167,7 @@ class Witnesses:
             if demand.cell not in self.problem.knowers[one] and (demand, one) not in self.hopeless
         }
 
-    def _lack(self, demand: Demand, knower: int, open_: Bools) -> Shortfall | None:
+    def _lack(self, demand: Demand, knower: int, open_: Flags) -> Shortfall | None:
         reached, moves, weights = self._tried(self.attacker, demand, knower, open_)
         if reached < demand.level * (1 - TOLERANCE):
             return Shortfall(demand, knower, weights)
@@ -182,7 +179,7 @@ class Witnesses:
         return None
 
     def _tried(
-        self, attacker: Any, demand: Demand, knower: int, open_: Bools
+        self, attacker: Any, demand: Demand, knower: int, open_: Flags
     ) -> tuple[float, list[Floats], tuple[Floats, ...]]:
         """Move the cell as far as the demand asks, on one side or both."""
         up, down = self.room(open_, knower)
@@ -195,7 +192,7 @@ class Witnesses:
             weights if len(weights) == len(sides) else (),
         )
 
-    def room(self, open_: Bools, knower: int = -1) -> tuple[Floats, Floats]:
+    def room(self, open_: Flags, knower: int = -1) -> tuple[Floats, Floats]:
         """Return how far cells can be up and down, for one who knows some cells besides."""
         up, down = np.where(open_, self.problem.up, 0.0), np.where(open_, self.problem.down, 0.0)
         if knower >= 0:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.demands import TOLERANCE, Demand, Witnesses
 from keyhole.protection.tables.programs import Attacker
 
 __all__ = ["grow", "thin"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 
 def grow(
-    witnesses: Witnesses, open_: Bools, guide: Floats | None = None
-) -> tuple[Bools, list[Demand]]:
+    witnesses: Witnesses, open_: Flags, guide: Floats | None = None
+) -> tuple[Flags, list[Demand]]:
     """Add cells to a pattern until it is safe.
 
     Each demand that is not met is met by its cheapest move over all the cells that may be
@@ -79,7 +76,7 @@ def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> l
     return moves
 
 
-def thin(witnesses: Witnesses, pattern: Bools, deadline: float) -> Bools:
+def thin(witnesses: Witnesses, pattern: Flags, deadline: float) -> Flags:
     """Take back the dearest cells that a safe pattern does not need."""
     problem = witnesses.problem
     best = pattern.copy()

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.errors import RunError
+from keyhole.kernels.arrays import Flags, Floats
 
 __all__ = ["intervals"]
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 def intervals(
@@ -22,7 +19,7 @@ def intervals(
     down: Floats,
     *,
     whole: bool = False,
-    only: Bools | None = None,
+    only: Flags | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the lowest and the highest value of every cell that an outsider cannot exclude.
 

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.tables.programs import Programs, Reach
 from keyhole.protection.tables.relations import relations
 
 __all__ = ["Network"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Flows are found in whole units; so many are the level asked for. Any number to 16 divides them.
 UNITS = 720_720

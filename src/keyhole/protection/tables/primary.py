@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.exposure.checks import is_number
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.crossing import CrossTable
 
 __all__ = ["Rules", "Unsafe", "find_unsafe", "rule_problems"]
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +50,15 @@ class Rules:
 class Unsafe:
     """The unsafe cells, by rule, and the levels of protection they need (0 for others)."""
 
-    by_rule: Mapping[str, Bools]
+    by_rule: Mapping[str, Flags]
     lower: Floats
     upper: Floats
     sliding: Floats
 
     @property
-    def cells(self) -> Bools:
+    def cells(self) -> Flags:
         """The cells that are unsafe by any rule."""
-        found: Bools = np.logical_or.reduce(list(self.by_rule.values()))
+        found: Flags = np.logical_or.reduce(list(self.by_rule.values()))
         return found
 
 
@@ -106,9 +103,9 @@ def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) 
     return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
 
 
-def _few(table: CrossTable, rules: Rules) -> tuple[Bools, Floats, Floats]:
+def _few(table: CrossTable, rules: Rules) -> tuple[Flags, Floats, Floats]:
     """Return the cells of too few contributors and the levels they need."""
-    few: Bools = (table.counts > 0) & (table.counts < rules.threshold)
+    few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
     if table.is_count:
         return (
             few,

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
+
+from keyhole.kernels.arrays import Floats
 
 __all__ = ["Attacker", "Programs", "Reach"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats
 from keyhole.protection.tables.crossing import CrossTable
 from keyhole.protection.tables.demands import Problem
 from keyhole.protection.tables.primary import Unsafe
@@ -15,8 +15,6 @@ from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, suppress
 
 __all__ = ["Method", "rounded", "suppressed"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

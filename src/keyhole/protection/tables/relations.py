@@ -6,11 +6,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["addends", "relations"]
-
-Ints = npt.NDArray[np.int64]
 
 
 def addends(shape: tuple[int, ...]) -> list[Ints]:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.errors import RunError
+from keyhole.kernels.arrays import Floats
 from keyhole.protection.tables.relations import relations
 
 __all__ = ["Rounded", "round_at_random", "round_nearest"]
 
-Floats = npt.NDArray[np.float64]
 
 # What is nearer to a multiple than this part of the base is that multiple.
 EXACT = 1e-9

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cuts import (
     Cuts,
     capacity_cut,
@@ -27,8 +27,6 @@ from keyhole.protection.tables.growing import grow, thin
 
 __all__ = ["Pattern", "suppress"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 # The relaxed program may take this part of the time.
 RELAXED = 0.4
@@ -53,7 +51,7 @@ class Pattern:
         How many demands cannot be met against the only contributor of another cell.
     """
 
-    suppressed: Bools
+    suppressed: Flags
     cost: float
     bound: float
     impossible: tuple[Demand, ...] = ()
@@ -102,10 +100,10 @@ class _Search:
     witnesses: Witnesses
     cost: Floats
     cuts: Cuts = field(init=False)
-    best: Bools = field(init=False)
+    best: Flags = field(init=False)
     price: float = np.inf
     bound: float = 0.0
-    fixed: Bools = field(init=False)
+    fixed: Flags = field(init=False)
     rounds: int = 0
 
     def __post_init__(self) -> None:
@@ -125,7 +123,7 @@ class _Search:
             first_cuts(self.problem, self.cuts)
         return impossible
 
-    def _offer(self, pattern: Bools, deadline: float) -> None:
+    def _offer(self, pattern: Flags, deadline: float) -> None:
         """Keep a safe pattern, thinned out, if it is better than the best."""
         thinned = thin(self.witnesses, pattern, deadline)
         price = float(self.cost[thinned].sum())
@@ -200,7 +198,7 @@ class _Search:
             self._learn(pattern, lacking)
             self._offer(grow(self.witnesses, pattern)[0], deadline)
 
-    def _learn(self, pattern: Bools, lacking: list[Shortfall]) -> None:
+    def _learn(self, pattern: Flags, lacking: list[Shortfall]) -> None:
         """Add what the outsider's successes teach; at least that this pattern is not enough."""
         x = pattern.astype(np.float64)
         fresh = 0
@@ -212,7 +210,7 @@ class _Search:
         if not fresh:
             self.cuts.add(no_good_cut(self.problem, pattern))
 
-    def _master(self, seconds: float) -> Bools | None:
+    def _master(self, seconds: float) -> Flags | None:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         high = np.where(self.fixed, 0.0, 1.0)
@@ -228,5 +226,5 @@ class _Search:
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):
             self.bound = max(self.bound, float(done.mip_dual_bound) * (1 - 1e-9))
-        found: Bools | None = None if done.x is None else done.x > 0.5
+        found: Flags | None = None if done.x is None else done.x > 0.5
         return found
