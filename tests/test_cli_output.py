@@ -126,7 +126,7 @@ def test_a_folder_that_may_not_be_written_is_refused(veterans, keyhole, monkeypa
     def refuse(*_):
         raise PermissionError  # as the system would, were the tests not run by root
 
-    monkeypatch.setattr("keyhole.data.whole.os.replace", refuse)
+    monkeypatch.setattr("keyhole.core.files.os.replace", refuse)
     code, _, err = keyhole(
         "risk", veterans, "--keys", "sex", "--records", veterans.parent / "out.csv"
     )

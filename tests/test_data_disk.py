@@ -14,9 +14,9 @@ import polars as pl
 import pyreadstat
 import pytest
 
+from keyhole.core.files import write_whole
 from keyhole.data import load
 from keyhole.data.origin import Origin
-from keyhole.data.whole import write_whole
 from keyhole.errors import FileError, KeyholeError, OptionError, RunError
 
 KINDS = (".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta", ".xpt", ".xlsx")

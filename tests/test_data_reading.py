@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import keyhole
+from keyhole.core.names import nearest
 from keyhole.data import Microdata, load
 from keyhole.data.kinds import guess_kind
-from keyhole.data.naming import nearest
 from keyhole.errors import ColumnError
 
 PEOPLE = "zip,age,income,born,note\n02134,34,1.50,1990-01-31,a\n10001,,20.00,,\n"

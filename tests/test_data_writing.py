@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from keyhole.core.files import write_whole
 from keyhole.data import Microdata, Variable, load
-from keyhole.data.whole import write_whole
 from keyhole.errors import ColumnError, FileError, OptionError, RunError
 
 FRAME = pl.DataFrame(

@@ -17,7 +17,7 @@ import os, sys
 import jinja2, scipy.stats
 import keyhole.exposure.cells, keyhole.protection.ledger, keyhole.synthesis.synthesise
 import keyhole.reviews.pages, keyhole.reviews.remaining
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.reviews import report, runner
 
 def draw(path):

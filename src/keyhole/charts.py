@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:

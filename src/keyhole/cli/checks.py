@@ -34,7 +34,7 @@ def name_problems(option: str, named: Iterable[str], known: Iterable[str]) -> li
     >>> name_problems("--values", ["agee"], ["age", "sex"])
     ["--values names 'agee', which is not among the variables 'age', 'sex'."]
     """
-    from keyhole.data.naming import quoted
+    from keyhole.core.names import quoted
 
     listed = list(known)
     return [

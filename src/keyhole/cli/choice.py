@@ -67,7 +67,7 @@ class Choice:
 
 
 def _offer(source: Source, kept: tuple[str, ...]) -> list[str]:
-    from keyhole.data.naming import quoted
+    from keyhole.core.names import quoted
 
     try:
         data = source.look()

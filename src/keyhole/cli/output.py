@@ -165,7 +165,7 @@ class _OnlyCheckingError(Exception):
 
 def _require_writable(path: Path, force: bool) -> None:
     """Find out by trying; the target is not touched."""
-    from keyhole.data.whole import write_whole
+    from keyhole.core.files import write_whole
 
     try:
         with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:

@@ -126,7 +126,7 @@ class AskedScenario:
 
 
 def _name_problems(names: tuple[str, ...], several: bool) -> list[str]:
-    from keyhole.data.naming import repeated
+    from keyhole.core.names import repeated
 
     if not names:
         return ["--scenario must name a scenario of --store. Got none instead."]

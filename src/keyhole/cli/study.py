@@ -231,7 +231,7 @@ def _attack_here(
 
 
 def _metric_problems(metrics: Sequence[str], scores: Path | None, pairs: Path | None) -> list[str]:
-    from keyhole.data.naming import nearest
+    from keyhole.core.names import nearest
 
     problems = []
     for name in metrics:

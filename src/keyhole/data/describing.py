@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from keyhole.core.names import absent, are_vouched, quoted, repeated, repeated_places
 from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable, require_calendar
 from keyhole.data.inference import infer
 from keyhole.data.kinds import guess_kind
 from keyhole.data.missing import blank, text_forms
-from keyhole.data.naming import absent, are_vouched, quoted, repeated, repeated_places
 from keyhole.errors import ColumnError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data.describing import Request
 from keyhole.data.inference import without_decimals
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, FileError, OptionError
 
 __all__ = ["read_excel", "write_excel"]

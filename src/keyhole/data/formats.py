@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.errors import FileError, InputError
 
 __all__ = ["EXTENSIONS", "find_format", "require_file", "suffix_of", "written_suffix"]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import absent, quoted
 from keyhole.data.columns import ROLES, Codes, Role, Variable, encode
 from keyhole.data.describing import describe
 from keyhole.data.missing import blank
-from keyhole.data.naming import absent, quoted
 from keyhole.data.origin import Origin
 from keyhole.data.requiring import require_columns, require_records
 from keyhole.errors import ColumnError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from keyhole.data.naming import absent, repeated
+from keyhole.core.names import absent, repeated
 from keyhole.errors import ColumnError, FileError
 
 __all__ = ["require_columns", "require_records"]

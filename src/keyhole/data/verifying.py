@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.whole import require_room
+from keyhole.core.files import require_room
 from keyhole.errors import RunError
 
 __all__ = ["require_written"]

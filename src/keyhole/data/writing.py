@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from keyhole.core.files import require_room, write_whole
 from keyhole.data.columnar import write_arrow, write_parquet
 from keyhole.data.columns import Variable, require_flat
 from keyhole.data.excel import write_excel
@@ -17,7 +18,6 @@ from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.data.statistical_writing import write_spss, write_stata, write_transport
 from keyhole.data.text_faults import DELIMITERS
-from keyhole.data.whole import require_room, write_whole
 from keyhole.errors import ColumnError, FileError, KeyholeError
 
 __all__ = ["save"]

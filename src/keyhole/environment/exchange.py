@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.environment.forms_table import write_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment

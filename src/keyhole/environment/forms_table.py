@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.environment.codings.intervals import edges_of, interval_problems
 from keyhole.environment.model import CapturedQuestion, Coding, Environment, Field, Form, Intervals
 from keyhole.environment.soundness import require_sound

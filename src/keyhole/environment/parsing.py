@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.naming import repeated
+from keyhole.core.names import repeated
 from keyhole.environment.wording import shown
 from keyhole.errors import FileError
 

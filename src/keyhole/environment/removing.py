@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
 from keyhole.environment.model import Environment
 from keyhole.environment.wording import quoted, require_none, shown

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from keyhole.charts import ACCENT, INK, QUIET, SOFT, house_style, inline, listed, percentage, plain
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.exposure.driver_results import ratio_text
 
 if TYPE_CHECKING:

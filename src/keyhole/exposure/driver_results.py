@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.exposure.odds import OddsRatio
 from keyhole.exposure.regrouping import Apart, Regrouping, Totals
 from keyhole.results import Result, Table, share

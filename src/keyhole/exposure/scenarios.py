@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.data.naming import quoted, repeated
+from keyhole.core.names import quoted, repeated
 from keyhole.data.reading import load
 from keyhole.environment.scenarios.identification import Identification, p_identification, shown
 from keyhole.environment.scenarios.recoding import ScenarioKey

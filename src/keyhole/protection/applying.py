@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.data.reading import load
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.names import plural
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.forms import by_form
 from keyhole.protection.options import Options

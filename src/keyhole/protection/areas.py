@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import plural
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 from keyhole.protection.area_neighbours import (
     columns_above,
     neighbours,

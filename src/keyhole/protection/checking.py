@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import plural
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 from keyhole.errors import InputError
 from keyhole.exposure.cells import option_problems
 from keyhole.exposure.checks import problems_of, share_problems

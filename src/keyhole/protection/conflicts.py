@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from keyhole.data.naming import quoted, shown
+from keyhole.core.names import quoted, shown
 
 if TYPE_CHECKING:
     from keyhole.protection.steps import Step

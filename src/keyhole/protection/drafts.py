@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.naming import plural, shown
+from keyhole.core.names import plural, shown
 from keyhole.errors import FileError
 from keyhole.protection.conflicts import conflicts
 from keyhole.protection.steps import Step, read_step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.names import plural
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 from keyhole.errors import ColumnError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Floats, Ints

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from keyhole.core.names import plural
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 
 __all__ = ["infinite_notes"]
 

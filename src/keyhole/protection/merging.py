@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
 

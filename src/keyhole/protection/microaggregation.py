@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.infinities import infinite_notes

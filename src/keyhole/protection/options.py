@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest, quoted, repeated, shown
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import problems_of
 

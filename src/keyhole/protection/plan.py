@@ -134,7 +134,7 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan to a TOML file, whole or not at all."""
-        from keyhole.data.whole import write_whole
+        from keyhole.core.files import write_whole
 
         with write_whole(Path(path), force=force) as temporary:
             temporary.write_text(self.to_toml(), encoding="utf-8")

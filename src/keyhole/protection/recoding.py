@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import plural, shown
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural, shown
 from keyhole.errors import OptionError
 from keyhole.protection.bands import (
     Bands,

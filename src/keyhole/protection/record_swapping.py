@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural, were
 from keyhole.exposure.cells import risk
 from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Flags, Ints

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural, were
 from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyhole.data.naming import nearest, quoted, shown
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.protection.methods import METHODS, Entry
 from keyhole.protection.options import value_text
 from keyhole.protection.plan_text import INTERNAL, SECRET_OPTIONS

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from keyhole.core.names import nearest, plural, shown, were
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest, plural, shown, were
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import plural
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import plural
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.cell_text import as_text, in_one_form, is_text_of_values, one_form

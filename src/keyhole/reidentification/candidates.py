@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError
 
 __all__ = ["attach_ids", "blank_variables", "with_blanks"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
-from keyhole.data.naming import quoted
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.result import Study

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, get_args
 
+from keyhole.core.names import absent, repeated
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import absent, repeated
 from keyhole.data.reading import load
 from keyhole.errors import ColumnError, OptionError
 from keyhole.reidentification.attack import Asked, Metric, prepare

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from keyhole.core.names import quoted
 from keyhole.data.keyed import KeyedData, require_key
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.errors import OptionError
 
 __all__ = ["linking_keys", "recode_files"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.agreement import Strata
 from keyhole.reidentification.attack import Attack

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.files import WIDE

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import nearest
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest
 from keyhole.reidentification.files import alike, as_floats, family_of, is_empty
 
 __all__ = ["infinite_problems", "strangers", "variable_problems"]

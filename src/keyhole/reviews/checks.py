@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
+from keyhole.core.names import absent, nearest, quoted, repeated
 from keyhole.data import Microdata
-from keyhole.data.naming import absent, nearest, quoted, repeated
 from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES

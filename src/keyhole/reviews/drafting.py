@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.files import write_whole
+from keyhole.core.names import absent, repeated
 from keyhole.data import load
-from keyhole.data.naming import absent, repeated
-from keyhole.data.whole import write_whole
 from keyhole.errors import ColumnError, FileError
 from keyhole.results import Result, Table
 from keyhole.reviews.draft_text import draft_text

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.files import put_folder
 from keyhole.data.formats import written_suffix
-from keyhole.data.whole import put_folder
 from keyhole.errors import FileError, RunError
 from keyhole.protection.applying import Protection
 from keyhole.protection.plan import Plan

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import nearest, quoted
 from keyhole.data import Microdata
-from keyhole.data.naming import nearest, quoted
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import to_json
 from keyhole.environment.model import Environment

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from keyhole.core.names import quoted
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.data.naming import quoted
 from keyhole.engines import Missing
 from keyhole.errors import OptionError
 from keyhole.exposure.drivers import option_problems as driver_problems

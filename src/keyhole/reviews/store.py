@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.errors import OptionError
 from keyhole.results import plain_values
 from keyhole.reviews.files import hash_file, hash_or_none

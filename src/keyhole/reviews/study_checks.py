@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.names import absent
 from keyhole.data import Microdata, load
-from keyhole.data.naming import absent
 from keyhole.errors import InputError
 from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.scenario import linking_keys, recode_files

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from keyhole.data.naming import quoted, repeated
+from keyhole.core.names import quoted, repeated
 from keyhole.engines.sizes import parse_memory
 from keyhole.errors import OptionError
 from keyhole.reviews.lines import Path

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.screening.common_names import GIVEN, SURNAMES
 from keyhole.screening.identifiers import Identifier, recognise
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import Dependence
 from keyhole.screening.determination import Determination

@@ -9,8 +9,8 @@ from itertools import groupby
 
 import polars as pl
 
+from keyhole.core.names import plural
 from keyhole.data.columns import Variable
-from keyhole.data.naming import plural
 from keyhole.screening.contents import WITHIN, by_contents, sample
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
 from keyhole.screening.places import Place, find_place, zip_digits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import Dependence
 from keyhole.screening.dependence_result import dependence_tables, near_as_dict

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.files import put_folder
 from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
-from keyhole.data.whole import put_folder
 from keyhole.errors import OptionError, RunError
 from keyhole.synthesis.analysts_note import analysts_note
 from keyhole.synthesis.withholding import WITHHELD

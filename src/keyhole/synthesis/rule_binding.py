@@ -15,7 +15,7 @@ from typing import Literal
 
 import polars as pl
 
-from keyhole.data.naming import absent
+from keyhole.core.names import absent
 from keyhole.synthesis.rule_tree import (
     Arithmetic,
     Chain,

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import quoted, repeated
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted, repeated
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule

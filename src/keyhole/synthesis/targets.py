@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import quoted
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.arrays import Flags, Words

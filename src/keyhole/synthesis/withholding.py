@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keyhole.core.names import absent
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import absent
 from keyhole.errors import KeyholeError
 from keyhole.screening.identifiers import recognise
 from keyhole.synthesis.ties import telling

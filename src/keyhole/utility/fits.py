@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.data.naming import quoted, repeated
+from keyhole.core.names import quoted, repeated
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.utility.combining import Combined, combine

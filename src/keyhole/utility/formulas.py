@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.data.naming import absent
+from keyhole.core.names import absent
 from keyhole.errors import OptionError
 
 __all__ = ["FUNCTIONS", "formula_columns"]

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes, encode
 from keyhole.data.formats import EXTENSIONS
-from keyhole.data.naming import quoted
 from keyhole.errors import ColumnError, FileError, InputError
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from keyhole.data.naming import quoted, repeated
+from keyhole.core.names import quoted, repeated
 from keyhole.utility.combining import level_problems
 from keyhole.utility.tabulation_result import RESERVED
 

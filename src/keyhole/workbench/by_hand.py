@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of

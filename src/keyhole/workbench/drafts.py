@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.environment.adding.proposals import Proposals
 from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.model import CapturedForm, Environment

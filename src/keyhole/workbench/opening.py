@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.errors import FileError, InputError
 from keyhole.workbench.places import inside, seen_from
 from keyhole.workbench.projects import Project, Projects

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.errors import ConflictError, FileError, KeyholeError
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files, Memory, confined, remembering

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.whole import write_whole
+from keyhole.core.files import write_whole
 from keyhole.workbench.projects import Project
 from keyhole.workbench.view import Form
 

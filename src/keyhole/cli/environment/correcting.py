@@ -109,7 +109,7 @@ def tie(
 
 
 def _propose(store: str, left: str, right: str, path: Path, force: bool) -> None:
-    from keyhole.data.whole import write_whole
+    from keyhole.core.files import write_whole
     from keyhole.environment.adding.tying import propose_tie, tie_to_toml
 
     text = tie_to_toml(left, propose_tie(read(store), left, right))

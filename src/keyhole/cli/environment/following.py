@@ -79,7 +79,7 @@ def _without(environment: Environment, captured: Sequence[CapturedForm], kind: s
 
 def _propose(environment: Environment, captured: CapturedForm, wanted: Wanted) -> Result:
     """Write the proposals to a file, and return them."""
-    from keyhole.data.whole import write_whole
+    from keyhole.core.files import write_whole
     from keyhole.environment.adding.decision_files import proposals_to_toml
     from keyhole.environment.adding.proposals import propose
 

@@ -47,7 +47,7 @@ def _read(files: Sequence[Path]) -> list[Scenario]:
 
 
 def _require_new(new: Sequence[Scenario], known: set[str]) -> None:
-    from keyhole.data.naming import repeated
+    from keyhole.core.names import repeated
     from keyhole.environment.wording import require_none, shown
 
     names = [one.name for one in new]

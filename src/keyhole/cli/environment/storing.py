@@ -176,7 +176,7 @@ def _toml(environment: Environment, kind: str, name: str) -> str:
 
 
 def _draw(environment: Environment, kind: str, name: str, svg: Path, force: bool) -> None:
-    from keyhole.data.whole import write_whole
+    from keyhole.core.files import write_whole
     from keyhole.environment.pictures.drawing import draw_graph
 
     if kind != "construct" or svg.suffix.lower() != ".svg":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keyhole.data.naming import nearest, repeated
+from keyhole.core.names import nearest, repeated
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.model import CapturedField, CapturedForm

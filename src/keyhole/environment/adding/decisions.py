@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.wording import quoted, require_none, shown
 
 __all__ = [

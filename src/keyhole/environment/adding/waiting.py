@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,

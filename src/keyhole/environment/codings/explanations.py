@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.data.naming import plural
+from keyhole.core.names import plural
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
 from keyhole.environment.codings.relations import Relation

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.checks import names_of, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family

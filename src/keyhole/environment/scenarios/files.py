@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.scenarios.presets import PRESETS, edited
 from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario

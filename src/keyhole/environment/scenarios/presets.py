@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from keyhole.data.naming import nearest
+from keyhole.core.names import nearest
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
 from keyhole.environment.wording import quoted, shown
 from keyhole.errors import OptionError

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import nearest
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.data.naming import nearest
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.names import quoted, repeated
 from keyhole.data import Microdata
-from keyhole.data.naming import quoted, repeated
 from keyhole.errors import InputError
 from keyhole.exposure.checks import is_number, one_of
 from keyhole.protection.tables.crossing import CrossTable

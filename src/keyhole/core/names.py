@@ -1,4 +1,4 @@
-"""Names of columns and files: which were asked for and are not there, and which come near."""
+"""Names in messages: quoted, counted, repeated, missing, and the nearest to a mistyped one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Names, files and options that every package of keyhole shares."""
