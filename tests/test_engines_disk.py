@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.data.examples import KEYS, veterans_sample
-from keyhole.engines import choose, rooms, sizes
+from keyhole.engines import choose, disk_encoding, resources, storage
 from keyhole.engines.choose import engine_of, open_records
-from keyhole.engines.disk import encoding, folder
-from keyhole.engines.disk.folder import WorkFolder
 from keyhole.engines.memory import MemoryEngine
+from keyhole.engines.storage import WorkFolder
 from keyhole.errors import ColumnError, FileError, KeyholeError, OptionError, RunError
 
 
@@ -48,10 +47,10 @@ def check_as_loaded(path, **options):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Let pieces be of a few lines, and arrays be worked through a few rows at a time."""
-    monkeypatch.setattr(encoding, "SMALLEST_PIECE", 64)
-    monkeypatch.setattr(encoding, "LARGEST_PIECE", 64)
+    monkeypatch.setattr(disk_encoding, "SMALLEST_PIECE", 64)
+    monkeypatch.setattr(disk_encoding, "LARGEST_PIECE", 64)
     monkeypatch.setattr("keyhole.data.pieces._FEWEST_ROWS", 5)
-    monkeypatch.setattr(rooms.parts, "__defaults__", (7,))
+    monkeypatch.setattr(storage.parts, "__defaults__", (7,))
 
 
 CELLS = st.sampled_from(
@@ -215,13 +214,13 @@ def test_columns_named_together_are_read_together(tmp_path, monkeypatch):
     path = tmp_path / "veterans.csv"
     veterans_sample(200).save(path)
     asked = []
-    whole = encoding.encode_pieces
+    whole = disk_encoding.encode_pieces
 
     def spy(pieces, names, *rest, **more):
         asked.append(names)
         return whole(pieces, names, *rest, **more)
 
-    monkeypatch.setattr("keyhole.engines.disk.data.encode_pieces", spy)
+    monkeypatch.setattr("keyhole.engines.disk.encode_pieces", spy)
     keyhole.risk(path, keys=["sex", "age"], by="ms", engine="disk")
     keyhole.select(path, candidates=KEYS[:4], limit=0.1, engine="disk")
     assert asked == [["sex", "age", "ms"], list(KEYS[:4])]
@@ -230,7 +229,7 @@ def test_columns_named_together_are_read_together(tmp_path, monkeypatch):
 def test_a_column_of_too_many_values_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "ids.csv"
     pl.DataFrame({"id": range(4_000), "sex": [1, 2] * 2_000}).write_csv(path)
-    monkeypatch.setattr("keyhole.engines.disk.dictionary.LEVEL_BYTES", 20_000)
+    monkeypatch.setattr("keyhole.engines.disk_encoding.LEVEL_BYTES", 20_000)
     with pytest.raises(OptionError, match=r"column 'id' has more than .* values.*--memory"):
         keyhole.risk(path, keys=["id", "sex"], engine="disk", memory="256MB")
 
@@ -250,7 +249,7 @@ def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch
     ).with_columns(male=pl.col("sex") == 1)
     keyhole.load(table).save(path)
     here, alone = keyhole.screen(path), keyhole.screen(path, only_dependences=True)
-    monkeypatch.setattr("keyhole.engines.disk.dictionary.LEVEL_BYTES", 20_000)
+    monkeypatch.setattr("keyhole.engines.disk_encoding.LEVEL_BYTES", 20_000)
     asked = {"engine": "disk", "memory": "256MB"}
     there = keyhole.screen(path, **asked)
     told = there.to_dict()
@@ -259,8 +258,8 @@ def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch
     whole.pop("warnings")
     whole["dependencies"] = [d for d in whole["dependencies"] if "house" not in str(d)]
     assert told == whole
-    monkeypatch.setattr("keyhole.engines.disk.data.FEWEST", 3_000)
-    monkeypatch.setattr("keyhole.engines.disk.data.FINE_BYTES", 10**6)
+    monkeypatch.setattr("keyhole.engines.disk.FEWEST", 3_000)
+    monkeypatch.setattr("keyhole.engines.disk.FINE_BYTES", 10**6)
     parts = keyhole.screen(path, **asked)
     assert [one.column for one in parts.identifiers] == [one.column for one in here.identifiers]
     assert any("'ssn'" in w and "its first 3,000 records" in w for w in parts.warnings)
@@ -309,12 +308,12 @@ def test_arrays_worked_through_in_parts_give_the_same(rows, few, cutoff):
         return found, sized, patterns[0], sorted(patterns[1].tolist())
 
     here = answers(engine_of(open_records(frame), names))
-    before = rooms.parts.__defaults__
+    before = storage.parts.__defaults__
     try:
-        rooms.parts.__defaults__ = (few,)
+        storage.parts.__defaults__ = (few,)
         there = answers(engine_of(open_records(frame, engine="disk"), names))
     finally:
-        rooms.parts.__defaults__ = before
+        storage.parts.__defaults__ = before
     assert there == here
 
 
@@ -328,7 +327,7 @@ def test_long_columns_have_the_same_dependences(monkeypatch):
     here = keyhole.select(frame, **asked).to_dict()
     assert "nearly duplicate" in here["warnings"][0] or "determined" in here["warnings"][0]
     monkeypatch.setattr(dependence, "LONG", 100)
-    monkeypatch.setattr(rooms.parts, "__defaults__", (1_000,))
+    monkeypatch.setattr(storage.parts, "__defaults__", (1_000,))
     assert keyhole.select(frame, **asked).to_dict() == here
 
 
@@ -389,13 +388,13 @@ def test_what_a_killed_process_left_is_swept_and_what_a_live_one_has_is_not(tmp_
 
 
 def test_a_folder_without_a_lock_is_swept_once_it_is_old(tmp_path):
-    young, old, other = (tmp_path / f"{folder.PREFIX}{n}" for n in ("young", "old", "file"))
+    young, old, other = (tmp_path / f"{storage.PREFIX}{n}" for n in ("young", "old", "file"))
     young.mkdir()
     old.mkdir()
     other.write_text("no folder")
-    long_ago = time.time() - 2 * folder.SECONDS_TO_LOCK
+    long_ago = time.time() - 2 * storage.SECONDS_TO_LOCK
     os.utime(old, (long_ago, long_ago))
-    folder.sweep(tmp_path)
+    storage.sweep(tmp_path)
     assert young.is_dir()
     assert not old.exists()
     assert other.exists()
@@ -412,7 +411,7 @@ def test_a_work_folder_that_cannot_be_used_is_told(tmp_path):
 
 FULL = """
 import resource, signal, sys
-from keyhole.engines.disk.folder import WorkFolder
+from keyhole.engines.storage import WorkFolder
 from keyhole.errors import RunError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 held = WorkFolder(sys.argv[1])
@@ -438,21 +437,21 @@ def test_a_disk_that_takes_no_more_is_told_before_anything_is_written(tmp_path):
 
 
 def test_amounts_of_memory():
-    assert sizes.parse_memory("1 GiB") == 1 << 30
-    assert sizes.parse_memory("0.5gb") == sizes.parse_memory(500_000_000) == 500_000_000
+    assert resources.parse_memory("1 GiB") == 1 << 30
+    assert resources.parse_memory("0.5gb") == resources.parse_memory(500_000_000) == 500_000_000
     for wrong in ("plenty", "1XB", "", None, True, -1, "-1GB", 1.5, "100MB"):
         with pytest.raises(OptionError, match="memory must be"):
-            sizes.parse_memory(wrong)
+            resources.parse_memory(wrong)
 
 
 def test_the_memory_of_a_container_counts(tmp_path, monkeypatch):
     (tmp_path / "memory.max").write_text("3000000000\n")
     (tmp_path / "memory.current").write_text("1000000000\n")
-    monkeypatch.setattr(sizes, "_GROUPS", tmp_path)
-    monkeypatch.setattr(sizes, "_free", lambda: 10**12)
-    assert sizes.available() == 2 * 10**9
+    monkeypatch.setattr(resources, "_GROUPS", tmp_path)
+    monkeypatch.setattr(resources, "_free", lambda: 10**12)
+    assert resources.available() == 2 * 10**9
     (tmp_path / "memory.max").write_text("max\n")
-    assert sizes.available() == 10**12
+    assert resources.available() == 10**12
 
 
 @pytest.mark.parametrize("kind", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".dta"])
@@ -500,7 +499,7 @@ def test_frames_stay_in_memory_unless_told_otherwise(monkeypatch):
 def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
     path = tmp_path / "veterans.csv"
     veterans_sample(400).save(path)
-    monkeypatch.setattr("keyhole.engines.subsets.RECORD_BYTES", 10**7)
+    monkeypatch.setattr("keyhole.engines.minimal_uniques.RECORD_BYTES", 10**7)
     with pytest.raises(
         OptionError, match=r"search for minimal uniques takes about 4 GB.*--memory 4.4GB"
     ):
@@ -508,7 +507,7 @@ def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("keyhole.exposure.cells.POPULATION_BYTES", 10**7)
     with pytest.raises(OptionError, match=r"risk in the population takes.*--engine memory"):
         keyhole.risk(path, keys=["sex"], fraction=0.1, engine="disk", memory="1GB")
-    monkeypatch.setattr("keyhole.engines.disk.data.VALUE_BYTES", 10**7)
+    monkeypatch.setattr("keyhole.engines.disk.VALUE_BYTES", 10**7)
     with pytest.raises(OptionError, match=r"reading column '.*' as values takes"):
         keyhole.screen(path, engine="disk", memory="1GB")
 
@@ -610,7 +609,7 @@ def test_a_full_disk_while_a_file_is_read(tmp_path, monkeypatch):
 def test_no_folder_is_taken_for_one_that_was_left_while_it_is_made(tmp_path):
     made = (
         "import sys\n"
-        "from keyhole.engines.disk.folder import WorkFolder\n"
+        "from keyhole.engines.storage import WorkFolder\n"
         "for _ in range(300):\n"
         "    folder = WorkFolder(sys.argv[1])\n"
         "    assert folder.path.is_dir()\n"

@@ -15,16 +15,15 @@ from keyhole.data.formats import find_format, require_file
 from keyhole.data.keyed import KeyedData, keyed, keyed_choice
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load, request_of
-from keyhole.engines.asked import AskedColumns
 from keyhole.engines.memory import MemoryEngine
-from keyhole.engines.protocol import Engine, Records
-from keyhole.engines.rooms import MEMORY, Room
-from keyhole.engines.sizes import available, parse_memory, written
+from keyhole.engines.protocol import AskedColumns, Engine, Records
+from keyhole.engines.resources import available, parse_memory, written
+from keyhole.engines.storage import MEMORY, Storage
 from keyhole.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data.describing import Request
-    from keyhole.engines.disk.data import DiskData
+    from keyhole.engines.disk import DiskData
     from keyhole.engines.spark.data import SparkData
     from keyhole.engines.spark.local_files import LocalFiles
 
@@ -42,7 +41,7 @@ __all__ = [
     "open_keyed",
     "open_records",
     "require_memory",
-    "room_of",
+    "storage_of",
 ]
 
 EngineName = Literal["auto", "memory", "disk", "spark"]
@@ -235,15 +234,9 @@ def engine_of(data: Records, columns: Iterable[str]) -> Engine:
 
 def local_engine(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
     """Return the engine of data that is not on Spark, for columns given by name or encoded."""
-    from keyhole.engines.disk.data import DiskData
-
     if not isinstance(columns, Mapping):
         columns = {name: data.codes(name) for name in columns}
-    if isinstance(data, DiskData):
-        from keyhole.engines.disk.engine import DiskEngine
-
-        return DiskEngine(columns, folder=data.folder)
-    return MemoryEngine(columns)
+    return MemoryEngine(columns, storage=storage_of(data))
 
 
 def is_here(data: Records) -> bool:
@@ -262,7 +255,7 @@ def name_of_engine(data: Records) -> str:
     """
     if not is_here(data):
         return "spark"
-    return "memory" if room_of(data) is MEMORY else "disk"
+    return "memory" if storage_of(data) is MEMORY else "disk"
 
 
 def group_of(data: Records, by: str, code: int) -> Records:
@@ -278,16 +271,16 @@ def engine_notes(data: Records) -> tuple[str, ...]:
     return (note,) if note else ()
 
 
-def room_of(data: Records) -> Room:
+def storage_of(data: Records) -> Storage:
     """Return where arrays with a value for each record of the data are made."""
-    from keyhole.engines.disk.data import DiskData
+    from keyhole.engines.disk import DiskData
 
     return data.folder if isinstance(data, DiskData) else MEMORY
 
 
 def require_memory(data: Records, size: int, what: str) -> None:
     """Refuse what would take more memory than may be used; where data is in memory, nothing is."""
-    room_of(data).require(size, what)
+    storage_of(data).require(size, what)
 
 
 def _recoding(scenario: KeyedData | None) -> str:
@@ -338,8 +331,8 @@ def _on_disk(
     note: str,
     options: Mapping[str, Any],
 ) -> DiskData:
-    from keyhole.engines.disk.data import DiskData
-    from keyhole.engines.disk.folder import WorkFolder
+    from keyhole.engines.disk import DiskData
+    from keyhole.engines.storage import WorkFolder
 
     allowed = _allowed(memory)
     folder = WorkFolder(work_folder, memory=allowed)

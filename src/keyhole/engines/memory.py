@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,17 +11,15 @@ import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.engines.protocol import Missing, Spectrum, Tally
-from keyhole.engines.rooms import MEMORY, Room, copied
-from keyhole.engines.sorted_cells import SortedCells
-from keyhole.engines.threads import WORKERS
-from keyhole.kernels.arrays import Ints
-from keyhole.kernels.packing import layout, pack
+from keyhole.engines.resources import WORKERS
+from keyhole.engines.storage import MEMORY, Storage, copied, parts
+from keyhole.kernels.arrays import Ints, Words
+from keyhole.kernels.packing import Layout, layout, pack
 
 if TYPE_CHECKING:
-    from keyhole.engines.partition import Partition, Patterns
-    from keyhole.engines.pattern_table import PatternTable
+    from keyhole.engines.partition import Partition, Patterns, PatternTable
 
-__all__ = ["MemoryEngine", "RecordCells"]
+__all__ = ["MemoryEngine", "RecordCells", "SortedCells", "missing_any"]
 
 
 class MemoryEngine:
@@ -30,8 +29,8 @@ class MemoryEngine:
     ----------
     columns
         The encoded columns by name; all of the same length.
-    room
-        Where arrays with a value a record are made; the disk engine has them in mapped files.
+    storage
+        Where arrays with a value a record are made; counting on disk has them in mapped files.
 
     Notes
     -----
@@ -39,10 +38,8 @@ class MemoryEngine:
     refines the last partition; one that shrinks merges the last patterns.
     """
 
-    name = "memory"
-
-    def __init__(self, columns: Mapping[str, Codes], *, room: Room = MEMORY) -> None:
-        self._room = room
+    def __init__(self, columns: Mapping[str, Codes], *, storage: Storage = MEMORY) -> None:
+        self._storage = storage
         self._names = tuple(columns)
         self._index = {name: i for i, name in enumerate(self._names)}
         self._columns = tuple(columns.values())
@@ -53,9 +50,14 @@ class MemoryEngine:
         self._shrunk: Patterns | None = None
 
     @property
-    def room(self) -> Room:
+    def name(self) -> str:
+        """What results call it."""
+        return self._storage.name
+
+    @property
+    def storage(self) -> Storage:
         """Where arrays with a value a record are made."""
-        return self._room
+        return self._storage
 
     @property
     def records(self) -> int:
@@ -76,8 +78,8 @@ class MemoryEngine:
         from keyhole.engines.partition import Partition
 
         base = self._patterns()
-        rows, weights = copied(base.rows, self._room), copied(base.weights, self._room)
-        out = Partition(rows, weights, self._plan, cutoff, workers, self._room)
+        rows, weights = copied(base.rows, self._storage), copied(base.weights, self._storage)
+        out = Partition(rows, weights, self._plan, cutoff, workers, self._storage)
         if keys:
             out.refine(self.numbers(keys))
         return out
@@ -86,12 +88,12 @@ class MemoryEngine:
         if self._base is None:
             from keyhole.engines.partition import Patterns
 
-            rows = self._room.empty((self.records, self._plan.words), np.uint64)
+            rows = self._storage.empty((self.records, self._plan.words), np.uint64)
             pack([c.values for c in self._columns], self._plan, rows)
-            ones = self._room.empty(self.records, np.int32)
+            ones = self._storage.empty(self.records, np.int32)
             ones[:] = 1
             everything = frozenset(range(len(self._names)))
-            self._base = Patterns.of(rows, ones, self._plan, everything, self._room)
+            self._base = Patterns.of(rows, ones, self._plan, everything, self._storage)
         return self._base
 
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
@@ -133,7 +135,9 @@ class MemoryEngine:
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
         """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
-        return RecordCells(SortedCells(columns, drop=missing == "drop", room=self._room), missing)
+        return RecordCells(
+            SortedCells(columns, drop=missing == "drop", storage=self._storage), missing
+        )
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -150,11 +154,11 @@ class MemoryEngine:
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
-        from keyhole.engines.pattern_table import PatternTable
+        from keyhole.engines.partition import PatternTable
 
         held = self._merged(frozenset(self.numbers(keys)))
         places = dict(zip(keys, self.numbers(keys), strict=True))
-        self._room.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
+        self._storage.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
         return PatternTable(held, places)
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
@@ -183,3 +187,189 @@ class RecordCells:
     def numbers(self) -> Ints:
         """Return for each record a number of its cell; -1 where it was left out."""
         return self._cells.numbers()
+
+
+Tags = npt.NDArray[np.int32]
+
+
+# So many copies of the distinct patterns are made while wildcards are matched, about.
+PATTERN_COPIES = 6
+# Sizes below this are counted in an array, others sorted.
+SMALL = 1 << 12
+
+
+class SortedCells:
+    """The records sorted into cells, each row tagged with its record."""
+
+    def __init__(self, columns: Sequence[Codes], *, drop: bool, storage: Storage = MEMORY) -> None:
+        self._columns, self._plan = columns, layout([c.size for c in columns])
+        self._storage, self._records = storage, len(columns[0].values)
+        rows, tags = _tagged(columns, self._plan, storage)
+        if drop:
+            rows, tags = _complete(rows, tags, columns, storage)
+        self._rows, self._tags = _sorted(rows, tags, self._plan, storage)
+        self._starts = _starts(self._rows, storage)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """The size of each cell."""
+        out = self._storage.empty(len(self._starts) - 1, np.int64)
+        for some in parts(len(out)):
+            out[some] = np.diff(self._starts[some.start : some.stop + 1])
+        return out
+
+    @cached_property
+    def _patterns(self) -> Words:
+        out = self._storage.empty((len(self._starts) - 1, self._plan.words), np.uint64)
+        for some in parts(len(out)):
+            out[some] = self._rows[self._starts[some]]
+        return out
+
+    def first_records(self) -> Ints:
+        """Return one record of each cell."""
+        first: Ints = self._tags[self._starts[:-1]].astype(np.int64)
+        return first
+
+    def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
+        """Give every record the value of its cell, and those left out `absent`."""
+        return self._spread(lambda some: values[some], values.dtype, absent)
+
+    def numbers(self) -> Ints:
+        """Return for each record the number of its cell, -1 where it was left out."""
+        return self._spread(lambda some: np.arange(some.start, some.stop), np.int64, -1)
+
+    def _spread(
+        self, values: Callable[[slice], npt.NDArray[Any]], dtype: Any, absent: float
+    ) -> npt.NDArray[Any]:
+        out = self._storage.empty(self._records, dtype)
+        if len(self._tags) < self._records:
+            out[:] = absent
+        for some in parts(len(self._tags)):
+            # The cells that lie in this part of the rows, the first and the last perhaps cut.
+            first = int(np.searchsorted(self._starts, some.start, side="right")) - 1
+            last = int(np.searchsorted(self._starts, some.stop, side="left"))
+            held = np.diff(self._starts[first : last + 1].clip(some.start, some.stop))
+            out[self._tags[some]] = np.repeat(values(slice(first, last)), held)
+        return out
+
+    def spectrum(self, sizes: npt.NDArray[Any]) -> Spectrum:
+        """Count the records by the size that each cell is given."""
+        by_size: dict[int, int] = {}
+        for some in parts(len(sizes)):
+            for size, count in _by_size(sizes[some], self.counts[some]):
+                by_size[size] = by_size.get(size, 0) + count
+        ordered = sorted(by_size)
+        return Spectrum(len(sizes), tuple(ordered), tuple(by_size[size] for size in ordered))
+
+    def match(self, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each cell the amounts of all cells that match it as wildcards."""
+        from keyhole.kernels import wildcards
+
+        size = len(self._patterns) * (self._plan.words * 8 * PATTERN_COPIES + 64)
+        self._storage.require(size, "matching missing values with every value")
+        known = _known(self._patterns, self._columns, self._plan)
+        digits = self._plan.digits(range(len(self._columns)))
+        return wildcards.match(self._patterns, amounts, known, digits)
+
+
+def _by_size(sizes: Ints, counts: Ints) -> Iterator[tuple[int, int]]:
+    """Add up the counts of each size: most are small, and those are quickly counted."""
+    small = sizes < SMALL
+    summed = np.bincount(sizes[small], weights=counts[small])
+    for size in np.flatnonzero(summed).tolist():
+        yield size, int(summed[size])
+    large, which = np.unique(sizes[~small], return_inverse=True)
+    summed = np.bincount(which, weights=counts[~small], minlength=len(large))
+    yield from zip(large.tolist(), summed.astype(np.int64).tolist(), strict=True)
+
+
+def _tagged(columns: Sequence[Codes], plan: Layout, storage: Storage) -> tuple[Words, Tags]:
+    """Pack the records, and number them."""
+    records = len(columns[0].values)
+    rows = storage.empty((records, plan.words), np.uint64)
+    pack([c.values for c in columns], plan, rows)
+    tags = storage.empty(records, np.int32)
+    for some in parts(records):
+        tags[some] = np.arange(some.start, some.stop)
+    return rows, tags
+
+
+def _complete(
+    rows: Words, tags: Tags, columns: Sequence[Codes], storage: Storage
+) -> tuple[Words, Tags]:
+    """Keep the records of which nothing is missing, moved together in place."""
+    left = 0
+    for some in parts(len(rows)):
+        whole = np.flatnonzero(~missing_any([_part(c, some) for c in columns]))
+        rows[left : left + len(whole)] = rows[some][whole]
+        tags[left : left + len(whole)] = tags[some][whole]
+        left += len(whole)
+    return copied(rows[:left], storage), copied(tags[:left], storage)
+
+
+def _part(column: Codes, some: slice) -> Codes:
+    return Codes(column.values[some], column.levels, column.has_missing)
+
+
+def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
+    """Sort rows and tags; in NumPy alone where rows fit one word, so that nothing is compiled."""
+    tag_bits = int(tags.max(initial=0)).bit_length()
+    if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
+        return _sorted_words(rows, tags, tag_bits)
+    if plan.words == 1 and storage is MEMORY:
+        order = np.argsort(rows[:, 0])
+        return rows[order], tags[order]
+    from keyhole.engines.partition import sort
+
+    whole = np.array([0, len(rows)], dtype=np.int64)
+    sort(rows, tags, whole, plan, range(len(plan.bits)), storage=storage)
+    return rows, tags
+
+
+def _sorted_words(rows: Words, tags: Tags, tag_bits: int) -> tuple[Words, Tags]:
+    """Sort rows in place as words that have the tags in their lowest bits."""
+    words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
+    for some in parts(len(rows)):
+        words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
+    words.sort()
+    for some in parts(len(rows)):
+        tags[some] = words[some] & low
+        words[some] >>= np.uint64(tag_bits)
+    return rows, tags
+
+
+def _starts(rows: Words, storage: Storage) -> Ints:
+    """Return where each cell of sorted rows starts, and at the end the number of rows."""
+    out = storage.empty(len(rows) + 1, np.int64)
+    count = 0
+    for some in parts(len(rows)):
+        is_first = np.ones(some.stop - some.start, dtype=np.bool_)
+        second = max(some.start, 1)
+        differs = rows[second : some.stop] != rows[second - 1 : some.stop - 1]
+        is_first[second - some.start :] = differs.any(axis=1)
+        found = np.flatnonzero(is_first) + some.start
+        out[count : count + len(found)] = found
+        count += len(found)
+    out[count] = len(rows)
+    return out[: count + 1]
+
+
+def _known(patterns: Words, columns: Sequence[Codes], plan: Layout) -> Words:
+    """Return for each pattern the mask of the fields that are not missing."""
+    known = np.tile(plan.mask(range(len(columns))), (len(patterns), 1))
+    for v, column in enumerate(columns):
+        if column.has_missing:
+            field = plan.mask([v])
+            word, shift = plan.word[v], np.uint64(plan.shift[v])
+            absent = (patterns[:, word] & field[word]) >> shift == column.size - 1
+            known[absent] &= ~field
+    return known
+
+
+def missing_any(columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    """Tell for each record whether any of the columns is missing."""
+    out = np.zeros(len(columns[0].values), dtype=np.bool_)
+    for column in columns:
+        if column.has_missing:
+            out |= column.values == column.size - 1
+    return out

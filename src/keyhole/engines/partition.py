@@ -1,23 +1,133 @@
-"""Partitions of the records that grow finer or coarser with the key."""
+"""Partitions of packed records into cells, which grow finer or coarser with the key."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.rooms import MEMORY, Room, copied, parts
-from keyhole.engines.sorting import joined_words, shares_of, sort, spans
-from keyhole.engines.threads import WORKERS, in_threads
+from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels import cells, leave_one_out
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout
+from keyhole.kernels.words import join, part
 
-__all__ = ["Partition", "Patterns"]
+__all__ = [
+    "Partition",
+    "PatternTable",
+    "Patterns",
+    "joined_words",
+    "shares_of",
+    "sort",
+    "sort_as_words",
+    "spans",
+]
+
+Tags = npt.NDArray[np.int32]
+
+
+def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
+    """Cut the cells into one span a worker, of about as many rows each."""
+    goals = np.linspace(0, starts[-1], workers + 1)[1:-1]
+    cuts = [0, *np.searchsorted(starts, goals).tolist(), len(starts) - 1]
+    return [
+        np.array(pair, dtype=np.int64) for pair in itertools.pairwise(cuts) if pair[0] < pair[1]
+    ]
+
+
+def shares_of(rows: Words, mask: Words, workers: int) -> list[slice]:
+    """Cut sorted rows into one share a worker, none of which ends inside a cell."""
+    goals = np.linspace(0, len(rows), workers + 1)[1:-1].astype(np.int64).tolist()
+    cuts = [0, *(_end_of_cell(rows, mask, goal) for goal in goals), len(rows)]
+    return [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b] or [slice(0, 0)]
+
+
+def _end_of_cell(rows: Words, mask: Words, at: int) -> int:
+    """Return where the cell of the row before ends, by halving: its rows lie side by side."""
+    if at == 0:
+        return 0
+    mine = rows[at - 1] & mask
+    inside, outside = at - 1, len(rows)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if np.array_equal(rows[middle] & mask, mine):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def sort(
+    rows: Words,
+    tags: Tags,
+    starts: Ints,
+    plan: Layout,
+    variables: Sequence[int],
+    *,
+    spare: tuple[Words, Tags] | None = None,
+    workers: int = WORKERS,
+    storage: Storage = MEMORY,
+) -> None:
+    """Sort the rows inside each cell by more variables, in place.
+
+    A single cell whose rows and tags fit one word is sorted by NumPy, which compares many words
+    at once. Otherwise threads share the cells; a single large one is first cut by one digit.
+    """
+    if len(starts) == 2 and sort_as_words(rows, tags, plan, variables, storage=storage):
+        return
+    digits = plan.digits(variables)
+    if spare is None:
+        spare = (storage.empty(rows.shape, rows.dtype), storage.empty(tags.shape, tags.dtype))
+    if len(starts) == 2 and workers > 1 and len(digits):
+        mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
+        cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
+        starts, digits = cells.bounds(rows, mask), digits[1:]
+    mask = plan.mask(variables)
+    in_threads(
+        lambda span: cells.sort_cells(rows, tags, starts, span, mask, digits, *spare),
+        spans(starts, workers),
+    )
+
+
+def sort_as_words(
+    rows: Words, tags: Tags, plan: Layout, variables: Iterable[int], *, storage: Storage = MEMORY
+) -> bool:
+    """Sort all rows by some variables as single words, if rows and tags fit; tell whether."""
+    tag_bits = int(tags.max(initial=0)).bit_length()
+    if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+        return False
+    masks, shifts = plan.moves(variables)
+    joined = joined_words(rows, tags, masks, shifts, tag_bits, storage)
+    joined.sort()
+    back = np.array([_shifted(m, s) for m, s in zip(masks, shifts, strict=True)], dtype=np.uint64)
+    in_threads(
+        lambda some: part(joined[some], back, -shifts, tag_bits, rows[some], tags[some]),
+        list(parts(len(rows))),
+    )
+    return True
+
+
+def joined_words(
+    rows: Words, tags: Tags, masks: Words, shifts: Ints, tag_bits: int, storage: Storage
+) -> Words:
+    """Return one word a row: its fields moved, and its tag below them."""
+    joined = storage.empty(len(rows), np.uint64)
+
+    def fill(some: slice) -> None:
+        joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
+
+    in_threads(fill, list(parts(len(rows))))
+    return joined
+
+
+def _shifted(mask: np.uint64, shift: np.int64) -> int:
+    return int(mask) << int(shift) if shift >= 0 else int(mask) >> -int(shift)
+
 
 Weights = npt.NDArray[np.int32]
 
@@ -38,7 +148,7 @@ class Partition:
         Cells smaller than this are at risk.
     workers
         How many threads to use.
-    room
+    storage
         Where arrays as long as the rows are made.
     """
 
@@ -49,20 +159,20 @@ class Partition:
         plan: Layout,
         cutoff: int,
         workers: int = WORKERS,
-        room: Room = MEMORY,
+        storage: Storage = MEMORY,
     ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
-        self._workers, self._room = workers, room
-        self._spare = room.empty(rows.shape, rows.dtype)
-        self._spare_weights = room.empty(weights.shape, weights.dtype)
+        self._workers, self._storage = workers, storage
+        self._spare = storage.empty(rows.shape, rows.dtype)
+        self._spare_weights = storage.empty(weights.shape, weights.dtype)
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
 
     def refined(self, variables: Sequence[int]) -> Partition:
         """Return a copy split further by these variables."""
-        rows, weights = copied(self._rows, self._room), copied(self._weights, self._room)
-        copy = Partition(rows, weights, self._plan, self._cutoff, self._workers, self._room)
+        rows, weights = copied(self._rows, self._storage), copied(self._weights, self._storage)
+        copy = Partition(rows, weights, self._plan, self._cutoff, self._workers, self._storage)
         # Never changed in place, only replaced.
         copy._starts, copy.variables = self._starts, self.variables
         copy._settled_cells, copy._settled_at_risk = self._settled_cells, self._settled_at_risk
@@ -79,7 +189,7 @@ class Partition:
             variables,
             spare=(self._spare, self._spare_weights),
             workers=self._workers,
-            room=self._room,
+            storage=self._storage,
         )
         self.variables |= frozenset(variables)
         self._settle(self._plan.mask(self.variables))
@@ -90,12 +200,12 @@ class Partition:
         pieces = [(int(old[a]), int(old[b])) for a, b in spans(old, self._workers)]
         # Each share writes its cells to its own stretch, of half as many as it has rows.
         stretches = [(first // 2 + i, first, last) for i, (first, last) in enumerate(pieces)]
-        starts = self._room.empty(len(rows) // 2 + len(pieces) + 1, np.int64)
+        starts = self._storage.empty(len(rows) // 2 + len(pieces) + 1, np.int64)
 
         def work(of: tuple[int, int, int]) -> tuple[int, int, int, int]:
             some = slice(of[1], of[2])
-            room = starts[of[0] :]
-            return tuple(cells.settle(rows[some], weights[some], mask, self._cutoff, room))
+            stretch = starts[of[0] :]
+            return tuple(cells.settle(rows[some], weights[some], mask, self._cutoff, stretch))
 
         left = count = 0
         for (at, first, _), found in zip(stretches, in_threads(work, stretches), strict=True):
@@ -127,7 +237,7 @@ class Partition:
             return self.refined(variables).tally(records)
         masks = plan.mask(self.variables.union(variables))
         where = np.zeros(1, dtype=np.int64)
-        joined = joined_words(self._rows, self._weights, masks, where, tag_bits, self._room)
+        joined = joined_words(self._rows, self._weights, masks, where, tag_bits, self._storage)
         joined.sort()
         found, at_risk = cells.tally_runs(joined, tag_bits, self._cutoff)
         return Tally(records, self._settled_cells + found, self._settled_at_risk + at_risk)
@@ -164,10 +274,10 @@ class Patterns:
         weights: Weights,
         plan: Layout,
         variables: frozenset[int],
-        room: Room = MEMORY,
+        storage: Storage = MEMORY,
     ) -> None:
         self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
-        self._room = room
+        self._storage = storage
 
     @classmethod
     def of(
@@ -176,22 +286,22 @@ class Patterns:
         weights: Weights,
         plan: Layout,
         variables: frozenset[int],
-        room: Room = MEMORY,
+        storage: Storage = MEMORY,
     ) -> Patterns:
         """Return the distinct patterns of rows, which are taken over and sorted about."""
         mask, whole = plan.mask(variables), np.array([0, len(rows)], dtype=np.int64)
-        sort(rows, weights, whole, plan, sorted(variables), room=room)
+        sort(rows, weights, whole, plan, sorted(variables), storage=storage)
         left = cells.merge(rows, weights, mask)
         # Copies, so that the larger arrays can be freed.
-        distinct = room.empty((left, plan.words), np.uint64)
+        distinct = storage.empty((left, plan.words), np.uint64)
         for some in parts(left):
             np.bitwise_and(rows[some], mask, out=distinct[some])
-        return cls(distinct, copied(weights[:left], room), plan, variables, room)
+        return cls(distinct, copied(weights[:left], storage), plan, variables, storage)
 
     def merged(self, variables: frozenset[int]) -> Patterns:
         """Return the distinct patterns of fewer variables."""
-        rows, weights = copied(self.rows, self._room), copied(self.weights, self._room)
-        return Patterns.of(rows, weights, self.plan, variables, self._room)
+        rows, weights = copied(self.rows, self._storage), copied(self.weights, self._storage)
+        return Patterns.of(rows, weights, self.plan, variables, self._storage)
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
@@ -229,11 +339,13 @@ class Patterns:
         keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
         masks = np.array([plan.mask([v]) for v in dealt])
         digit_starts = np.cumsum([0] + [len(d) for d in digits])
-        room = self._room
-        rows, weights = copied(self.rows, room), copied(self.weights, room)
-        spare = room.empty(rows.shape, rows.dtype), room.empty(weights.shape, weights.dtype)
+        storage = self._storage
+        rows, weights = copied(self.rows, storage), copied(self.weights, storage)
+        spare = storage.empty(rows.shape, rows.dtype), storage.empty(weights.shape, weights.dtype)
         arrays, whole = (rows, weights, *spare), np.array([0, len(rows)], dtype=np.int64)
-        sort(rows, weights, whole, plan, sorted(kept), spare=spare, workers=workers, room=room)
+        sort(
+            rows, weights, whole, plan, sorted(kept), spare=spare, workers=workers, storage=storage
+        )
 
         def work(of: slice) -> tuple[Ints, Ints]:
             lost, safe = leave_one_out.tally_without(
@@ -256,3 +368,43 @@ def _parts(count: int) -> list[tuple[int, int]]:
     parts = max(2, -(-count // PART_SIZE)) if count > 1 else 1
     cuts = np.linspace(0, count, parts + 1).round().astype(int).tolist()
     return list(itertools.pairwise(cuts))
+
+
+class PatternTable:
+    """One row a distinct pattern, and how many records have it.
+
+    Parameters
+    ----------
+    patterns
+        The patterns.
+    places
+        By column its number among those the patterns are made of.
+    """
+
+    def __init__(self, patterns: Patterns, places: Mapping[str, int]) -> None:
+        self._patterns, self._places = patterns, places
+        self.records: Ints = patterns.weights.astype(np.int64)
+
+    def codes(self, name: str) -> Ints:
+        """Return the code of each pattern in one column."""
+        plan, v = self._patterns.plan, self._places[name]
+        word = self._patterns.rows[:, plan.word[v]] >> np.uint64(plan.shift[v])
+        top = np.uint64((1 << int(plan.bits[v])) - 1)
+        codes: Ints = (word & top).astype(np.int64)
+        return codes
+
+    def numbers(self, names: Sequence[str]) -> Ints:
+        """Return for each pattern the number of its cell on fewer columns, from 0 on."""
+        mask = self._patterns.plan.mask([self._places[name] for name in names])
+        words = [self._patterns.rows[:, w] & mask[w] for w in np.flatnonzero(mask)]
+        number: Ints = np.zeros(len(self.records), dtype=np.int64)
+        for word in words:
+            dense = np.unique(word, return_inverse=True)[1]
+            number = dense if word is words[0] else _both(number, dense)
+        return number
+
+
+def _both(one: Ints, other: Ints) -> Ints:
+    pair = one * (int(other.max(initial=0)) + 1) + other
+    number: Ints = np.unique(pair, return_inverse=True)[1]
+    return number

@@ -1,10 +1,12 @@
-"""What a stage may ask of an engine: a few verbs, the same answers everywhere."""
+"""What a stage may ask of data and of an engine: a few verbs, the same answers everywhere."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -12,13 +14,13 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
+from keyhole.data.requiring import require_columns, require_records
 from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
-    from keyhole.engines.pattern_table import PatternTable
+    from keyhole.engines.partition import PatternTable
 
-__all__ = ["Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
-
+__all__ = ["AskedColumns", "Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
 
 Missing = Literal["own", "wildcard", "drop"]
 
@@ -195,3 +197,38 @@ class Engine(Protocol):
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
         ...
+
+
+class AskedColumns(ABC):
+    """Data that remembers which of its columns were asked for.
+
+    Parameters
+    ----------
+    name
+        What the data is called.
+    names
+        The columns, in the order of the file.
+    note
+        Why the data is here rather than in memory, if nobody asked for it.
+    """
+
+    def __init__(self, name: str, names: Iterable[str], *, note: str = "") -> None:
+        self.name, self.names, self.note = name, tuple(names), note
+        self._asked: dict[str, None] = {}
+        self._lock = RLock()
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """The number of records."""
+
+    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
+        """Return the names if all are columns, each once; else say everything that is wrong."""
+        asked = require_columns(names, self.names, purpose=purpose, called=self.name)
+        with self._lock:
+            self._asked.update(dict.fromkeys(asked))
+        return asked
+
+    def require_records(self, least: int = 1) -> None:
+        """Say so if there are no records, or fewer than a stage can use."""
+        require_records(self.records, self.name, least)

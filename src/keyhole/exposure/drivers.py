@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of, open_records
-from keyhole.engines.pattern_table import PatternTable
+from keyhole.engines.partition import PatternTable
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, is_number, listed, problems_of
 from keyhole.exposure.driver_results import Driver, Drivers

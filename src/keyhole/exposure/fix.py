@@ -18,8 +18,8 @@ import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
-from keyhole.engines.choose import local_engine, open_records, room_of
-from keyhole.engines.rooms import Room, counted, parts
+from keyhole.engines.choose import local_engine, open_records, storage_of
+from keyhole.engines.storage import Storage, counted, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
 from keyhole.results import Result, Table, share
@@ -188,7 +188,7 @@ def _fixes(
     changes = [_Change("drop", "leave it out", np.zeros(codes.size, dtype=np.int64))]
     changes += _changes(codes, data.variable(name).kind)
     # Names that no column has: the changes stand beside the columns as further ones.
-    columns = {f"{place}": _changed(codes, c, room_of(data)) for place, c in enumerate(changes)}
+    columns = {f"{place}": _changed(codes, c, storage_of(data)) for place, c in enumerate(changes)}
     kept = {f"key {n}": data.codes(n) for n in others}
     engine = local_engine(data, {**kept, **columns})
     tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
@@ -206,10 +206,10 @@ def _fixes(
         )
 
 
-def _changed(codes: Codes, change: _Change, room: Room) -> Codes:
+def _changed(codes: Codes, change: _Change, storage: Storage) -> Codes:
     most = int(change.new_code.max(initial=0))
     table = change.new_code.astype(np.min_scalar_type(most))
-    new = room.empty(len(codes.values), table.dtype)
+    new = storage.empty(len(codes.values), table.dtype)
     for some in parts(len(new)):
         new[some] = table[codes.values[some]]
     return Codes(new, pl.Series(np.arange(most + 1)), has_missing=False)

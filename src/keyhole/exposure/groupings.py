@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
-from keyhole.engines.rooms import counted
+from keyhole.engines.storage import counted
 from keyhole.kernels.arrays import Ints
 
 __all__ = ["Grouping", "group_levels"]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine, open_keyed
-from keyhole.engines.subsets import minimal_uniques
+from keyhole.engines.minimal_uniques import minimal_uniques
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
 from keyhole.exposure.checks import (
@@ -224,7 +224,7 @@ def uniques(
     cells = counter.measure(names)
     _check_work(len(names), size, cells.spectrum.cells)
     f = cells.sizes()
-    owner, mask = minimal_uniques(columns, size, progress, counter.room)
+    owner, mask = minimal_uniques(columns, size, progress, counter.storage)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
     weights = variable_weights(len(names), availability, identifiability)
     level = levels(f, sets, weights=weights, cutoff=cutoff)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
 
 __all__ = [

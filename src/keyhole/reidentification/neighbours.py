@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.threads import workers
+from keyhole.engines.resources import workers
 from keyhole.kernels import nearest, scanning
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.kernels.grading import Asked, Rules

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.sorting import sort
+from keyhole.engines.partition import sort
 from keyhole.kernels import cells
 from keyhole.kernels.arrays import Ints
 from keyhole.kernels.packing import layout, pack

@@ -17,7 +17,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
 from keyhole.data.requiring import require_columns, require_records
-from keyhole.engines.disk.dictionary import FILLED, GLANCE
+from keyhole.engines.disk_encoding import FILLED, GLANCE
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, describe_columns
 from keyhole.engines.spark.local_files import LocalFiles, called

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.engines.threads import workers
+from keyhole.engines.resources import workers
 from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.fields import in_order

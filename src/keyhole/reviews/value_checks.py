@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from keyhole.core.names import quoted, repeated
-from keyhole.engines.sizes import parse_memory
+from keyhole.engines.resources import parse_memory
 from keyhole.errors import OptionError
 from keyhole.reviews.lines import Path
 from keyhole.reviews.names import alternatives, named_scenario

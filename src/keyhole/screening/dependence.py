@@ -17,8 +17,8 @@ import numpy.typing as npt
 from keyhole.data.columns import Codes
 from keyhole.engines import Records
 from keyhole.engines.choose import is_here
-from keyhole.engines.rooms import parts
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
+from keyhole.engines.storage import parts
 from keyhole.kernels.arrays import Ints
 from keyhole.kernels.crosstab import crosstab
 from keyhole.kernels.pairing import number_pairs

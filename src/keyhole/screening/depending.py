@@ -10,7 +10,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.requiring import require_records
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, is_here, name_of_engine, require_memory
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.screening.dependence import (
     Dependence,
     concerns,

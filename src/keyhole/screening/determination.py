@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.kernels.pairing import number_pairs, settled
 from keyhole.screening.dependence import Dependence, says_something
 

@@ -21,7 +21,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.requiring import require_columns
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, open_records
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.screening.dependence import NEARLY, Dependence
 from keyhole.screening.dependence_result import DependenceScreening

@@ -16,7 +16,7 @@ from functools import partial
 
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.partition import Partition
-from keyhole.engines.threads import WORKERS
+from keyhole.engines.resources import WORKERS
 from keyhole.selection.space import Space
 
 __all__ = ["Hunt", "OutOfTimeError", "hurry"]

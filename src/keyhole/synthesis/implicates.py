@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.engines.threads import in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, Plan
 from keyhole.synthesis.design import Coded, make_design

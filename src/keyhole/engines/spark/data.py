@@ -14,13 +14,13 @@ import polars as pl
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.describing import Request
 from keyhole.data.microdata import Microdata
-from keyhole.engines.asked import AskedColumns
-from keyhole.engines.rooms import counted
+from keyhole.engines.protocol import AskedColumns
 from keyhole.engines.spark.expressions import Field
 from keyhole.engines.spark.jobs import View
 from keyhole.engines.spark.levels import Column, describe_columns
 from keyhole.engines.spark.sources import Source
 from keyhole.engines.spark.tasks import Coding, code_type, coder
+from keyhole.engines.storage import counted
 from keyhole.errors import OptionError, RunError
 
 if TYPE_CHECKING:

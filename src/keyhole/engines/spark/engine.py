@@ -16,7 +16,7 @@ from keyhole.errors import OptionError, RunError
 from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
-    from keyhole.engines.pattern_table import PatternTable
+    from keyhole.engines.partition import PatternTable
 
 __all__ = ["SparkCells", "SparkEngine"]
 
@@ -139,8 +139,7 @@ class SparkEngine:
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
-        from keyhole.engines.partition import Patterns
-        from keyhole.engines.pattern_table import PatternTable
+        from keyhole.engines.partition import Patterns, PatternTable
         from keyhole.kernels.packing import layout, pack
 
         fields = [self._held.fields[name] for name in keys]

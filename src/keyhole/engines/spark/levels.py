@@ -14,8 +14,7 @@ import polars as pl
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.missing import blank
-from keyhole.engines.disk.dictionary import FILLED, GLANCE
-from keyhole.engines.disk.encoding import coded_values
+from keyhole.engines.disk_encoding import FILLED, GLANCE, coded_values
 from keyhole.engines.spark import sql
 from keyhole.engines.spark.jobs import View, run
 from keyhole.engines.spark.sources import Source, TextSource
@@ -54,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A column's different values by number; see `keyhole.engines.disk.encoding.Numbered`."""
+    """A column's different values by number; see `keyhole.engines.disk_encoding.Numbered`."""
 
     name: str
     values: Any

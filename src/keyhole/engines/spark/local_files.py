@@ -15,7 +15,7 @@ from keyhole.data.columnar import broken
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
 from keyhole.data.pieces import Pieces, open_pieces
 from keyhole.data.requiring import require_columns
-from keyhole.engines.disk.folder import WorkFolder
+from keyhole.engines.storage import WorkFolder
 from keyhole.errors import FileError, OptionError
 
 __all__ = [

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.engines.disk.folder import WorkFolder
+from keyhole.engines.storage import WorkFolder
 from keyhole.errors import OptionError, RunError
 
 if TYPE_CHECKING:

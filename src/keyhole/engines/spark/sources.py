@@ -12,7 +12,7 @@ import polars as pl
 from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import require_flat
 from keyhole.data.pieces import FramePieces, Pieces
-from keyhole.engines.disk.dictionary import GLANCE
+from keyhole.engines.disk_encoding import GLANCE
 from keyhole.engines.spark.local_files import (
     LocalFiles,
     escaped,

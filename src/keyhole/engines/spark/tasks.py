@@ -106,7 +106,7 @@ def _text(path: Path, names: tuple[str, ...], chosen: list[str], how: Any) -> Ba
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from keyhole.data.pieces import open_pieces
-    from keyhole.engines.disk.folder import WorkFolder
+    from keyhole.engines.storage import WorkFolder
 
     with closing(WorkFolder()) as folder:
         pieces = open_pieces(path, lambda: folder.file(".txt"), **how)

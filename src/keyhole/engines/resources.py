@@ -1,16 +1,19 @@
-"""Amounts of memory: as people write them, and how much there is."""
+"""Memory and cores of this machine: how much memory there is, and work shared among threads."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from keyhole.errors import OptionError
 
-__all__ = ["LEAST", "available", "parse_memory", "written"]
+__all__ = ["LEAST", "WORKERS", "available", "in_threads", "parse_memory", "workers", "written"]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
@@ -81,3 +84,24 @@ def _allowed() -> int | None:
         most = int((_GROUPS / "memory.max").read_text())  # "max" is no limit
         return max(0, most - int((_GROUPS / "memory.current").read_text()))
     return None
+
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+WORKERS = os.cpu_count() or 1
+
+
+def workers() -> int:
+    """Return how many threads to work with: as many as cores, but one inside a task of Spark."""
+    spark = sys.modules.get("pyspark.taskcontext")
+    inside = spark is not None and spark.TaskContext.get() is not None
+    return 1 if inside else WORKERS
+
+
+def in_threads(work: Callable[[A], T], items: Sequence[A]) -> list[T]:
+    """Work on the items on as many threads as there are cores."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers()) as pool:
+        return list(pool.map(work, items))

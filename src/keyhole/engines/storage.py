@@ -1,4 +1,4 @@
-"""The work folder: mapped files for one process, gone when it ends, however it ends."""
+"""Storage of large arrays: in memory, or in mapped files of a work folder."""
 
 from __future__ import annotations
 
@@ -11,19 +11,104 @@ import sys
 import tempfile
 import time
 import weakref
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.sizes import written
+from keyhole.engines.resources import written
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["WorkFolder", "refused", "sweep"]
+__all__ = [
+    "MEMORY",
+    "ROWS_AT_ONCE",
+    "InMemory",
+    "Storage",
+    "WorkFolder",
+    "copied",
+    "counted",
+    "parts",
+    "refused",
+    "sweep",
+]
 
-MEMORY = 10**9
+Array = npt.NDArray[Any]
+
+# Long arrays are worked through so many rows at a time: what is made on the way stays small.
+ROWS_AT_ONCE = 1 << 20
+
+
+class Storage(Protocol):
+    """Gives arrays, one value or more a record, that need not fit into memory."""
+
+    @property
+    def name(self) -> str:
+        """What results call the engine that counts here."""
+        ...
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose values are not set."""
+        ...
+
+    def require(self, size: int, what: str) -> None:
+        """Refuse what would take so many bytes of memory if that is more than may be used."""
+        ...
+
+
+class InMemory:
+    """Plain arrays."""
+
+    name = "memory"
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose values are not set."""
+        return np.empty(shape, dtype=dtype)
+
+    def require(self, size: int, what: str) -> None:
+        """Let the system say when there is no more."""
+
+
+MEMORY = InMemory()
+
+
+def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Cut a length into slices of at most so many.
+
+    Examples
+    --------
+    >>> list(parts(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    cuts = [*range(0, length, most), length]
+    return (slice(a, b) for a, b in itertools.pairwise(cuts) if a < b)
+
+
+def counted(codes: Array, size: int) -> npt.NDArray[np.int64]:
+    """Count the records of each code.
+
+    Examples
+    --------
+    >>> counted(np.array([0, 2, 2], dtype=np.uint8), 4).tolist()
+    [1, 0, 2, 0]
+    """
+    out = np.zeros(size, dtype=np.int64)
+    for some in parts(len(codes)):
+        out += np.bincount(codes[some], minlength=size)
+    return out
+
+
+def copied(array: Array, storage: Storage) -> Array:
+    """Return a copy in some storage."""
+    out = storage.empty(array.shape, array.dtype)
+    for some in parts(len(array)):
+        out[some] = array[some]
+    return out
+
+
+DEFAULT_MEMORY = 10**9
 PREFIX = "keyhole-work-"
 NEW = "keyhole-new-"
 """What a folder is called until it is locked."""
@@ -52,8 +137,10 @@ class WorkFolder:
     one is made: a lock tells that their owner lives.
     """
 
+    name = "disk"
+
     def __init__(
-        self, parent: str | os.PathLike[str] | None = None, *, memory: int = MEMORY
+        self, parent: str | os.PathLike[str] | None = None, *, memory: int = DEFAULT_MEMORY
     ) -> None:
         self.memory = memory
         place = Path(tempfile.gettempdir() if parent is None else parent)

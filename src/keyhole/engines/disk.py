@@ -1,4 +1,4 @@
-"""A file too large for memory: what is known of its columns, and their codes in mapped files."""
+"""Data on disk: columns of a file too large for memory, as codes in mapped files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces, open_pieces
-from keyhole.engines.asked import AskedColumns
-from keyhole.engines.disk.encoding import EncodedColumn, encode_pieces
-from keyhole.engines.disk.folder import WorkFolder, refused
-from keyhole.engines.rooms import copied, parts
+from keyhole.engines.disk_encoding import EncodedColumn, encode_pieces
+from keyhole.engines.protocol import AskedColumns
+from keyhole.engines.storage import WorkFolder, copied, parts, refused
 from keyhole.errors import FileError, OptionError
 
 __all__ = ["DiskData"]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.rooms import MEMORY, Room
-from keyhole.engines.sorted_cells import SortedCells
+from keyhole.engines.memory import SortedCells
+from keyhole.engines.storage import MEMORY, Storage
 from keyhole.kernels import minimal
 
 __all__ = ["minimal_uniques"]
@@ -29,7 +29,7 @@ def minimal_uniques(
     columns: Sequence[Codes],
     max_size: int,
     progress: Progress | None = None,
-    room: Room = MEMORY,
+    storage: Storage = MEMORY,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Find the minimal uniques of every record.
 
@@ -41,15 +41,15 @@ def minimal_uniques(
         The largest number of variables of a minimal unique.
     progress
         Called now and then with the sets visited and the sets there are at most.
-    room
+    storage
         Where the records are sorted; it refuses a search that needs too much memory.
 
     Returns
     -------
     The record and the mask of variables (bit j is column j) of each minimal unique.
     """
-    cells = SortedCells(columns, drop=False, room=room)
-    room.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
+    cells = SortedCells(columns, drop=False, storage=storage)
+    storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
     first = cells.first_records()
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
     places = sorted(range(len(columns)), key=lambda v: columns[v].size)
