@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from keyhole.data.columns import encode
 from keyhole.kernels.pairing import number_pairs, settled
-from keyhole.screening.dependence import dependences, says_something, uncertainty
-from keyhole.screening.determination import _minimal, _search, determinations
+from keyhole.screening.dependence import (
+    _minimal,
+    _search,
+    dependences,
+    determinations,
+    says_something,
+    uncertainty,
+)
 
 random = np.random.default_rng(2)
 

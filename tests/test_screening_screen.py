@@ -20,12 +20,16 @@ from keyhole.data.columns import Variable
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, OptionError
 from keyhole.results import plain_values
-from keyhole.screening.common_names import GIVEN, SURNAMES
-from keyhole.screening.contents import by_contents, iban_holds, luhn_holds, sample
-from keyhole.screening.places import LOW_POPULATION, find_place, zip_digits
-from keyhole.screening.record_numbers import find_record_number
-from keyhole.screening.safe_harbor import ITEMS
-from keyhole.screening.times import find_age, find_date
+from keyhole.screening.contents import GIVEN, SURNAMES, by_contents, iban_holds, luhn_holds, sample
+from keyhole.screening.inspection import find_record_number
+from keyhole.screening.safe_harbor import (
+    ITEMS,
+    LOW_POPULATION,
+    find_age,
+    find_date,
+    find_place,
+    zip_digits,
+)
 
 N = 300
 random = np.random.default_rng(6)

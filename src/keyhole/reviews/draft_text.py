@@ -16,7 +16,7 @@ from keyhole.reviews.digits import rate
 from keyhole.reviews.guessed_codes import share_of
 from keyhole.reviews.guessing import Guess
 from keyhole.reviews.proposed_steps import Proposed, propose
-from keyhole.screening.result import Screening
+from keyhole.screening.screen import Screening
 
 __all__ = ["draft_text"]
 

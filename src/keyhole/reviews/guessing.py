@@ -17,7 +17,7 @@ from keyhole.errors import ColumnError
 from keyhole.reviews.guessed_codes import guess_codes
 from keyhole.screening.identifiers import words
 from keyhole.screening.inspection import Inspection
-from keyhole.screening.result import Screening
+from keyhole.screening.screen import Screening
 
 __all__ = ["Guess", "guess"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.reviews.guessing import Guess
-from keyhole.screening.result import Screening
+from keyhole.screening.screen import Screening
 from keyhole.synthesis.ties import telling
 
 __all__ = ["Proposed", "propose"]

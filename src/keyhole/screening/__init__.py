@@ -1,1 +1,1 @@
-"""What to look at before anything is measured: dependence among variables."""
+"""Screening of a file before anything is measured: identifiers, Safe Harbor, dependences."""

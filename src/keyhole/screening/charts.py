@@ -1,4 +1,4 @@
-"""The picture of a screening: what was found in which column, and what depends on what.
+"""Charts of a screening: what was found in which column, and what depends on what.
 
 Only names of columns are drawn. This module is imported when a picture is asked for, so Altair
 may be imported at its top.
@@ -14,8 +14,8 @@ import altair as alt
 from keyhole.charts import ACCENT, INK, PALETTE, house_style, inline, plain
 
 if TYPE_CHECKING:
-    from keyhole.screening.dependence_result import DependenceScreening
-    from keyhole.screening.result import Screening
+    from keyhole.screening.dependence_screening import DependenceScreening
+    from keyhole.screening.screen import Screening
 
 __all__ = ["dependence_chart", "screening_chart"]
 

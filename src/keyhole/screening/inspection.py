@@ -1,4 +1,9 @@
-"""One column looked at from all sides: what it is called, what it holds, how often it repeats."""
+"""One column inspected: its name, its contents, how often values repeat, and record numbers.
+
+Lin & Garin count limits on cross-year records and on record numbers across datasets among the
+rules of pre-screening. A number that is the same in the next release links the two; one that
+counts the records in the order of another file links to that.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +12,138 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 import polars as pl
 
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
-from keyhole.screening.contents import WITHIN, by_contents, sample
+from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
-from keyhole.screening.places import Place, find_place, zip_digits
-from keyhole.screening.record_numbers import RecordNumber, find_record_number
-from keyhole.screening.safe_harbor import ITEMS, Finding
-from keyhole.screening.times import Moment, find_age, find_date
+from keyhole.screening.safe_harbor import (
+    REMEDIES,
+    Finding,
+    Moment,
+    Place,
+    find_age,
+    find_date,
+    find_place,
+    zip_digits,
+)
 
-__all__ = ["Inspection", "inspect", "is_unreadable"]
+__all__ = ["Inspection", "RecordNumber", "find_record_number", "inspect", "is_unreadable"]
+
+# From this share of distinct values on a column is as good as a number for each record.
+NEARLY_ALL = 0.95
+FEWEST = 20
+_NUMBER_KINDS = {
+    "record number",
+    "file number",
+    "medical record number",
+    "user name",
+    "policy number",
+}
+_LONGEST_CODE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RecordNumber:
+    """A column by which a person's records can be linked, and why.
+
+    `sort` is sequence, digest, code or declared; `distinct` the number of values over that of
+    the records that have one, and `most` the largest number of records with one value.
+    """
+
+    column: str
+    sort: str
+    confidence: float
+    reason: str
+    distinct: float
+    most: int
+
+
+def find_record_number(
+    variable: Variable,
+    column: pl.Series,
+    values: pl.Series,
+    identifiers: Sequence[Identifier],
+) -> RecordNumber | None:
+    """Tell whether a column numbers records or people.
+
+    Parameters
+    ----------
+    variable
+        What is known of the column.
+    column
+        Its values.
+    values
+        Some of them as text.
+    identifiers
+        The direct identifiers that it was found to be.
+
+    Examples
+    --------
+    >>> numbers = pl.Series(range(1, 101))
+    >>> find_record_number(Variable("n", "measure"), numbers, numbers.cast(pl.String), []).sort
+    'sequence'
+    """
+    filled = column.drop_nulls()
+    counts = filled.value_counts()["count"] if len(filled) else pl.Series([0])
+    distinct = len(counts) / max(1, len(filled))
+    found = _sort(variable, filled, values.to_list(), distinct, identifiers)
+    if found is None:
+        return None
+    sort, confidence, reason = found
+    most = int(counts.max() or 0)  # type: ignore[arg-type]
+    return RecordNumber(variable.name, sort, confidence, reason, distinct, most)
+
+
+def _sort(
+    variable: Variable,
+    filled: pl.Series,
+    texts: list[str],
+    distinct: float,
+    identifiers: Sequence[Identifier],
+) -> tuple[str, float, str] | None:
+    if variable.role in ("identifier", "household"):
+        return "declared", 1.0, f"it is declared: {variable.role}"
+    if variable.role == "weight" or not texts:
+        return None
+    if len(filled) >= FEWEST:
+        if filled.dtype.is_integer() and distinct >= NEARLY_ALL and _counts_up(filled):
+            order = " in the order of the file" if filled.is_sorted() else ""
+            return "sequence", 0.9, f"its values count up with hardly a gap{order}"
+        if filled.dtype == pl.String and is_hash(texts):
+            return "digest", 0.9, "its values look like digests or random tokens"
+    named = [one for one in identifiers if one.kind in _NUMBER_KINDS]
+    if named:
+        return "code", max(one.confidence for one in named), named[0].reason
+    enough = len(filled) >= FEWEST and distinct >= NEARLY_ALL and not identifiers
+    if enough and _looks_coded(filled, texts):
+        return "code", 0.6, "nearly every record has a code of its own"
+    return None
+
+
+def _counts_up(values: pl.Series) -> bool:
+    """Whether whole numbers fill their range with hardly a gap."""
+    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
+    return high - low + 1 <= 1.05 * values.n_unique() + 1
+
+
+def _looks_coded(filled: pl.Series, texts: list[str]) -> bool:
+    """Whether values are codes rather than amounts or words: of one length, with digits."""
+    if not (filled.dtype.is_integer() or filled.dtype == pl.String):
+        return False
+    lengths = np.array([len(one) for one in texts])
+    digits = sum(any(c.isdigit() for c in one) for one in texts)
+    spaces = sum(" " in one for one in texts)
+    # Amounts differ in length; a few codes may be mistyped.
+    alike = (lengths == np.median(lengths)).mean() >= (0.9 if filled.dtype == pl.String else 1)
+    few = lengths.max() <= _LONGEST_CODE and np.median(lengths) >= 5
+    return bool(alike and few and digits >= 0.9 * len(texts) and spaces <= 0.1 * len(texts))
+
 
 # With so few, so short values a column holds codes, whatever its name says.
 _FEW, _SHORT, _ENOUGH = 20, 3, 50
-_REMEDIES = {item.letter: item.remedy for item in ITEMS}
 _HAVE_CONTENTS = {kind.name for kind in KINDS if kind.contents}
 # A place or a day needs no number of its own: the surer finding speaks.
 _WEAK = 0.7
@@ -67,26 +188,20 @@ class Inspection:
         """Yield what falls under Safe Harbor, each with the letter of its item."""
         name = self.variable.name
         for one in self.identifiers:
-            remedy = _REMEDIES[one.safe_harbor]
+            remedy = REMEDIES[one.safe_harbor]
             if one.reason.startswith(WITHIN):
                 remedy = "Drop the column, or have a person take them out of the text."
             yield one.safe_harbor, Finding(name, one.kind, one.confidence, one.reason, remedy)
         if self.place is not None:
             yield "B", self._place(self.place)
-        if self.date is not None:
-            told = self.date
+        if (d := self.date) is not None:
             remedy = "Keep the year only, or days since an event of the same person."
-            yield "C", Finding(name, told.what, told.confidence, told.reason, remedy)
-        if self.age is not None:
-            told = self.age
+            yield "C", Finding(name, d.what, d.confidence, d.reason, remedy)
+        if (a := self.age) is not None:
             remedy = "Make 90 or older one category."
-            yield (
-                "C",
-                Finding(name, told.what, told.confidence, told.reason, remedy, told.records),
-            )
-        if self.number is not None and not self.identifiers:
-            it = self.number
-            yield "R", Finding(name, it.sort, it.confidence, it.reason, _REMEDIES["R"])
+            yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records)
+        if (n := self.number) is not None and not self.identifiers:
+            yield "R", Finding(name, n.sort, n.confidence, n.reason, REMEDIES["R"])
 
     def _place(self, place: Place) -> Finding:
         name, what, records = self.variable.name, place.kind, None
@@ -99,7 +214,7 @@ class Inspection:
             what = f"ZIP codes of {plural(self.zip_digits, 'digit')}"
         if records:
             what += f", {plural(records, 'record')} in areas of 20,000 people or fewer"
-        return Finding(name, what, place.confidence, place.reason, _REMEDIES["B"], records)
+        return Finding(name, what, place.confidence, place.reason, REMEDIES["B"], records)
 
 
 def is_unreadable(column: pl.Series) -> bool:
@@ -128,7 +243,7 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
     place = find_place(variable, column, values)
     identifiers = _identifiers(variable, column, values, place)
     date = find_date(variable, column, values)
-    if place is not None and (date is not None or _are_sure(identifiers)):
+    if place is not None and (date or any(one.confidence >= _WEAK for one in identifiers)):
         place = None if place.confidence < _WEAK or date is not None else place
     digits, small = (0, 0)
     if place is not None and place.kind == "ZIP code":
@@ -153,10 +268,6 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         zip_digits=digits,
         zip_small=small,
     )
-
-
-def _are_sure(identifiers: Sequence[Identifier]) -> bool:
-    return any(one.confidence >= _WEAK for one in identifiers)
 
 
 def _identifiers(

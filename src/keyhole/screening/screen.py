@@ -1,4 +1,4 @@
-"""Screening: what must be seen to in a file before anything is measured.
+"""Screening: what needs attention in a file before anything is measured.
 
 Lin & Garin begin so: variables are screened by the guidelines of disclosure, which strips
 identifiers, limits record numbers, geography, dates and ages; and dependent variables are found,
@@ -11,34 +11,210 @@ import datetime
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, overload
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import polars as pl
 
+from keyhole.core.names import plural
 from keyhole.data.microdata import Microdata
 from keyhole.data.requiring import require_columns
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, open_records
 from keyhole.engines.resources import in_threads
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.screening.dependence import NEARLY, Dependence
-from keyhole.screening.dependence_result import DependenceScreening
-from keyhole.screening.depending import (
+from keyhole.results import Result, Table
+from keyhole.screening.dependence import NEARLY, Dependence, Determination
+from keyhole.screening.dependence_screening import (
+    DependenceScreening,
+    dependence_tables,
     encode_all,
     exact_ones,
     find_dependences,
     given_away,
+    near_as_dict,
     near_ones,
     not_compared,
     screen_dependences,
 )
+from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, inspect, is_unreadable
-from keyhole.screening.result import Found, Screening
-from keyhole.screening.safe_harbor import ITEMS, Finding, checklist
+from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, checklist
 
-__all__ = ["HERE_FOR", "option_problems", "screen"]
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["HERE_FOR", "Found", "Screening", "option_problems", "screen"]
+
+_CAVEATS = (
+    "Not found means that nothing was recognised: look at the file yourself as well.",
+    f"Small three-digit ZIP areas are those of {CENSUS}: check them against the current census.",
+    "Safe Harbor also asks that you have no actual knowledge that somebody could be identified.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A direct identifier and the column it was found in."""
+
+    column: str
+    identifier: Identifier
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Screening(Result):
+    """What must be seen to in a file before it is measured or released.
+
+    `columns` has an inspection of each column in the order of the file. With `keys` the
+    dependences are those in which a key is part; `sets` says whether pairs that determine a third
+    column were looked for.
+    """
+
+    records: int
+    keys: tuple[str, ...]
+    year: int
+    sure: float
+    nearly: float
+    columns: tuple[Inspection, ...]
+    identifiers: tuple[Found, ...]
+    safe_harbor: tuple[Check, ...]
+    dependencies: tuple[Determination, ...]
+    near_dependencies: tuple[Dependence, ...]
+    warnings: tuple[str, ...] = ()
+    sets: bool = True
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The columns with one value, or none, in the whole file."""
+        return tuple(one.variable.name for one in self.columns if one.is_constant)
+
+    @property
+    def near_unique(self) -> tuple[Inspection, ...]:
+        """The columns with more values than half the records that have one."""
+        return tuple(one for one in self.columns if one.is_nearly_unique)
+
+    @property
+    def record_numbers(self) -> tuple[Inspection, ...]:
+        """The columns by which a person's records can be linked over releases."""
+        return tuple(one for one in self.columns if one.number is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as plain values, as `--json` prints them."""
+        return {
+            "looked_at": ["identifiers", "safe_harbor", "columns", "dependences"],
+            "records": self.records,
+            "columns": len(self.columns),
+            "keys": list(self.keys),
+            "year": self.year,
+            "sure": self.sure,
+            "nearly": self.nearly,
+            "sets": self.sets,
+            "identifiers": [{"column": f.column, **asdict(f.identifier)} for f in self.identifiers],
+            "safe_harbor": [asdict(check) for check in self.safe_harbor],
+            "record_numbers": [asdict(one.number) for one in self.record_numbers if one.number],
+            "constants": list(self.constants),
+            "near_unique": [
+                {"column": one.variable.name, "distinct": one.distinct, "filled": one.filled,
+                 "alone": one.alone}
+                for one in self.near_unique
+            ],
+            "dependencies": [asdict(d) for d in self.dependencies],
+            "near_dependencies": [near_as_dict(d) for d in self.near_dependencies],
+            "warnings": list(self.warnings),
+            "notes": list(_CAVEATS),
+        }  # fmt: skip
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a column, in the order of the file."""
+        items = {
+            one.variable.name: [c.item for c in self.safe_harbor for f in c.findings
+                                if f.column == one.variable.name]
+            for one in self.columns
+        }  # fmt: skip
+        rows = [
+            {
+                "column": one.variable.name,
+                "kind": one.variable.kind,
+                "filled": one.filled,
+                "distinct": one.distinct,
+                "identifier": one.identifiers[0].kind if one.identifiers else None,
+                "confidence": one.identifiers[0].confidence if one.identifiers else None,
+                "safe_harbor": "".join(dict.fromkeys(items[one.variable.name])) or None,
+                "record_number": one.number.sort if one.number is not None else None,
+                "constant": one.is_constant,
+                "near_unique": one.is_nearly_unique,
+            }
+            for one in self.columns
+        ]
+        texts = ("identifier", "safe_harbor", "record_number")
+        schema: dict[str, Any] = dict.fromkeys(texts, pl.String)
+        return pl.DataFrame(rows, schema_overrides={**schema, "confidence": pl.Float64})
+
+    def tables(self) -> list[Table]:
+        """Return what a person reads, the gravest first."""
+        none = "No variable determines another, or nearly so."
+        return [
+            *self._people(),
+            *self._columns(),
+            *dependence_tables(self.dependencies, self.near_dependencies, none),
+            *([Table("Mind", [], [], list(self.warnings))] if self.warnings else []),
+        ]
+
+    def _people(self) -> Iterator[Table]:
+        size = f"{plural(self.records, 'record')} and {plural(len(self.columns), 'column')}"
+        title = f"Direct identifiers, in {size}"
+        if self.identifiers:
+            rows = [
+                [f.column, f.identifier.kind, f"{f.identifier.confidence:.2f}",
+                 f.identifier.safe_harbor, f.identifier.reason]
+                for f in self.identifiers
+            ]  # fmt: skip
+            yield Table(title, ["column", "kind", "confidence", "item", "why"], rows)
+        else:
+            yield Table(title, [], [], ["None was recognised."])
+        checks = [
+            [c.item, c.title, c.status, ", ".join(dict.fromkeys(f.column for f in c.findings))]
+            for c in self.safe_harbor
+        ]
+        notes = [f"{c.item}: {c.note}." for c in self.safe_harbor if c.note]
+        columns = ["item", "what", "status", "columns"]
+        yield Table("Safe Harbor, 45 CFR 164.514(b)(2)(i)", columns, checks, [*notes, *_CAVEATS])
+        found = [(c.item, f) for c in self.safe_harbor for f in c.findings]
+        if found:
+            todo = [[item, f.column, f.what, f.reason] for item, f in found]
+            ways = dict.fromkeys(f"{item}: {f.remedy}" for item, f in found)
+            yield Table("What was found, and what to do", ["item", "column", "what", "why"], todo,
+                        list(ways))  # fmt: skip
+
+    def _columns(self) -> Iterator[Table]:
+        if self.record_numbers:
+            rows = [
+                [n.column, n.sort, f"{n.distinct:.3f}", f"{n.most:,}", n.reason]
+                for one in self.record_numbers
+                if (n := one.number) is not None
+            ]
+            names = ["column", "sort", "values per record", "most records of one", "why"]
+            note = (
+                "The same number in the next release, or in another file, links a person's "
+                "records: give each release random numbers of its own, or none."
+            )
+            yield Table("Record numbers", names, rows, [note])
+        rows = [[name, "constant", "one value in the whole file"] for name in self.constants]
+        rows += [
+            [one.variable.name, "nearly unique", f"{one.alone / one.filled:.0%} of the "
+             f"records that have a value have it alone"]
+            for one in self.near_unique
+        ]  # fmt: skip
+        if rows:
+            yield Table("Columns that tell nothing, or nearly everything", ["column", "is", "why"],
+                        rows)  # fmt: skip
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw which columns were found under which items, and which depend on which."""
+        from keyhole.screening.charts import screening_chart
+
+        return screening_chart(self)
+
 
 SURE = 0.5
 HERE_FOR = (
@@ -51,7 +227,6 @@ HERE_FOR = (
 _A_VALUE = re.compile(
     r"\s*(\d{3}-\d{2}-\d{4}|[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})\s*"
 )
-_PLACES = next(item.remedy for item in ITEMS if item.letter == "B")
 
 
 @overload
@@ -163,12 +338,22 @@ def _screened(
     """Look at all of it."""
     unheld = encode_all(data)
     data.require_records()
-    look = partial(_look, data, year)
+
+    def look(name: str) -> Inspection:
+        seen = inspect(data.variable(name), _values(data, name), year=year)
+        identifiers = tuple(i for i in seen.identifiers if i.confidence >= sure)
+        number = seen.number if seen.number and seen.number.confidence >= sure else None
+        return replace(seen, identifiers=identifiers, number=number)
+
     # On disk a column is held as values while it is looked at: one at a time.
     here = isinstance(data, Microdata)
     seen = in_threads(look, data.names) if here else [look(name) for name in data.names]
-    seen = [_sure_of(one, sure) for one in seen]
-    telling = _telling(seen)
+    # What is constant or nearly unique says nothing; encoding it would only take time.
+    telling = [
+        one.variable.name
+        for one in seen
+        if one.read and 1 <= one.distinct <= max(2, one.records / 2)
+    ]
     fit = [name for name in telling if name not in unheld]
     pairs, together = find_dependences(data, fit, nearly, sets)
     places = _given_away(seen, pairs)
@@ -206,16 +391,6 @@ def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> I
                 f"{name!r} has so many different values that only its first {some:,} records were "
                 f"looked at, and counted. Give more (--memory) to have all of them looked at."
             )
-
-
-def _telling(seen: Sequence[Inspection]) -> list[str]:
-    """Return the columns that may depend on others, or others on them."""
-    # What is constant or nearly unique says nothing; encoding it would only take time.
-    return [
-        one.variable.name
-        for one in seen
-        if one.read and 1 <= one.distinct <= max(2, one.records / 2)
-    ]
 
 
 def option_problems(
@@ -260,11 +435,6 @@ def _checked(data: Records, keys: Iterable[str] | None, problems: Sequence[str])
     return names
 
 
-def _look(data: Records, year: int, name: str) -> Inspection:
-    values = _values(data, name)
-    return inspect(data.variable(name), values, year=year)
-
-
 def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
@@ -273,13 +443,6 @@ def _values(data: Records, name: str) -> pl.Series:
         return looked_at
     raw = data.frame.get_column(name)
     return raw if is_unreadable(raw) else data.column(name)
-
-
-def _sure_of(one: Inspection, sure: float) -> Inspection:
-    """Leave out what is not sure enough to be told."""
-    identifiers = tuple(i for i in one.identifiers if i.confidence >= sure)
-    number = one.number if one.number is not None and one.number.confidence >= sure else None
-    return replace(one, identifiers=identifiers, number=number)
 
 
 def _given_away(
@@ -292,7 +455,7 @@ def _given_away(
         for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
             if told in places and by not in places and (told == d.determined or d.equivalent):
                 reason = f"it determines {told!r} exactly"
-                finding = Finding(str(by), "another name of a place", 0.8, reason, _PLACES)
+                finding = Finding(str(by), "another name of a place", 0.8, reason, REMEDIES["B"])
                 out.setdefault(by, ("B", finding))
     return list(out.values())
 

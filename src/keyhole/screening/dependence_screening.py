@@ -1,0 +1,348 @@
+"""The screening of dependences alone: on any engine, with its result and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyhole.core.names import plural
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.data.requiring import require_records
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, is_here, name_of_engine, require_memory
+from keyhole.engines.resources import in_threads
+from keyhole.results import Result, Table, share
+from keyhole.screening.dependence import (
+    Dependence,
+    Determination,
+    concerns,
+    dependences,
+    dependences_of,
+    determinations,
+    is_fit,
+)
+from keyhole.screening.inspection import is_unreadable
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = [
+    "DependenceScreening",
+    "NotCompared",
+    "dependence_tables",
+    "encode_all",
+    "exact_ones",
+    "find_dependences",
+    "given_away",
+    "near_as_dict",
+    "near_ones",
+    "not_compared",
+    "screen_dependences",
+]
+
+SHOWN = 30
+NOT_LOOKED_AT = (
+    "Only dependences were looked at. Direct identifiers, Safe Harbor, record numbers, constants "
+    "and nearly unique columns were not looked for: keyhole screen without --only-dependences does "
+    "that, on memory or disk."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """A column that was compared with no other, and why."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DependenceScreening(Result):
+    """Which columns determine, or nearly duplicate, which; nothing else was looked at.
+
+    It has no members for identifiers, Safe Harbor and the like, so that nobody can take for
+    absent what was not looked for. `names` are the columns of the file, and `sets` says whether
+    pairs that determine a third together were looked for. With `keys` the dependences are those in
+    which a key is part.
+    """
+
+    records: int
+    engine: str
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
+    nearly: float
+    sets: bool
+    not_compared: tuple[NotCompared, ...]
+    dependencies: tuple[Determination, ...]
+    near_dependencies: tuple[Dependence, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def compared(self) -> int:
+        """How many columns were compared."""
+        return len(self.names) - len(self.not_compared)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as plain values, as `--json` prints them; null: not looked at."""
+        return {
+            "looked_at": ["dependences"],
+            "records": self.records,
+            "columns": len(self.names),
+            "engine": self.engine,
+            "keys": list(self.keys),
+            "year": None,
+            "sure": None,
+            "nearly": self.nearly,
+            "sets": self.sets,
+            "identifiers": None,
+            "safe_harbor": None,
+            "record_numbers": None,
+            "constants": None,
+            "near_unique": None,
+            "not_compared": [asdict(one) for one in self.not_compared],
+            "dependencies": [asdict(d) for d in self.dependencies],
+            "near_dependencies": [near_as_dict(d) for d in self.near_dependencies],
+            "warnings": list(self.warnings),
+            "notes": [NOT_LOOKED_AT],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a dependence, the exact ones first."""
+        import polars as pl
+
+        rows: list[dict[str, Any]] = [
+            {"dependence": "exact", "variable": d.determined, "by": " and ".join(d.by),
+             "equivalent": d.equivalent}
+            for d in self.dependencies
+        ]  # fmt: skip
+        for near in self.near_dependencies:
+            told = near_as_dict(near)
+            variable, by = told.pop("first"), told.pop("second")
+            rows.append({"dependence": "near", "variable": variable, "by": by, **told})
+        texts = dict.fromkeys(("dependence", "variable", "by"), pl.String)
+        numbers = dict.fromkeys(("cramers_v", "first_told", "second_told"), pl.Float64)
+        return pl.DataFrame(rows, schema={**texts, "equivalent": pl.Boolean, **numbers})
+
+    def tables(self) -> list[Table]:
+        """Return what a person reads; first of all what was not looked at."""
+        size = f"{plural(self.records, 'record')} and {plural(len(self.names), 'column')}"
+        out = [Table(f"Dependences alone, in {size}", [], [], [NOT_LOOKED_AT])]
+        none = (
+            f"Among the {self.compared:,} columns compared no variable determines another, or "
+            f"nearly so."
+        )
+        if self.compared < 2:
+            none = "There are no two columns to be compared."
+        elif self.keys:
+            none = f"{none[:-1]}, where a key is part."
+        out += dependence_tables(self.dependencies, self.near_dependencies, none)
+        if self.not_compared:
+            rows = [[one.column, one.reason] for one in self.not_compared]
+            out.append(Table("Columns that were not compared", ["column", "why"], rows))
+        if self.warnings:
+            out.append(Table("Mind", [], [], list(self.warnings)))
+        return out
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw which columns depend on which."""
+        from keyhole.screening.charts import dependence_chart
+
+        return dependence_chart(self)
+
+
+def near_as_dict(pair: Dependence) -> dict[str, Any]:
+    """Return two variables that nearly duplicate each other as plain values."""
+    return {
+        "first": pair.first, "second": pair.second, "cramers_v": pair.cramers_v,
+        "first_told": pair.first_told, "second_told": pair.second_told,
+    }  # fmt: skip
+
+
+def dependence_tables(
+    exact: Sequence[Determination], near: Sequence[Dependence], none: str
+) -> Iterator[Table]:
+    """Yield the tables of dependences.
+
+    Parameters
+    ----------
+    exact, near
+        The dependences.
+    none
+        What to say where there are none.
+    """
+    if exact:
+        rows = [[d.determined, " and ".join(d.by), "yes" if d.equivalent else "no"] for d in exact]
+        names = ["variable", "determined by", "and the other way"]
+        yield Table("Exact dependences", names, rows[:SHOWN], _cut(rows))
+    if near:
+        rows = [
+            [d.first, d.second, share(d.cramers_v, 3), share(d.first_told, 3),
+             share(d.second_told, 3)]
+            for d in sorted(near, key=lambda d: -d.strength)
+        ]  # fmt: skip
+        names = ["first", "second", "Cramér's V", "first told by second", "second by first"]
+        yield Table("Near dependences", names, rows[:SHOWN], _cut(rows))
+    if not exact and not near:
+        yield Table("Dependences", [], [], [none])
+
+
+def _cut(rows: list[list[str]]) -> list[str]:
+    left = len(rows) - SHOWN
+    return [f"{left:,} more {'is' if left == 1 else 'are'} in the JSON."] if left > 0 else []
+
+
+CONSTANT = "it has one value in the whole file"
+FINE = "it has more levels than half the records, and would determine everything"
+UNREADABLE = "it has no plain values"
+UNHELD = "it has more different values than the memory that may be used holds"
+UNTOLD = "it has more different values than Spark can tell the type of in a text"
+ON_SPARK = (
+    "On Spark near dependences are told by Cramér's V alone: shares of entropy are not known there."
+)
+NO_SETS = "Pairs that determine a third column together were not looked for."
+NO_SETS_ON_SPARK = (
+    "On Spark pairs that determine a third column together are not looked for: memory and disk do "
+    "that."
+)
+
+
+def screen_dependences(
+    data: Records, keys: tuple[str, ...], *, nearly: float, sets: bool
+) -> DependenceScreening:
+    """Tell which columns determine or nearly duplicate which, and look at nothing else.
+
+    Parameters
+    ----------
+    data
+        The file, on any engine.
+    keys
+        If any are named, only dependences of these are told.
+    nearly, sets
+        As in `screen`; on Spark sets are not looked for.
+    """
+    here = is_here(data)
+    if here:
+        unheld = encode_all(data)
+        data.require_records()
+        records = data.records
+        reasons = in_threads(lambda name: _reason(data, name, unheld), list(data.names))
+    else:
+        records, reasons = _reasons_on_spark(data)
+    left_out = {name: why for name, why in zip(data.names, reasons, strict=True) if why}
+    names = [name for name in data.names if name not in left_out]
+    together: list[Determination] = []
+    if here:
+        pairs, together = find_dependences(data, names, nearly, sets)
+        told = [] if sets else [NO_SETS]
+    else:
+        pairs, told = dependences_of(data, names, nearly=nearly, keys=keys)
+        told += [ON_SPARK, NO_SETS_ON_SPARK]
+    return DependenceScreening(
+        records=records,
+        engine=name_of_engine(data),
+        names=tuple(data.names),
+        keys=keys,
+        nearly=nearly,
+        sets=here and sets,
+        not_compared=tuple(NotCompared(name, reason) for name, reason in left_out.items()),
+        dependencies=exact_ones(pairs, together, keys),
+        near_dependencies=near_ones(pairs, keys),
+        warnings=(*given_away(pairs, keys), *told, *engine_notes(data)),
+    )
+
+
+def find_dependences(
+    data: Records, names: Sequence[str], nearly: float, sets: bool
+) -> tuple[list[Dependence], list[Determination]]:
+    """Find the dependences among columns whose codes are here."""
+    encoded: list[Codes] = in_threads(data.codes, names)
+    columns = dict(zip(names, encoded, strict=True))
+    pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
+    if sets:
+        size = data.records * (8 * len(names) + 64)
+        require_memory(data, size, "looking for pairs that determine a third (--no-sets does not)")
+    return pairs, determinations(columns, pairs) if sets else []
+
+
+def exact_ones(
+    pairs: Iterable[Dependence], together: Iterable[Determination], keys: Sequence[str]
+) -> tuple[Determination, ...]:
+    """Return the exact dependences, single ones first, in which a key is part."""
+    single = [
+        Determination((d.determining,), d.determined, d.equivalent)
+        for d in pairs
+        if d.determined is not None and d.determining is not None
+    ]
+    return tuple(d for d in [*single, *together] if concerns((*d.by, d.determined), keys))
+
+
+def near_ones(pairs: Iterable[Dependence], keys: Sequence[str]) -> tuple[Dependence, ...]:
+    """Return the near dependences in which a key is part."""
+    near = (d for d in pairs if d.determined is None)
+    return tuple(d for d in near if concerns((d.first, d.second), keys))
+
+
+def given_away(pairs: Iterable[Dependence], keys: Sequence[str]) -> list[str]:
+    """Warn of columns outside the keys that tell a key."""
+    out = []
+    for d in pairs:
+        for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
+            exact = told == d.determined or d.equivalent
+            if told in keys and by not in keys and by is not None and exact:
+                out.append(
+                    f"{by!r}, which is not among the keys, gives key {told!r} away: what is done "
+                    f"to one must be done to the other."
+                )
+    return out
+
+
+def encode_all(data: Records) -> tuple[str, ...]:
+    """Have all columns encoded; return those whose values the disk engine cannot hold."""
+    names = data.require(data.names, purpose="column")
+    if isinstance(data, Microdata):
+        return ()
+    on_disk: Any = data
+    unheld: tuple[str, ...] = on_disk.encode_what_fits(names)
+    return unheld
+
+
+def not_compared(names: Iterable[str]) -> list[str]:
+    """Say of columns that they were compared with no other."""
+    return [
+        f"{name!r} was compared with no other column: {UNHELD}. Give more (--memory) if you want "
+        f"to know what depends on it."
+        for name in names
+    ]
+
+
+def _reason(data: Records, name: str, unheld: Sequence[str]) -> str:
+    if name in unheld:
+        return UNHELD
+    if isinstance(data, Microdata):
+        if is_unreadable(data.frame.get_column(name)):
+            return UNREADABLE
+        # Encoding what is nearly unique would only take time.
+        if data.column(name).drop_nulls().n_unique() > max(2, data.records / 2):
+            return FINE
+    return _why_left_out(data.codes(name).size, data.records)
+
+
+def _why_left_out(size: int, records: int) -> str:
+    if is_fit(size, records):
+        return ""
+    return CONSTANT if size <= 1 else FINE
+
+
+def _reasons_on_spark(data: Any) -> tuple[int, list[str]]:
+    """Return the number of records, and why each column is left out; empty if it is not."""
+    from keyhole.engines.spark.pairs import look_at_columns
+
+    known = look_at_columns(data, data.names)
+    require_records(known.records, data.name)
+    return known.records, [
+        _why_left_out(known.columns[name].size, known.records) if name in known.columns else UNTOLD
+        for name in data.names
+    ]
