@@ -147,7 +147,7 @@ def test_large_matrices_are_solved_as_exactly_as_small_ones(monkeypatch):
     before = rng.integers(0, 60, 2000)
     after = np.where(moved, (before + rng.integers(0, 3, 2000)) % 60, before)
     exact = homogeneity_test(before, after, 60)
-    monkeypatch.setattr("keyhole.utility.homogeneity.DENSE", 0)
+    monkeypatch.setattr("keyhole.utility.distributions.DENSE", 0)
     stepwise = homogeneity_test(before, after, 60)
     assert stepwise.statistic == pytest.approx(exact.statistic, rel=1e-9)
     assert stepwise.df == exact.df

@@ -15,12 +15,15 @@ from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Ints
 from keyhole.screening.dependence import cramers_v
 from keyhole.utility.coefficients import compare_coefficients
-from keyhole.utility.correlations import compare_correlations
-from keyhole.utility.detail import at_detail_of
 from keyhole.utility.distributions import compare_distributions
 from keyhole.utility.formulas import formula_columns
-from keyhole.utility.information import InformationLoss, information_loss, paired_codes
-from keyhole.utility.moments import compare_moments
+from keyhole.utility.information import (
+    InformationLoss,
+    at_detail_of,
+    information_loss,
+    paired_codes,
+)
+from keyhole.utility.moments import compare_correlations, compare_moments
 from keyhole.utility.propensity import propensity_score
 
 __all__ = ["FIGURES", "NOTHING_LOST", "Price", "measure_overlap", "measure_price"]

@@ -20,7 +20,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.cell_text import as_text
 from keyhole.protection.protected import Protected
-from keyhole.utility.detail import at_detail_of
+from keyhole.utility.information import at_detail_of
 
 __all__ = ["Groups", "Treated", "read_by_groups", "read_by_neighbours", "rows_before", "treated"]
 

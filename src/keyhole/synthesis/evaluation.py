@@ -39,8 +39,8 @@ from keyhole.utility import (
     Moments,
     Propensity,
 )
+from keyhole.utility.coefficients import FAMILIES
 from keyhole.utility.formulas import formula_columns
-from keyhole.utility.regressions import FAMILIES
 
 if TYPE_CHECKING:
     import altair

@@ -1,4 +1,4 @@
-"""What synthesis leaves of the data's use: combining rules, tabulations and comparisons.
+"""Utility of synthetic and protected data: combining rules, tabulations and comparisons.
 
 The first half is for the analyst who receives implicates (`combine`, `combine_fits`,
 `tabulate`), the second for the producer who compares them with the original (Hawala & Funk 3.2):
@@ -7,13 +7,16 @@ The first half is for the analyst who receives implicates (`combine`, `combine_f
 """
 
 from keyhole.utility.coefficients import Coefficients, compare_coefficients, interval_overlap
-from keyhole.utility.combining import Combined, combine
-from keyhole.utility.correlations import Correlations, compare_correlations
-from keyhole.utility.distributions import Distributions, compare_distributions
-from keyhole.utility.fits import combine_fits
-from keyhole.utility.homogeneity import Homogeneity, holm, homogeneity_test
+from keyhole.utility.combining import Combined, combine, combine_fits
+from keyhole.utility.distributions import (
+    Distributions,
+    Homogeneity,
+    compare_distributions,
+    holm,
+    homogeneity_test,
+)
 from keyhole.utility.information import InformationLoss, information_loss
-from keyhole.utility.moments import Moments, compare_moments
+from keyhole.utility.moments import Correlations, Moments, compare_correlations, compare_moments
 from keyhole.utility.propensity import Propensity, propensity_score
 from keyhole.utility.tabulation import Tabulation, tabulate
 

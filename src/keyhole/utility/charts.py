@@ -1,4 +1,4 @@
-"""Pictures of utility: tabulations as bars with intervals, coefficients as two intervals.
+"""Charts of utility: tabulations as bars with intervals, coefficients as two intervals.
 
 This module is imported when a picture is asked for, so Altair may be imported at its top.
 """
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from keyhole.charts import INK, PALETTE, QUIET, house_style, inline, listed, percentage, plain
-from keyhole.utility.figures import amount
-from keyhole.utility.tabulation_result import cell_label
+from keyhole.utility.figures import amount, cell_label
 
 if TYPE_CHECKING:
     from keyhole.utility.coefficients import Coefficients
-    from keyhole.utility.tabulation_result import Tabulation
+    from keyhole.utility.tabulation import Tabulation
 
 __all__ = ["coefficient_chart", "tabulation_chart"]
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from keyhole.data import Microdata, load
+from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.results import Result, Table
-from keyhole.utility.combining import Combined
-from keyhole.utility.figures import amount
-from keyhole.utility.regressions import fit_models
+from keyhole.utility.combining import Combined, combine_fits, level_problems
+from keyhole.utility.figures import amount, sentences
+from keyhole.utility.formulas import FUNCTIONS, formula_columns
+from keyhole.utility.implicates import load_sides, stack
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Coefficient", "Coefficients", "compare_coefficients", "interval_overlap"]
+__all__ = ["FAMILIES", "Coefficient", "Coefficients", "compare_coefficients", "interval_overlap"]
+
+FAMILIES = ("ols", "logit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class Coefficients(Result):
         columns = ["", "original", "se", "combined", "se", "overlap", "difference in se"]
         count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
         notes = [f"Combined over {count}; overlap of {100 * self.level:g}% intervals."]
-        notes += [note[0].upper() + note[1:] + "." for note in self.notes]
+        notes += sentences(self.notes)
         return [Table(f"{self.family}: {self.formula}", columns, rows, notes)]
 
     def plot(self) -> altair.TopLevelMixin:
@@ -159,13 +167,36 @@ def compare_coefficients(
     >>> round(compare_coefficients(before, after, formula="y ~ x").mean_overlap, 4)
     0.7157
     """
-    models = fit_models(original, implicates, formula, family, level)
-    rows = [
-        _coefficient(models.combined, place, *models.original[place])
-        for place in range(len(models.combined.names))
-    ]
-    notes = (*models.combined.notes, *models.notes)
-    return Coefficients(formula, family, tuple(rows), models.combined.implicates, level, notes)
+    problems = level_problems(level)
+    if family not in FAMILIES:
+        problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
+    before = load(original)
+    try:
+        names = formula_columns(formula, before.names)
+    except InputError as error:
+        raise OptionError([*problems, *error.problems]) from None
+    data = load_sides(before, implicates, names, problems=problems)
+    response, design, part = _matrices(data, formula)
+    if family == "logit" and not set(np.unique(response)) <= {0.0, 1.0}:
+        raise ColumnError(
+            "the response of a logit must be 0 or 1. Got other values instead: recode it, or use "
+            "family 'ols'."
+        )
+    first, *others = (
+        _fit(response[part == i], design[part == i], family, one.name if i else "the original")
+        for i, one in enumerate(data)
+    )
+    combined = combine_fits(others, level=level)
+    low, high = first.conf_int(alpha=1 - level).to_numpy().T
+    figures = zip(first.params, first.bse, low, high, strict=True)
+    rows = [_coefficient(combined, place, *map(float, row)) for place, row in enumerate(figures)]
+    notes, every = list(combined.notes), sum(one.records for one in data)
+    if len(part) < every:
+        notes.append(
+            f"{every - len(part):,} of {every:,} records of all files have a missing value in the "
+            f"model and are left out"
+        )
+    return Coefficients(formula, family, tuple(rows), combined.implicates, level, tuple(notes))
 
 
 def _coefficient(
@@ -208,3 +239,68 @@ def interval_overlap(one: Sequence[float], other: Sequence[float]) -> float:
         return 0.0
     widths = (one[1] - one[0], other[1] - other[0])
     return sum((high - low) / width if width > 0 else 1.0 for width in widths) / 2
+
+
+def _matrices(data: Sequence[Microdata], formula: str) -> tuple[Any, Any, npt.NDArray[np.int64]]:
+    """Return response, design and file number of the records without missing values.
+
+    All files make one matrix, so that categories and terms are the same for each.
+    """
+    import statsmodels.formula.api as smf
+
+    columns = {name: stack([one.column(name) for one in data]) for name in data[0].names}
+    plain = {
+        name: series.cast(pl.Float64)
+        if series.dtype.is_numeric() or series.dtype == pl.Boolean
+        else series.cast(pl.String)
+        for name, series in columns.items()
+    }
+    frame = pl.DataFrame(plain).to_pandas()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = smf.ols(formula, frame, eval_env=dict(FUNCTIONS))
+    except Exception:  # the libraries of formulas raise anything, and quote the data
+        raise OptionError(
+            "formula cannot be used on these data: its response must be one number, and its "
+            "functions must give finite numbers, which the log of 0 is not. Check it, and the "
+            "missing codes."
+        ) from None
+    kept = np.asarray(model.data.row_labels, dtype=np.int64)
+    part = np.repeat(np.arange(len(data)), [one.records for one in data])[kept]
+    if not np.isfinite(model.endog).all():
+        raise OptionError(
+            "the response of a formula must be finite for every record. It is not, as the log of "
+            "0: choose another function, or declare missing codes."
+        )
+    if not model.exog.shape[1]:
+        raise OptionError("formula must have a predictor or an intercept. Got '~ 0' instead.")
+    # A category that is a whole number is written as one: C(sex)[T.2] instead of [T.2.0].
+    design = model.data.orig_exog.rename(columns=lambda name: re.sub(r"(-?\d+)\.0\]", r"\1]", name))
+    return model.data.orig_endog, design, part
+
+
+def _fit(response: Any, design: Any, family: str, where: str) -> Any:
+    import statsmodels.api as sm
+
+    if len(design) <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
+        raise ColumnError(
+            f"the model must have coefficients that {where} can tell apart. Its {len(design):,} "
+            f"records cannot: a category has no record, or one term determines another. Leave a "
+            f"variable out, or make its categories coarser."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if family == "ols":
+                return sm.OLS(response, design).fit()
+            found = sm.Logit(response, design).fit(disp=0, maxiter=100)
+            sure = bool(found.mle_retvals["converged"]) and np.isfinite(found.bse).all()
+    except (np.linalg.LinAlgError, sm.tools.sm_exceptions.PerfectSeparationError):
+        sure = False
+    if not sure:
+        raise ColumnError(
+            f"the logit cannot be fitted to {where}: a term tells the response without error, or "
+            f"nearly so. Leave it out, or make its categories coarser."
+        )
+    return found

@@ -1,24 +1,27 @@
-"""Reiter's (2003) rules: one answer from several partially synthetic implicates.
+"""Combining rules of Reiter (2003): one answer from several partially synthetic implicates.
 
 An analyst computes the same estimate and its variance on each implicate as if it were the file
-itself; the rules put them together.
+itself, or fits the same model to each; the rules put the results together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import quoted, repeated
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
-from keyhole.utility.figures import amount, degrees
+from keyhole.utility.figures import amount, degrees, sentences
 
-__all__ = ["ONE_IMPLICATE", "Combined", "combine", "level_problems"]
+__all__ = ["ONE_IMPLICATE", "Combined", "combine", "combine_fits", "level_problems"]
+
 
 Figures = float | Floats
 
@@ -82,11 +85,13 @@ class Combined(Result):
         """Return one row an estimate: name, estimate, se, df, low, high, within, between."""
         columns = ("estimate", "se", "df", "low", "high", "within", "between")
         size = np.size(self.estimate)
-        figures = {name: _column(getattr(self, name), size) for name in columns}
-        return pl.DataFrame({"name": list(self._labels(size)), **figures})
-
-    def _labels(self, size: int) -> tuple[str, ...]:
-        return self.names or tuple(str(place) for place in range(1, size + 1))
+        figures = {name: getattr(self, name) for name in columns}
+        series = {
+            name: pl.Series([None] * size if x is None else np.atleast_1d(x), dtype=pl.Float64)
+            for name, x in figures.items()
+        }
+        names = self.names or [str(place) for place in range(1, size + 1)]
+        return pl.DataFrame({"name": list(names), **series})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values; an infinite df is null, as a note says."""
@@ -110,17 +115,7 @@ class Combined(Result):
         ]  # fmt: skip
         title = f"Combined over {self.implicates} implicate{'s' if self.implicates > 1 else ''}"
         columns = ["", "estimate", "se", "df", f"{percent} from", "to"]
-        return [Table(title, columns, rows, [_sentence(note) for note in self.notes])]
-
-
-def _column(figures: Figures | None, size: int) -> pl.Series:
-    if figures is None:
-        return pl.Series([None] * size, dtype=pl.Float64)
-    return pl.Series(np.atleast_1d(figures), dtype=pl.Float64)
-
-
-def _sentence(note: str) -> str:
-    return note[0].upper() + note[1:] + "."
+        return [Table(title, columns, rows, sentences(self.notes))]
 
 
 def combine(
@@ -181,6 +176,8 @@ def combine(
 
 
 def _figures(q: Floats, v: Floats, level: float) -> dict[str, Any]:
+    from scipy.stats import t  # at infinitely many degrees of freedom the normal one
+
     m = len(q)
     estimate, within = q.mean(axis=0), v.mean(axis=0)
     if m == 1:
@@ -192,17 +189,11 @@ def _figures(q: Floats, v: Floats, level: float) -> dict[str, Any]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         df = np.where(added > 0, (m - 1) * (1 + within / added) ** 2, np.inf)
     total = within + added
-    reach = _quantile(df, level) * np.sqrt(total)
+    reach = np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64) * np.sqrt(total)
     return {
         "estimate": estimate, "within": within, "between": between, "variance": total,
         "df": df, "low": estimate - reach, "high": estimate + reach,
     }  # fmt: skip
-
-
-def _quantile(df: Floats, level: float) -> Floats:
-    from scipy.stats import t
-
-    return np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64)  # at infinity the normal one
 
 
 def _checked(
@@ -212,8 +203,11 @@ def _checked(
     problems = level_problems(level)
     arrays = []
     for name, given in (("estimates", estimates), ("variances", variances)):
-        found = _array(given)
-        if found is None:
+        try:
+            found = np.asarray([np.asarray(one, dtype=np.float64) for one in given])
+        except (TypeError, ValueError):  # no list, no numbers, or of several lengths
+            found = np.zeros((0, 0, 0))
+        if found.ndim not in (1, 2):
             problems.append(
                 f"{name} must be one number for each implicate, or vectors of one length. Got "
                 f"something else instead: give a list."
@@ -226,14 +220,6 @@ def _checked(
     if problems:
         raise OptionError(problems)
     return arrays[0], arrays[1]
-
-
-def _array(given: Any) -> Floats | None:
-    try:
-        found = np.asarray([np.asarray(one, dtype=np.float64) for one in given])
-    except (TypeError, ValueError):  # no list, no numbers, or of several lengths
-        return None
-    return found if found.ndim in (1, 2) else None
 
 
 def _array_problems(name: str, found: Floats) -> list[str]:
@@ -273,3 +259,127 @@ def level_problems(level: Any) -> list[str]:
     if right and 0 < level < 1:
         return []
     return [f"level must be a fraction above 0 and below 1, like 0.95. Got {level!r} instead."]
+
+
+def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:
+    """Combine the results of one model of statsmodels fitted to each implicate.
+
+    Parameters
+    ----------
+    fits
+        What ``fit()`` returned for each implicate: anything with ``params`` and ``bse``, or
+        ``cov_params()``. Parameters are matched by name.
+    level
+        The confidence level of the intervals.
+
+    Returns
+    -------
+    Combined
+        The coefficients, which print as a table.
+
+    Raises
+    ------
+    OptionError
+        If the models have different parameters, or are no results of a fit.
+
+    Examples
+    --------
+    >>> import statsmodels.api as sm
+    >>> x = sm.add_constant(np.array([0.0, 1.0, 2.0, 3.0]))
+    >>> fits = [sm.OLS(y, x).fit() for y in ([1.0, 3.0, 5.0, 8.0], [1.0, 3.0, 6.0, 8.0])]
+    >>> combine_fits(fits)
+    Combined over 2 implicates
+             estimate      se       df  95% from     to
+      const    0.8500  0.3000  1,296.0    0.2615  1.439
+      x1        2.350  0.1658    121.0     2.022  2.678
+    """
+    if not isinstance(fits, Iterable):
+        raise OptionError(
+            "fits must be a list with the result of each implicate. Got something else instead."
+        )
+    read, problems = [], []
+    for place, fit in enumerate(fits, 1):
+        found = _read(fit)
+        if isinstance(found, str):
+            problems.append(f"fit {place} {found}")
+        else:
+            read.append((place, *found))
+    if not read and not problems:
+        problems.append("fits must be results of at least one implicate. Got none instead.")
+    problems += [text for one in read[1:] for text in _difference(read[0], one)]
+    if problems:
+        raise OptionError(problems)
+    names = read[0][1]
+    order = [[mine.index(name) for name in names] for _, mine, _, _ in read]
+    estimates = [params[to] for (_, _, params, _), to in zip(read, order, strict=True)]
+    variances = [squares[to] for (_, _, _, squares), to in zip(read, order, strict=True)]
+    return combine(estimates, variances, level=level, names=names)
+
+
+def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:
+    """Return names, coefficients and variances, or what is wrong with a fit."""
+    params = getattr(fit, "params", None)
+    if params is None:
+        return "must be what fit() of a model returned. It has no params: call fit() first."
+    values = np.asarray(params, dtype=np.float64)
+    if values.ndim != 1:
+        return (
+            "must have one coefficient for each parameter. Got a table of them instead: fit the "
+            "equations one by one."
+        )
+    names = _names(fit, params, len(values))
+    if repeated(names):
+        return f"must have parameters of different names. {quoted(_plain(repeated(names)))} repeat."
+    squares = _variances(fit)
+    if squares is None or squares.shape != values.shape:
+        return "must tell how sure its coefficients are. It has neither bse nor cov_params()."
+    if not (np.isfinite(values).all() and np.isfinite(squares).all()):
+        return (
+            "has coefficients or standard errors that are not finite: its model cannot be fitted "
+            "to that implicate. Leave out what determines something else."
+        )
+    return names, values, squares
+
+
+def _names(fit: Any, params: Any, size: int) -> list[str]:
+    index = getattr(params, "index", None)  # of a pandas series
+    if index is not None and not callable(index):
+        return [str(name) for name in index]
+    model = getattr(fit, "model", None)
+    listed = getattr(model, "exog_names", None)
+    if listed is not None and len(listed) == size:
+        return [str(name) for name in listed]
+    return [f"x{place}" for place in range(1, size + 1)]
+
+
+def _variances(fit: Any) -> Floats | None:
+    if getattr(fit, "bse", None) is not None:
+        return np.asarray(np.square(np.asarray(fit.bse, dtype=np.float64)), dtype=np.float64)
+    if callable(getattr(fit, "cov_params", None)):
+        return np.array(np.diag(np.asarray(fit.cov_params(), dtype=np.float64)))
+    return None
+
+
+Read = tuple[int, list[str], Floats, Floats]
+
+
+def _difference(first: Read, other: Read) -> list[str]:
+    lacking = [name for name in first[1] if name not in set(other[1])]
+    more = [name for name in other[1] if name not in set(first[1])]
+    if not lacking and not more:
+        return []
+    said = [
+        f"{verb} {len(names)} ({quoted(_plain(names), most=4)})"
+        for verb, names in (("lacks", lacking), ("has in addition", more))
+        if names
+    ]
+    return [
+        f"fits must have the same parameters. Compared with fit {first[0]}, fit {other[0]} "
+        f"{' and '.join(said)}. Give the model the same categories in all implicates, also those "
+        f"that one of them does not have."
+    ]
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Take the category out of a name like ``race[T.B]``: it is a value of records."""
+    return list(dict.fromkeys(re.sub(r"\[.*?\]", "[…]", name) for name in names))

@@ -1,26 +1,246 @@
-"""Stuart-Maxwell tests of many variables: categories, binned numbers, cross-tabulations."""
+"""Stuart-Maxwell tests of whether synthesis kept distributions (Hawala & Funk 3.2).
+
+Variables are categories, binned numbers or cross-tabulations. The matrix that the statistic
+inverts is the Laplacian of a graph: its nodes are the categories, and between two of them stand
+the records that went from the one to the other. So its rank needs no tolerance: it is the number
+of categories less the number of connected parts. The statistic is the sum over the parts, each
+with one category less, and many categories are no trouble because the matrix is as sparse as the
+changes are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.errors import ColumnError
-from keyhole.kernels.arrays import Ints
+from keyhole.errors import ColumnError, OptionError
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table
-from keyhole.utility.figures import amount, probability
-from keyhole.utility.homogeneity import Homogeneity, holm, homogeneity_test
-from keyhole.utility.implicates import chosen, shared_codes, split, stack
-from keyhole.utility.sides import load_sides
+from keyhole.utility.figures import amount, probability, sentences
+from keyhole.utility.implicates import chosen, load_sides, physical, shared_codes, split, stack
 
-__all__ = ["Distributions", "VariableTest", "compare_distributions", "quantile_bins"]
+__all__ = [
+    "Distributions",
+    "Homogeneity",
+    "VariableTest",
+    "bin_numbers",
+    "compare_distributions",
+    "holm",
+    "homogeneity_test",
+    "quantile_bins",
+]
+
+
+# Below this many records that entered or left it, a category strains the chi-square distribution.
+FEW = 5
+# Up to so many categories the matrix is solved as a whole.
+DENSE = 1500
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Homogeneity(Result):
+    """The Stuart-Maxwell test of one variable.
+
+    Parameters
+    ----------
+    statistic, df, p
+        The statistic, its degrees of freedom, and the probability of one as large if the
+        distribution is the same.
+    records, changed
+        How many records there are, and how many changed category.
+    categories
+        How many categories occur, in the original or in the synthetic values.
+    notes
+        Which categories were collapsed, and what else was out of the ordinary.
+    """
+
+    statistic: float
+    df: int
+    p: float
+    records: int
+    changed: int
+    categories: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {**asdict(self), "notes": list(self.notes)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the figures as one row."""
+        figures = {k: v for k, v in self.to_dict().items() if k != "notes"}
+        return pl.DataFrame([figures])
+
+    def tables(self) -> list[Table]:
+        """Return the test as a table."""
+        rows = [
+            ["records", f"{self.records:,}"],
+            ["changed", f"{self.changed:,}"],
+            ["categories", f"{self.categories:,}"],
+            ["X²", amount(self.statistic)],
+            ["df", f"{self.df:,}"],
+            ["p", probability(self.p)],
+        ]
+        notes = sentences(self.notes)
+        return [Table("Stuart-Maxwell test", ["figure", "value"], rows, notes)]
+
+
+def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any]) -> Homogeneity:
+    r"""Test whether original and synthetic values of the same records have one distribution.
+
+    Parameters
+    ----------
+    original, synthetic
+        The category of each record before and after, as whole numbers from 0.
+    levels
+        The categories, or how many there are; those that do not occur are collapsed.
+
+    Returns
+    -------
+    Homogeneity
+        The statistic with its degrees of freedom and p.
+
+    Raises
+    ------
+    OptionError
+        If the two are not of the same records, or are no codes of these levels.
+
+    Notes
+    -----
+    With S and O the synthetic and original counts and T their cross-tabulation,
+
+    .. math:: X^2 = (S - O)' [\mathrm{diag}(S + O) - T - T']^{-1} (S - O)
+
+    over all categories but one, with as many degrees of freedom as the matrix has rank. Where it
+    is singular its pseudo-inverse is taken: a category that no record entered or left, or a
+    group of categories between which and the others none went, adds nothing to the statistic
+    and takes away one degree of freedom.
+
+    Examples
+    --------
+    >>> found = homogeneity_test([0, 0, 0, 0, 1, 1], [0, 1, 1, 1, 0, 1], ["f", "m"])
+    >>> found.statistic, found.df, round(found.p, 4)
+    (1.0, 1, 0.3173)
+    """
+    from scipy.stats import chi2
+
+    size = len(levels) if isinstance(levels, Sized) else int(levels)
+    before, after = _checked(original, synthetic, size)
+    present = np.union1d(before, after)
+    rows, cols = np.searchsorted(present, before), np.searchsorted(present, after)
+    moved = rows != cols
+    notes = []
+    if empty := size - len(present):
+        notes.append(f"{empty:,} empty {_categories(empty)} collapsed: no record is or was there")
+    if not moved.any():
+        notes.append("no record changed category: the distributions are the same")
+        return Homogeneity(0.0, 0, 1.0, len(rows), 0, len(present), tuple(notes))
+    statistic, df, parts, alone, few = _laplacian(rows[moved], cols[moved], len(present))
+    if alone:
+        notes.append(
+            f"{alone:,} {_categories(alone)} kept all records and took none in, which counts for "
+            f"no degree of freedom"
+        )
+    if parts > 1:
+        notes.append(
+            f"records moved only within {parts:,} groups of categories: each group counts for one "
+            f"degree of freedom less than it has categories"
+        )
+    if few:
+        notes.append(
+            f"{few:,} {_categories(few)} had fewer than {FEW} records that entered or left: p is "
+            f"rough"
+        )
+    p = float(chi2.sf(statistic, df))
+    return Homogeneity(statistic, df, p, len(rows), int(moved.sum()), len(present), tuple(notes))
+
+
+def _checked(original: Any, synthetic: Any, size: int) -> tuple[Ints, Ints]:
+    problems, arrays = [], []
+    for name, given in (("original", original), ("synthetic", synthetic)):
+        found = np.asarray(given)
+        if found.ndim != 1 or found.dtype.kind not in "iu" or found.size == 0:
+            problems.append(
+                f"{name} must be whole numbers, one for each of at least one record. Got "
+                f"something else instead: give the codes of a column."
+            )
+        elif found.min() < 0 or found.max() >= size:
+            problems.append(
+                f"{name} must be codes from 0 to {size - 1}, since there are {size} levels. Got "
+                f"others instead."
+            )
+        arrays.append(found)
+    if not problems and len(arrays[0]) != len(arrays[1]):
+        problems.append(
+            f"original and synthetic must be of the same records. Got {len(arrays[0]):,} and "
+            f"{len(arrays[1]):,} instead."
+        )
+    if problems:
+        raise OptionError(problems)
+    return arrays[0].astype(np.int64), arrays[1].astype(np.int64)
+
+
+def _laplacian(rows: Ints, cols: Ints, size: int) -> tuple[float, int, int, int, int]:
+    """Return statistic, rank, connected parts, categories left alone, and those with few moves."""
+    from scipy.sparse import coo_array, csgraph, diags_array
+
+    moves = coo_array((np.ones(len(rows)), (rows, cols)), shape=(size, size)).tocsr()
+    between = (moves + moves.T).tocsr()
+    parts, part = csgraph.connected_components(between, directed=False)
+    difference = np.bincount(cols, minlength=size) - np.bincount(rows, minlength=size)
+    turnover = np.bincount(cols, minlength=size) + np.bincount(rows, minlength=size)
+    # The first category of each part is left out, as the test leaves one out of all.
+    kept = np.ones(size, dtype=bool)
+    kept[np.unique(part, return_index=True)[1]] = False
+    alone = int((turnover == 0).sum())
+    few = int(((turnover > 0) & (turnover < FEW)).sum())
+    places = np.flatnonzero(kept)
+    matrix = (diags_array(turnover.astype(np.float64)) - between).tocsr()[places][:, places]
+    wanted = difference[places].astype(np.float64)
+    statistic = max(0.0, float(wanted @ _solved(matrix, wanted)))
+    return statistic, int(kept.sum()), int(parts) - alone, alone, few
+
+
+def _solved(matrix: Any, wanted: Floats) -> Floats:
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import cg, splu
+
+    if len(wanted) <= DENSE:
+        return np.asarray(cho_solve(cho_factor(matrix.toarray()), wanted))
+    # Exact factors of a large graph without order fill up; steps towards the solution do not.
+    scaling = diags_array(1 / matrix.diagonal())
+    found, failed = cg(matrix, wanted, rtol=1e-11, maxiter=len(wanted), M=scaling)
+    return np.asarray(splu(matrix.tocsc()).solve(wanted) if failed else found)
+
+
+def _categories(count: int) -> str:
+    return "category" if count == 1 else "categories"
+
+
+def holm(p: Iterable[float]) -> list[float]:
+    """Adjust p-values for being several, by Holm's (1979) steps.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(list(p), dtype=np.float64)
+    if given.size and not ((given >= 0) & (given <= 1)).all():
+        raise OptionError("p-values must be from 0 to 1. Got others instead.")
+    order = np.argsort(given, kind="stable")
+    factors = np.arange(given.size, 0, -1)
+    stepped = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    adjusted = np.empty_like(stepped)
+    adjusted[order] = stepped
+    return [float(value) for value in adjusted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +376,21 @@ def compare_distributions(
     0.1573
     """
     asked = [(name,) for name in chosen(variables)] + [chosen(cross) for cross in crosses]
-    problems = _option_problems(asked, bins)
+    problems = []
+    if not asked or not all(asked):
+        problems.append("variables must name at least one variable to be tested. Got none instead.")
+    if not isinstance(bins, int) or isinstance(bins, bool) or bins < 2:
+        problems.append(f"bins must be a whole number of at least 2. Got {bins!r} instead.")
     names = list(dict.fromkeys(name for one in asked for name in one))
     data = load_sides(original, implicates, names, problems=problems)
-    _require_same_records(data)
+    if data[0].records != data[1].records:
+        raise ColumnError(
+            f"implicates must have the original's records, in its order. Got "
+            f"{data[1].records:,} for {data[0].records:,} instead."
+        )
     columns = {name: _binned(data, name, bins) for name in names}
     raw = [
-        (one, place, _test(columns, data, one, place), _bins_of(columns, one))
+        (one, place, _test(columns, one, place), columns[one[0]][2] if len(one) == 1 else None)
         for one in asked
         for place in range(1, len(data))
     ]
@@ -172,24 +400,6 @@ def compare_distributions(
         for (one, place, test, cut), p in zip(raw, adjusted, strict=True)
     )
     return Distributions(tests, bins)
-
-
-def _option_problems(asked: Sequence[tuple[str, ...]], bins: Any) -> list[str]:
-    problems = []
-    if not asked or not all(asked):
-        problems.append("variables must name at least one variable to be tested. Got none instead.")
-    if not isinstance(bins, int) or isinstance(bins, bool) or bins < 2:
-        problems.append(f"bins must be a whole number of at least 2. Got {bins!r} instead.")
-    return problems
-
-
-def _require_same_records(data: Sequence[Microdata]) -> None:
-    before, after = data[0].records, data[1].records
-    if before != after:
-        raise ColumnError(
-            f"implicates must have the original's records, in its order. Got {after:,} for "
-            f"{before:,} instead."
-        )
 
 
 Column = tuple[list[Ints], int, int | None]
@@ -207,15 +417,11 @@ def _binned(data: Sequence[Microdata], name: str, bins: int) -> Column:
             f"instead: declare its missing codes."
         )
     edges = quantile_bins(values[: data[0].records], bins)
-    there = values.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
-    found = np.searchsorted(edges, there, side="left")  # a bin holds its upper edge
-    missing = np.isnan(there)
-    found[missing] = len(edges) + 1
-    size = len(edges) + 1
-    return split(found.astype(np.int64), data), size + bool(missing.any()), size
+    places, size = bin_numbers(values, edges), len(edges) + 1
+    return split(places, data), max(size, int(places.max(initial=0)) + 1), size
 
 
-def quantile_bins(values: pl.Series, bins: int) -> npt.NDArray[np.float64]:
+def quantile_bins(values: pl.Series, bins: int) -> Floats:
     """Return the inner edges of bins that hold about as many values each.
 
     A bin holds its upper edge. A value so frequent that it spans several quantiles gives one
@@ -234,8 +440,8 @@ def quantile_bins(values: pl.Series, bins: int) -> npt.NDArray[np.float64]:
     >>> quantile_bins(pl.Series([0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), 4).tolist()
     [0.0, 2.0]
     """
-    plain = values.drop_nulls().to_physical().cast(pl.Float64).drop_nans()
-    there: npt.NDArray[np.float64] = plain.to_numpy()
+    there = physical(values)
+    there = there[~np.isnan(there)]
     distinct = np.unique(there)
     if len(distinct) <= bins:
         return np.asarray(distinct[:-1])
@@ -244,13 +450,25 @@ def quantile_bins(values: pl.Series, bins: int) -> npt.NDArray[np.float64]:
     return np.asarray(edges[edges < distinct[-1]])
 
 
-def _test(
-    columns: dict[str, Column], data: Sequence[Microdata], names: tuple[str, ...], place: int
-) -> Homogeneity:
+def bin_numbers(series: pl.Series, edges: Floats) -> Ints:
+    """Return the bin of each number or date; a bin holds its upper edge, and the last is missing.
+
+    Examples
+    --------
+    >>> bin_numbers(pl.Series([0, 2, 3, None]), np.array([0.0, 2.0])).tolist()
+    [0, 1, 2, 3]
+    """
+    values = physical(series)
+    places = np.searchsorted(edges, values, side="left").astype(np.int64)
+    places[np.isnan(values)] = len(edges) + 1
+    return places
+
+
+def _test(columns: dict[str, Column], names: tuple[str, ...], place: int) -> Homogeneity:
     if len(names) == 1:
         codes, levels, _ = columns[names[0]]
         return homogeneity_test(codes[0], codes[place], levels)
-    both = np.zeros(2 * data[0].records, dtype=np.int64)
+    both = np.zeros(2 * len(columns[names[0]][0][0]), dtype=np.int64)
     for name in names:
         codes, levels, _ = columns[name]
         crossed = both * levels + np.concatenate([codes[0], codes[place]])
@@ -258,7 +476,3 @@ def _test(
         both = np.unique(crossed, return_inverse=True)[1]
     before, after = np.split(both, 2)
     return homogeneity_test(before, after, int(both.max()) + 1)
-
-
-def _bins_of(columns: dict[str, Column], names: tuple[str, ...]) -> int | None:
-    return columns[names[0]][2] if len(names) == 1 else None

@@ -1,11 +1,21 @@
-"""How figures of utility are written in tables."""
+"""Figures, labels and notes of utility, as text in tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["NONE", "amount", "decimals_for", "degrees", "fixed", "probability"]
+__all__ = [
+    "NONE",
+    "amount",
+    "cell_label",
+    "decimals_for",
+    "degrees",
+    "fixed",
+    "probability",
+    "sentences",
+]
 
 # Stands in a table where something is not estimable; a note below says so once.
 NONE = "–"
@@ -86,3 +96,27 @@ def fixed(value: float | None, decimals: int) -> str:
     if value is None or math.isnan(value):
         return NONE
     return f"{round(value, decimals) + 0.0:,.{decimals}f}"
+
+
+def cell_label(value: Any) -> str:
+    """Write a value of a variable; a missing one says so.
+
+    Examples
+    --------
+    >>> cell_label("f"), cell_label(3.0), cell_label(None)
+    ('f', '3', 'missing')
+    """
+    if value is None:
+        return "missing"
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def sentences(notes: Iterable[str]) -> list[str]:
+    """Write notes as sentences.
+
+    Examples
+    --------
+    >>> sentences(["no record changed"])
+    ['No record changed.']
+    """
+    return [f"{note[0].upper()}{note[1:]}." for note in notes]

@@ -1,4 +1,4 @@
-"""The implicates of a release: found in a folder, loaded, and checked that they belong together."""
+"""Implicates of a release: found in a folder, loaded, and checked that they belong together."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes, encode
 from keyhole.data.formats import EXTENSIONS
-from keyhole.errors import ColumnError, FileError, InputError
+from keyhole.errors import ColumnError, FileError, InputError, OptionError
+from keyhole.kernels.arrays import Floats
 
 __all__ = [
     "MOST_IMPLICATES",
     "chosen",
     "find_implicates",
     "load_implicates",
+    "load_sides",
     "numbers",
+    "physical",
     "shared_codes",
     "split",
     "stack",
 ]
+
 
 MOST_IMPLICATES = 100
 """More are a mistake, and every file is read."""
@@ -55,16 +59,13 @@ def find_implicates(folder: str | os.PathLike[str]) -> list[Path]:
     found = sorted(
         (int(match[1]), file.name)
         for file in path.iterdir()
-        if (match := _NAME.fullmatch(file.name)) and _is_known(match[2])
+        if (match := _NAME.fullmatch(file.name))
+        and match[2].lower().removesuffix(".gz") in EXTENSIONS
     )
     problems = _number_problems([number for number, _ in found], path)
     if problems:
         raise FileError(problems)
     return [path / name for _, name in found]
-
-
-def _is_known(suffix: str) -> bool:
-    return suffix.lower().removesuffix(".gz") in EXTENSIONS
 
 
 def _number_problems(numbers: Sequence[int], folder: Path) -> list[str]:
@@ -115,7 +116,7 @@ def load_implicates(
     shapes: list[Shape] = []
     problems: dict[str, None] = {}
     kind: type[InputError] = ColumnError
-    for place, one in enumerate(_listed(source), 1):
+    for place, one in enumerate(_sources(source), 1):
         name = None if isinstance(one, str | os.PathLike | Microdata) else f"implicate-{place}"
         try:
             data = load(one, name=name, **reading)
@@ -133,7 +134,7 @@ def load_implicates(
     return tuple(kept)
 
 
-def _listed(source: Any) -> list[Any]:
+def _sources(source: Any) -> list[Any]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return [path] if path.is_file() else list(find_implicates(path))
@@ -195,7 +196,19 @@ def split(values: npt.NDArray[Any], data: Sequence[Microdata]) -> list[npt.NDArr
     return np.split(values, np.cumsum([one.records for one in data])[:-1])
 
 
-def numbers(data: Microdata, name: str) -> npt.NDArray[np.float64]:
+def physical(series: pl.Series) -> Floats:
+    """Return numbers, or dates as they are stored; what is missing is not a number (NaN).
+
+    Examples
+    --------
+    >>> physical(pl.Series([1, None])).tolist()
+    [1.0, nan]
+    """
+    array: Floats = series.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return array
+
+
+def numbers(data: Microdata, name: str) -> Floats:
     """Return a column of numbers; what is missing is not a number (NaN)."""
     series = data.column(name)
     if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
@@ -203,8 +216,7 @@ def numbers(data: Microdata, name: str) -> npt.NDArray[np.float64]:
             f"column {name!r} of {data.name!r} must hold numbers. Got other values instead: "
             f"choose another column, or declare its missing codes."
         )
-    array: npt.NDArray[np.float64] = series.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return array
+    return physical(series)
 
 
 def chosen(names: Any) -> tuple[str, ...]:
@@ -218,3 +230,58 @@ def chosen(names: Any) -> tuple[str, ...]:
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def load_sides(
+    original: Any,
+    implicates: Any,
+    variables: str | Sequence[str] | None = None,
+    *,
+    more: Sequence[str] = (),
+    problems: Sequence[str] = (),
+) -> list[Microdata]:
+    """Return the original, then the implicates, with the same columns.
+
+    Parameters
+    ----------
+    original
+        The data before synthesis.
+    implicates
+        The synthetic data: a folder, a frame, or a list of them.
+    variables
+        The columns to be compared; all the original's if left out.
+    more
+        Further columns that are needed.
+    problems
+        What is wrong with other options, told together with what is found here.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"a": [1], "b": [2]})
+    >>> before, after = load_sides(people, people.select("b"), "b")
+    >>> before.names, after.names
+    (('b',), ('b',))
+    """
+    found = dict.fromkeys(problems)
+    kind: type[InputError] = OptionError
+    data: list[Microdata] = []
+    wanted: tuple[str, ...] = chosen(variables)
+    try:
+        before = load(original)
+        before.require_records()
+        if variables is None:
+            wanted = before.names
+        wanted = tuple(dict.fromkeys([*wanted, *more]))
+        data = [before.select(before.require(wanted, purpose="variable"))]
+    except InputError as error:
+        kind = type(error)
+        found.update(dict.fromkeys(error.problems))
+    try:
+        data += load_implicates(implicates, wanted, purpose="variable")
+    except InputError as error:
+        kind = type(error)
+        found.update(dict.fromkeys(error.problems))
+    if found:
+        raise kind(found)
+    return data

@@ -1,13 +1,13 @@
-"""How much of what a file told is lost in a protected one: entropy, and IL1s of numbers.
+"""Information lost by protection, record by record: entropy, and IL1s of numbers.
 
-Both go record by record, so that they see what distributions do not: a swap leaves every
-distribution as it was and still loses what each record told.
+Record by record, because distributions do not show everything: a swap leaves every distribution
+as it was and still loses what each record told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ import polars as pl
 from keyhole.data import Microdata, load
 from keyhole.data.columns import encode
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
-from keyhole.utility.distributions import quantile_bins
+from keyhole.utility.distributions import bin_numbers, quantile_bins
 from keyhole.utility.figures import amount
-from keyhole.utility.implicates import chosen, numbers
+from keyhole.utility.implicates import chosen, numbers, physical
 
-__all__ = ["InformationLoss", "VariableLoss", "information_loss", "paired_codes"]
+__all__ = ["InformationLoss", "VariableLoss", "at_detail_of", "information_loss", "paired_codes"]
 
 
 # Numbers with more values than this are cut at their quantiles: each value would be its own.
@@ -74,13 +74,9 @@ class InformationLoss(Result):
             "kept": self.kept,
             "share": self.share,
             "il1s": self.il1s,
-            "variables": [
-                {"variable": one.variable, "entropy": one.entropy, "share": one.share,
-                 "il1s": one.il1s}
-                for one in self.variables
-            ],
+            "variables": [asdict(one) for one in self.variables],
             "notes": ["null: a constant tells nothing, and IL1s is of numbers alone"],
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a variable."""
@@ -90,10 +86,10 @@ class InformationLoss(Result):
     def tables(self) -> list[Table]:
         """Return the losses by variable."""
         rows = [
-            [one.variable, amount(one.entropy), _told(one.share), _told(one.il1s)]
+            [one.variable, amount(one.entropy), _figure(one.share), _figure(one.il1s)]
             for one in self.variables
         ]
-        rows.append(["mean", "", _told(self.share), _told(self.il1s)])
+        rows.append(["mean", "", _figure(self.share), _figure(self.il1s)])
         columns = ["variable", "bits told", "share lost", "IL1s"]
         notes = []
         if self.kept < self.records:
@@ -102,7 +98,7 @@ class InformationLoss(Result):
         return [Table("Information lost", columns, rows, notes)]
 
 
-def _told(value: float | None) -> str:
+def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
@@ -152,20 +148,9 @@ def information_loss(
     ([0.5, 0.25], 0.1369)
     """
     before, after = load(original), load(protected)
-    names = _named(before, variables)
-    rows = _rows(before, after, kept)
-    whole = before if len(rows) == before.records else before.replace(frame=before.frame[rows])
-    found = [_loss(whole, after, name, len(rows) / before.records) for name in names]
-    return InformationLoss(tuple(found), before.records, len(rows))
-
-
-def _named(data: Microdata, variables: str | Sequence[str] | None) -> tuple[str, ...]:
+    names = tuple(one.name for one in before.variables if one.kind != "text")
     if variables is not None:
-        return data.require(chosen(variables), purpose="variable")
-    return tuple(one.name for one in data.variables if one.kind != "text")
-
-
-def _rows(before: Microdata, after: Microdata, kept: npt.ArrayLike | None) -> Ints:
+        names = before.require(chosen(variables), purpose="variable")
     before.require_records()
     after.require_records()
     rows = np.arange(before.records) if kept is None else np.asarray(kept, dtype=np.int64)
@@ -174,7 +159,9 @@ def _rows(before: Microdata, after: Microdata, kept: npt.ArrayLike | None) -> In
             f"protected must have the original's records in its order, or kept must name those "
             f"it has. Got {after.records:,} for {before.records:,} instead."
         )
-    return rows
+    whole = before if len(rows) == before.records else before.replace(frame=before.frame[rows])
+    found = [_loss(whole, after, name, len(rows) / before.records) for name in names]
+    return InformationLoss(tuple(found), before.records, len(rows))
 
 
 def _loss(before: Microdata, after: Microdata, name: str, kept: float) -> VariableLoss:
@@ -183,7 +170,9 @@ def _loss(before: Microdata, after: Microdata, name: str, kept: float) -> Variab
         entropy = _entropy(codes)
         return VariableLoss(name, entropy, 1.0 if entropy > 0 else None, None)
     one, other = paired_codes(before, after, name)
-    entropy, lost = _entropy(one), _conditional(one, other)
+    # H(V | V') is the entropy of both together less that of V'.
+    both = one * (int(other.max(initial=0)) + 1) + other
+    entropy, lost = _entropy(one), max(0.0, _entropy(both) - _entropy(other))
     share = (1 - kept) + kept * (lost / entropy) if entropy > 0 else None
     return VariableLoss(name, entropy, share, _il1s(before, after, name))
 
@@ -197,9 +186,10 @@ def paired_codes(before: Microdata, after: Microdata, name: str) -> tuple[Ints, 
     x, y = before.column(name), after.column(name)
     if not (_is_number(x) and before.variable(name).kind in ("measure", "date")):
         return _own(x), _own(y)
-    edges = _edges(x)
+    levels = np.unique(physical(x.drop_nulls()))
+    edges = (levels[1:] + levels[:-1]) / 2 if len(levels) <= FINE else quantile_bins(x, BINS)
     alike = _is_number(y) and x.dtype.is_temporal() == y.dtype.is_temporal()
-    return _placed(x, edges), _placed(y, edges) if alike else _own(y)
+    return bin_numbers(x, edges), bin_numbers(y, edges) if alike else _own(y)
 
 
 def _is_number(series: pl.Series) -> bool:
@@ -210,36 +200,10 @@ def _own(series: pl.Series) -> Ints:
     return encode(series).values.astype(np.int64)
 
 
-def _edges(series: pl.Series) -> Floats:
-    """Return what parts the bins: halfway between few values, quantiles of many."""
-    levels = np.unique(_plain(series.drop_nulls()))
-    if len(levels) <= FINE:
-        return np.asarray((levels[1:] + levels[:-1]) / 2)
-    return quantile_bins(series, BINS)
-
-
-def _plain(series: pl.Series) -> Floats:
-    array: Floats = series.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return array
-
-
-def _placed(series: pl.Series, edges: Floats) -> Ints:
-    values = _plain(series)
-    places = np.searchsorted(edges, values, side="left")
-    places[np.isnan(values)] = len(edges) + 1
-    return places.astype(np.int64)
-
-
 def _entropy(codes: Ints) -> float:
     counts = np.unique(codes, return_counts=True)[1]
     shares = counts / counts.sum()
     return max(0.0, float(-(shares * np.log2(shares)).sum()))
-
-
-def _conditional(codes: Ints, given: Ints) -> float:
-    """Return the entropy of codes given others, both of the same records."""
-    both = codes * (int(given.max(initial=0)) + 1) + given
-    return max(0.0, _entropy(both) - _entropy(given))
 
 
 def _il1s(before: Microdata, after: Microdata, name: str) -> float | None:
@@ -252,3 +216,64 @@ def _il1s(before: Microdata, after: Microdata, name: str) -> float | None:
     if not there.any() or not spread > 0:
         return None
     return float(np.abs(x - y)[there].mean() / (np.sqrt(2) * spread))
+
+
+def at_detail_of(original: Microdata, protected: Microdata, names: Sequence[str]) -> Microdata:
+    """Return columns of the original in the categories of the protected file.
+
+    Measures that are still numbers stay as they are. Where every value of a column has become
+    one other (a coarser column), or there are new ones, each value becomes what most of its
+    records became; one that has become nothing but missing stays missing. What was swapped or
+    drawn among the original's categories stays as it is.
+
+    Parameters
+    ----------
+    original, protected
+        The same records, in the same order.
+    names
+        The columns, which both files have.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> before = load(pl.DataFrame({"state": ["MD", "MD", "VA", "TX"]}))
+    >>> after = load(pl.DataFrame({"state": ["E", None, "E", "W"]}))
+    >>> at_detail_of(before, after, ["state"]).frame["state"].to_list()
+    ['E', 'E', 'E', 'W']
+    """
+    columns, variables = [], []
+    for name in names:
+        same = _is_same(original, protected, name)
+        before, after = original.column(name), protected.column(name)
+        columns.append(before if same else _recoded(before, after))
+        variables.append((original if same else protected).variable(name))
+    shown = original.select(names)
+    return shown.replace(frame=pl.DataFrame(columns)).with_variables(variables)
+
+
+def _recoded(before: pl.Series, after: pl.Series) -> pl.Series:
+    """Return what most records of each value became."""
+    pairs = pl.DataFrame({"before": before, "after": after})
+    usual = (
+        pairs.drop_nulls()
+        .group_by("before", "after")
+        .len()
+        .sort("len", "after", descending=[True, False])
+        .unique("before", keep="first", maintain_order=True)
+        .rename({"after": "usual"})
+    )
+    joined = pairs.join(usual, on="before", how="left", maintain_order="left")
+    return joined["usual"].alias(before.name)
+
+
+def _is_same(original: Microdata, protected: Microdata, name: str) -> bool:
+    """Tell whether the values are still of the original's kind and detail."""
+    before, after = original.column(name), protected.column(name)
+    numbers = before.dtype.is_numeric() and after.dtype.is_numeric()
+    if numbers and original.variable(name).kind == "measure":
+        return True
+    pairs = pl.DataFrame({"before": before, "after": after}).drop_nulls().unique()
+    # Each value became one value, whatever went missing.
+    if before.dtype != after.dtype or pairs["before"].n_unique() == pairs.height:
+        return False
+    return set(after.drop_nulls().unique()) <= set(before.drop_nulls().unique())

@@ -1,4 +1,4 @@
-"""Can a model tell synthetic records from original ones? The propensity score (pMSE)."""
+"""Propensity score (pMSE): how well a model tells synthetic records from original ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from keyhole.data import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
-from keyhole.utility.figures import amount
-from keyhole.utility.implicates import numbers, shared_codes
-from keyhole.utility.sides import load_sides
+from keyhole.utility.figures import amount, sentences
+from keyhole.utility.implicates import load_sides, numbers, physical, shared_codes
 
 __all__ = ["Propensity", "propensity_score"]
 
@@ -114,7 +113,7 @@ class Propensity(Result):
             ["ratio to half of that", amount(self.ratio_to_pairs)],
             ["parameters", f"{self.parameters:,}"],
         ]
-        notes = [note[0].upper() + note[1:] + "." for note in self.notes]
+        notes = sentences(self.notes)
         return [Table("Propensity score", ["figure", "value"], rows, notes)]
 
 
@@ -201,7 +200,14 @@ def _design(data: Sequence[Microdata]) -> tuple[Any, list[str]]:
 
 
 def _number_terms(data: Sequence[Microdata], name: str) -> list[Floats]:
-    values = np.concatenate([_physical(one, name) for one in data])
+    values = np.concatenate(
+        [
+            physical(one.column(name))
+            if one.column(name).dtype.is_temporal()
+            else numbers(one, name)
+            for one in data
+        ]
+    )
     missing = ~np.isfinite(values)
     terms = [missing.astype(np.float64)] if missing.any() else []
     there = values[~missing]
@@ -213,14 +219,6 @@ def _number_terms(data: Sequence[Microdata], name: str) -> list[Floats]:
         values[missing] = 0.0
         terms.append(values)
     return terms
-
-
-def _physical(data: Microdata, name: str) -> Floats:
-    series = data.column(name)
-    if series.dtype.is_temporal():
-        array: Floats = series.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return array
-    return numbers(data, name)
 
 
 def _category_terms(data: Sequence[Microdata], name: str) -> tuple[Any, int]:

@@ -2,30 +2,219 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import quoted, repeated
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.utility.cells import cell_counts, cell_means, cell_shares, cell_totals
-from keyhole.utility.combining import combine
-from keyhole.utility.implicates import chosen, load_implicates, numbers, shared_codes, split
-from keyhole.utility.intervals import Scale, interval
-from keyhole.utility.tabulation_options import Share, option_problems
-from keyhole.utility.tabulation_result import RESERVED, Tabulation
+from keyhole.kernels.arrays import Floats
+from keyhole.results import Result, Table
+from keyhole.utility.cell_estimates import FIGURES, Estimator, Share
+from keyhole.utility.combining import level_problems
+from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
+from keyhole.utility.implicates import chosen, load_implicates, numbers
+
+if TYPE_CHECKING:
+    import altair
 
 __all__ = ["Share", "Tabulation", "tabulate"]
 
+# A summary shows the first of many cells; all are in the frame and in the dictionary.
+SHOWN = 60
+# A cross-table wider than this is easier to read as a list.
+WIDEST = 10
 
-PLAIN_ERRORS = (
-    "from one implicate, se and interval are those of an ordinary file: they leave out what the "
-    "synthesis adds, and are somewhat too short"
-)
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Tabulation(Result):
+    """A table combined over implicates.
+
+    Parameters
+    ----------
+    rows, cols
+        The variables of the rows and of the columns.
+    weight, mean, share
+        The weight, the variable that is averaged, and of what the cells are shares, if any.
+    implicates, records
+        How many implicates there are, and how many records each has.
+    level
+        The confidence level.
+    cells
+        One row a cell: its values on the variables, `estimate`, `se`, `df`, `low`, `high`.
+    margins
+        The same figures by `rows` alone, by `cols` alone, and for the `total`.
+    notes
+        What could not be computed, and why.
+    """
+
+    rows: tuple[str, ...]
+    cols: tuple[str, ...]
+    weight: str | None
+    mean: str | None
+    share: str | None
+    implicates: int
+    records: int
+    level: float
+    cells: pl.DataFrame
+    margins: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of rows and columns."""
+        return self.rows + self.cols
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a cell: its values on the variables, then the figures."""
+        return self.cells
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values; an infinite df is null, as a note says."""
+        margins = {name: _plain(frame) for name, frame in self.margins.items()}
+        return {
+            "rows": list(self.rows),
+            "cols": list(self.cols),
+            "weight": self.weight,
+            "mean": self.mean,
+            "share": self.share,
+            "implicates": self.implicates,
+            "records": self.records,
+            "level": self.level,
+            "cells": _plain(self.cells),
+            "margins": margins,
+            "notes": list(self.notes),
+        }
+
+    def title(self) -> str:
+        """Say what is tabulated."""
+        what = "records" if self.mean is None else f"mean of {self.mean}"
+        what = what if self.weight is None else f"weighted {what}"
+        if self.share is not None:
+            whole = {"table": "", "rows": ", within rows", "cols": ", within columns"}[self.share]
+            what = f"share of {what}{whole}"
+        across = f" and {', '.join(self.cols)}" if self.cols else ""
+        return f"{what[0].upper()}{what[1:]} by {', '.join(self.rows)}{across}"
+
+    def tables(self) -> list[Table]:
+        """Return a cross-table of estimates with standard errors, or a list if it is too wide."""
+        crossed = self._crossed() if self.cols else None
+        return [crossed or self._listed()]
+
+    def _decimals(self) -> int:
+        """Return the decimals that all figures of the table have."""
+        return decimals_for(self.cells["se"].to_list(), self.cells["estimate"].to_list())
+
+    def _listed(self) -> Table:
+        columns = [*self.variables, "estimate", "se", "df", f"{100 * self.level:g}% from", "to"]
+        rows = [
+            [*(cell_label(row[name]) for name in self.variables), *self._written(row)]
+            for row in self.cells.head(SHOWN).iter_rows(named=True)
+        ]
+        for row in self.margins["total"].to_dicts() if self.cells.height > 1 else ():
+            rows.append(["total", *[""] * (len(self.variables) - 1), *self._written(row)])
+        return Table(self.title(), columns, rows, self._notes(self.cells.height, rows))
+
+    def _written(self, row: Mapping[str, Any]) -> list[str]:
+        places = self._decimals()
+        df = NONE if row["df"] is None else degrees(row["df"])
+        estimate, se, low, high = (fixed(row[n], places) for n in ("estimate", "se", "low", "high"))
+        return [estimate, se, df, low, high]
+
+    def _crossed(self) -> Table | None:
+        heads = self.cells.select(self.cols).unique(maintain_order=True).sort(
+            self.cols, nulls_last=True
+        )  # fmt: skip
+        sides = self.cells.select(self.rows).unique(maintain_order=True)
+        if heads.height > WIDEST:
+            return None
+        cells = self._brackets(self.cells, self.variables)
+        ends, feet = (self._brackets(self.margins[n], getattr(self, n)) for n in ("rows", "cols"))
+        rows = [
+            [*map(cell_label, side), *(cells.get((*side, *head), "") for head in heads.rows()),
+             ends[side]]
+            for side in sides.head(SHOWN).rows()
+        ]  # fmt: skip
+        total = self._brackets(self.margins["total"], ())[()]
+        last = ["total", *[""] * (len(self.rows) - 1)]
+        rows.append([*last, *(feet[head] for head in heads.rows()), total])
+        names = [", ".join(map(cell_label, head)) for head in heads.rows()]
+        columns = [*self.rows, *(f"{', '.join(self.cols)}: {name}" for name in names), "total"]
+        said = ["Estimates, with standard errors in brackets."]
+        return Table(self.title(), columns, rows, said + self._notes(sides.height, rows))
+
+    def _brackets(self, frame: pl.DataFrame, names: tuple[str, ...]) -> dict[Any, str]:
+        """Write estimates with errors in brackets, by the values of some variables."""
+        places = self._decimals()
+        return {
+            tuple(row[name] for name in names): NONE
+            if row["estimate"] is None
+            else f"{fixed(row['estimate'], places)} ({fixed(row['se'], places)})"
+            for row in frame.iter_rows(named=True)
+        }
+
+    def _notes(self, length: int, rows: list[list[str]]) -> list[str]:
+        count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
+        verb = "Combined over" if self.implicates > 1 else "From"
+        notes = [f"{verb} {count} of {self.records:,} records."]
+        if any(NONE in cell for row in rows for cell in row):
+            notes.append(f"{NONE} is not estimable.")
+        notes += sentences(self.notes)
+        if length > SHOWN:
+            notes.append(f"And {length - SHOWN:,} more rows, which the JSON object has.")
+        return notes
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw a bar a cell, with its interval."""
+        from keyhole.utility.charts import tabulation_chart
+
+        return tabulation_chart(self)
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as plain values; an infinite df is null."""
+    rows = frame.to_dicts()
+    for row in rows:
+        if row["df"] is not None and math.isinf(row["df"]):
+            row["df"] = None
+    return rows
+
+
+def _option_problems(
+    rows: tuple[str, ...], cols: tuple[str, ...], level: Any, *, mean: str | None, share: Any
+) -> list[str]:
+    """Return what is wrong with the options, before any file is read."""
+    problems = level_problems(level)
+    if not rows:
+        problems.append("rows must name at least one variable. Got none instead.")
+    both = [*rows, *cols]
+    problems += [
+        f"variable {name!r} is listed more than once in rows and columns. List it once."
+        for name in repeated(both)
+    ]
+    taken = [name for name in dict.fromkeys(both) if name in FIGURES]
+    if taken:
+        problems.append(
+            f"rows and columns must not be called as the figures of a cell are: {quoted(taken)}. "
+            f"Rename them."
+        )
+    if share is None:
+        return problems
+    if share not in get_args(Share):
+        known = ", ".join(get_args(Share))
+        return [*problems, f"share must be one of {known}. Got {share!r} instead."]
+    if mean is not None:
+        problems.append("share and mean cannot both be asked for. Leave out one of them.")
+    if share != "table" and not cols:
+        problems.append(
+            f"share of {share} needs columns too. Name them, or ask for the share of the table."
+        )
+    return problems
 
 
 def tabulate(
@@ -96,7 +285,7 @@ def tabulate(
       Combined over 2 implicates of 6 records.
     """
     down, across = chosen(rows), chosen(cols)
-    problems = option_problems(down, across, level, mean=mean, share=share)
+    problems = _option_problems(down, across, level, mean=mean, share=share)
     wanted = [*down, *across, *(name for name in (weight, mean) if name is not None)]
     try:
         data = load_implicates(
@@ -108,11 +297,14 @@ def tabulate(
         raise type(error)([*problems, *error.problems]) from None
     if problems:
         raise OptionError(problems)
-    asked = _Asked(data, weights, values, share, level)
+    asked = Estimator(data, weights, values, share, level)
     within = {"rows": down, "cols": across}.get(share or "", ())
     cells, notes = asked.table((*down, *across), within)
-    if values is not None:
-        notes += _left_out(values, str(mean))
+    missing = [int(np.isnan(one).sum()) for one in values or ()]
+    if any(missing):
+        low, high = min(missing), max(missing)
+        count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        notes.append(f"{count} records of an implicate have no value of {mean!r} and are left out")
     return Tabulation(
         rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(data),
         records=data[0].records, level=level, cells=cells, margins=asked.margins(down, across),
@@ -120,94 +312,17 @@ def tabulate(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """What is tabulated: the implicates with weights and values, and how."""
-
-    data: Sequence[Microdata]
-    weights: Sequence[Floats] | None
-    values: Sequence[Floats] | None
-    share: Share | None
-    level: float
-
-    def table(
-        self, variables: Sequence[str], within: Sequence[str]
-    ) -> tuple[pl.DataFrame, list[str]]:
-        """Tabulate by some variables; shares are within the categories of others among them."""
-        labels, cells = _find_cells(self.data, variables)
-        groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
-        if within:
-            places: dict[tuple[Any, ...], int] = {}
-            sides = labels.select(within).rows()
-            groups = np.array([places.setdefault(side, len(places)) for side in sides])
-        found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
-        figures, notes = self._combined(found)
-        return labels.hstack(figures) if variables else figures, notes
-
-    def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
-        """Tabulate by rows alone, by columns alone, and as a whole."""
-        total, _ = self.table((), ())
-        if not across:
-            return {"total": total}
-        own = {"rows": (down, "rows"), "cols": (across, "cols")}
-        sides = {
-            name: self.table(variables, variables if self.share == side else ())[0]
-            for name, (variables, side) in own.items()
-        }
-        return {**sides, "total": total}
-
-    def _estimate(self, place: int, cells: Ints, groups: Ints) -> tuple[Floats, Floats]:
-        size = len(groups)
-        weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
-        if self.values is not None:
-            return cell_means(cells, size, self.values[place], weights)
-        if self.share is not None:
-            return cell_shares(cells, groups, weights)
-        if self.weights is None:
-            return cell_counts(cells, size)
-        return cell_totals(cells, size, weights)
-
-    def _scale(self) -> tuple[Scale, float]:
-        """Return where an estimate is taken to be normal, and the most it can be."""
-        if self.values is not None:
-            return "plain", 1.0
-        if self.share is not None:
-            return "logit", 1.0
-        return ("logit", float(self.data[0].records)) if self.weights is None else ("log", 1.0)
-
-    def _combined(self, found: Sequence[tuple[Floats, Floats]]) -> tuple[pl.DataFrame, list[str]]:
-        """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
-        q, v = (np.stack(part) for part in zip(*found, strict=True))
-        estimable = np.isfinite(q).all(axis=0)
-        sure = estimable & np.isfinite(v).all(axis=0)
-        columns = {name: np.full(q.shape[1], np.nan) for name in RESERVED}
-        columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-        notes = _gaps(estimable, sure, "share" if self.share else "mean")
-        if sure.any():
-            se, df, more = _errors(q[:, sure], v[:, sure])
-            notes += more
-            columns["se"][sure], columns["df"][sure] = se, df
-            scale, top = self._scale()
-            columns["low"][sure], columns["high"][sure] = interval(
-                columns["estimate"][sure], se, df, level=self.level, scale=scale, top=top
-            )
-        return pl.DataFrame(columns).fill_nan(None), notes
-
-
-def _errors(q: Floats, v: Floats) -> tuple[Floats, Floats, list[str]]:
-    """Return standard errors and degrees of freedom; of one implicate those of a plain file."""
-    if len(q) == 1:
-        return np.sqrt(v[0]), np.full(q.shape[1], np.inf), [PLAIN_ERRORS]
-    combined = combine(q, v)
-    se, df = (np.asarray(one, dtype=np.float64) for one in (combined.se, combined.df))
-    return se, df, list(combined.notes)
-
-
 def _figures_of(
     data: Sequence[Microdata], weight: str | None, mean: str | None
 ) -> tuple[list[Floats] | None, list[Floats] | None]:
     """Return weights and values by implicate, or say everything that is wrong with them."""
     problems: dict[str, str] = {}
+
+    def note(one: Microdata, texts: Iterable[str]) -> None:
+        # What is wrong with all implicates alike is told once, of the first.
+        for text in texts:
+            problems.setdefault(text.replace(repr(one.name), ""), text)
+
     weights: list[Floats] = []
     values: list[Floats] = []
     for one in data:
@@ -215,68 +330,17 @@ def _figures_of(
             if weight is not None:
                 weights.append(one.weights(weight))
         except InputError as error:
-            # What is wrong with all implicates alike is told once, of the first.
-            texts = [f"{one.name!r}: {text}" for text in error.problems]
-            problems.update({_alike(text, one): text for text in texts} | problems)
+            note(one, [f"{one.name!r}: {text}" for text in error.problems])
         try:
             if mean is not None:
-                values.append(_measured(one, mean))
+                values.append(numbers(one, mean))
+                if np.isinf(values[-1]).any():
+                    raise ColumnError(
+                        f"column {mean!r} of {one.name!r} must hold finite numbers. Got infinite "
+                        f"ones instead: declare them as missing codes."
+                    )
         except InputError as error:
-            problems.update({_alike(text, one): text for text in error.problems} | problems)
+            note(one, error.problems)
     if problems:
         raise ColumnError(problems.values())
     return weights if weight is not None else None, values if mean is not None else None
-
-
-def _alike(text: str, data: Microdata) -> str:
-    return text.replace(repr(data.name), "")
-
-
-def _measured(data: Microdata, name: str) -> Floats:
-    found = numbers(data, name)
-    if np.isinf(found).any():
-        raise ColumnError(
-            f"column {name!r} of {data.name!r} must hold finite numbers. Got infinite ones "
-            f"instead: declare them as missing codes."
-        )
-    return found
-
-
-def _find_cells(
-    data: Sequence[Microdata], variables: Sequence[str]
-) -> tuple[pl.DataFrame, list[Ints]]:
-    """Return the labels of the occupied cells, and the cell of each record by implicate."""
-    cells = np.zeros(sum(one.records for one in data), dtype=np.int64)
-    labels: list[pl.Series] = []
-    for name in variables:
-        codes = shared_codes(data, name)
-        # Numbered anew after each variable: a product of all the sizes may not fit into 64 bits.
-        found, cells = np.unique(cells * codes.size + codes.values, return_inverse=True)
-        labels = [series[found // codes.size] for series in labels]
-        levels = pl.concat([codes.levels, codes.levels.clear(1)]).alias(name)
-        labels.append(levels[found % codes.size])
-    return pl.DataFrame(labels), split(cells, data)
-
-
-def _gaps(estimable: Flags, sure: Flags, what: str) -> list[str]:
-    empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
-    notes = []
-    if empty:
-        notes.append(
-            f"the {what} of {empty:,} cells is not estimable: in some implicate they hold no record"
-        )
-    if single:
-        notes.append(
-            f"the standard error of {single:,} cells is not estimable: in some implicate they "
-            f"hold a single record"
-        )
-    return notes
-
-
-def _left_out(values: Sequence[Floats], mean: str) -> list[str]:
-    missing = [int(np.isnan(one).sum()) for one in values]
-    if not any(missing):
-        return []
-    low, high = min(missing), max(missing)
-    count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return [f"{count} records of an implicate have no value of {mean!r} and are left out"]

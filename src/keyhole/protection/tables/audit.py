@@ -14,7 +14,7 @@ from keyhole.protection.tables.demands import TOLERANCE
 from keyhole.protection.tables.primary import Rules, Unsafe
 from keyhole.protection.tables.suppression import Pattern
 from keyhole.results import Result, Table
-from keyhole.utility.figures import amount
+from keyhole.utility.figures import amount, sentences
 
 __all__ = ["TableAudit"]
 
@@ -168,7 +168,7 @@ class TableAudit(Result):
             said.append(
                 "No rule looks at the size of contributions: give p percent, or a dominance rule."
             )
-        return said + [note[0].upper() + note[1:] + "." for note in self.notes]
+        return said + sentences(self.notes)
 
     def _cells(self) -> Table:
         frame = self.to_frame().with_columns(narrow=pl.Series(self.narrow))

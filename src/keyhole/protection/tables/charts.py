@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keyhole.charts import INK, house_style, inline, listed, plain
-from keyhole.utility.tabulation_result import cell_label
+from keyhole.utility.figures import cell_label
 
 if TYPE_CHECKING:
     import altair

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.utility.tabulation_result import cell_label
+from keyhole.utility.figures import cell_label
 
 __all__ = ["CrossTable", "cross"]
 

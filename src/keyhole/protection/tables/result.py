@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.results import Result, Table
-from keyhole.utility.tabulation_result import cell_label
+from keyhole.utility.figures import cell_label, sentences
 
 if TYPE_CHECKING:
     import altair
@@ -177,7 +177,7 @@ class ProtectedTable(Result):
 
     def _notes(self, length: int) -> list[str]:
         notes = [f"{MARK} not shown, to protect contributors."] if self.suppressed.any() else []
-        notes += [note[0].upper() + note[1:] + "." for note in self.notes]
+        notes += sentences(self.notes)
         if length > SHOWN:
             notes.append(f"And {length - SHOWN:,} more rows, which the JSON object has.")
         return notes

@@ -1,0 +1,303 @@
+"""Cell estimates of a table, with variances and intervals.
+
+Records are taken as drawn with replacement, each with its weight: what a public file lets an
+analyst assume when strata and clusters are not released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from keyhole.data import Microdata
+from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.utility.combining import combine
+from keyhole.utility.implicates import shared_codes, split
+
+__all__ = [
+    "FIGURES",
+    "Estimator",
+    "Scale",
+    "Share",
+    "cell_counts",
+    "cell_means",
+    "cell_shares",
+    "cell_totals",
+    "interval",
+]
+
+FIGURES = ("estimate", "se", "df", "low", "high")
+"""What a cell has besides its values on the variables."""
+PLAIN_ERRORS = (
+    "from one implicate, se and interval are those of an ordinary file: they leave out what the "
+    "synthesis adds, and are somewhat too short"
+)
+
+Scale = Literal["plain", "log", "logit"]
+Share = Literal["table", "rows", "cols"]
+Estimates = tuple[Floats, Floats]
+
+
+def cell_counts(cells: Ints, size: int) -> Estimates:
+    r"""Count the records of each cell.
+
+    Notes
+    -----
+    With :math:`\hat p` the share of a cell among n records, the count is :math:`n \hat p` and
+    its variance :math:`n \hat p (1 - \hat p)`.
+
+    Examples
+    --------
+    >>> cell_counts(np.array([0, 0, 0, 1]), 2)
+    (array([3., 1.]), array([0.75, 0.75]))
+    """
+    counts = np.bincount(cells, minlength=size).astype(np.float64)
+    return counts, counts * (1 - counts / len(cells))
+
+
+def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
+    r"""Add up the weights of each cell.
+
+    Notes
+    -----
+    With :math:`z_i = w_i` for records of the cell and 0 for others, the total is
+    :math:`\sum z_i` and its variance :math:`\frac{n}{n-1} \sum (z_i - \bar z)^2`; not a number
+    for one record.
+
+    Examples
+    --------
+    >>> cell_totals(np.array([0, 0, 0, 1]), 2, np.full(4, 10.0))
+    (array([30., 10.]), array([100., 100.]))
+    """
+    n = len(cells)
+    totals: Floats = np.bincount(cells, weights, size).astype(np.float64)
+    squares = np.bincount(cells, weights**2, size) - totals**2 / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return totals, np.maximum(squares, 0.0) * np.float64(n) / np.float64(n - 1)
+
+
+def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
+    r"""Return the share of each cell in the weight of its group of cells.
+
+    Parameters
+    ----------
+    cells
+        The cell of each record.
+    groups
+        The group of each cell.
+    weights
+        The weight of each record.
+
+    Notes
+    -----
+    The share is the mean of an indicator over the records of the group, and its variance is
+    linearised as that of a mean: :math:`\frac{n}{n-1} \sum e_i^2` with
+    :math:`e_i = w_i (d_i - \hat p) / \sum w_j` over the group.
+
+    Examples
+    --------
+    >>> found = cell_shares(np.array([0, 0, 0, 1]), np.array([0, 0]), np.ones(4))
+    >>> found[0].tolist(), found[1].round(4).tolist()
+    ([0.75, 0.25], [0.0625, 0.0625])
+    """
+    n, size = len(cells), len(groups)
+    total = np.bincount(cells, weights, size)
+    squares = np.bincount(cells, weights**2, size)
+    whole, spread = (np.bincount(groups, one)[groups] for one in (total, squares))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = total / whole
+        errors = squares * (1 - share) ** 2 + (spread - squares) * share**2
+        return share, errors / whole**2 * np.float64(n) / np.float64(n - 1)
+
+
+def cell_means(cells: Ints, size: int, values: Floats, weights: Floats) -> Estimates:
+    r"""Average a variable in each cell, over the records on which it is not missing.
+
+    Notes
+    -----
+    The mean is the ratio :math:`\bar y = \sum w_i y_i / \sum w_i` over the records of the cell;
+    linearised, its variance is :math:`\frac{n}{n-1} \sum e_i^2` with
+    :math:`e_i = w_i (y_i - \bar y) / \sum w_j`, n the records of the file. The mean is not a
+    number in a cell without records, nor is the variance in one with a single record.
+
+    Examples
+    --------
+    >>> found = cell_means(np.array([0, 0, 1]), 2, np.array([1.0, 3.0, 5.0]), np.ones(3))
+    >>> found[0].tolist(), found[1].tolist()
+    ([2.0, 5.0], [0.75, nan])
+    """
+    there = ~np.isnan(values)
+    n, cells, values, weights = len(cells), cells[there], values[there], weights[there]
+    held = np.bincount(cells, weights > 0, size)
+    total = np.bincount(cells, weights, size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.bincount(cells, weights * values, size) / total
+        shares = weights * (values - mean[cells]) / total[cells]
+        variance = np.bincount(cells, shares**2, size) * np.float64(n) / np.float64(n - 1)
+    return np.where(held > 0, mean, np.nan), np.where(held > 1, variance, np.nan)
+
+
+def interval(
+    estimate: Floats,
+    se: Floats,
+    df: Floats,
+    *,
+    level: float,
+    scale: Scale = "plain",
+    top: float = 1.0,
+) -> tuple[Floats, Floats]:
+    r"""Return the bounds of confidence intervals.
+
+    Parameters
+    ----------
+    estimate, se, df
+        Estimates with their standard errors and degrees of freedom, which may be infinite.
+    level
+        The confidence level.
+    scale
+        Where the estimate is taken to be normal: as it is, its logarithm, or its logit.
+    top
+        With `logit`, the largest value an estimate can have.
+
+    Notes
+    -----
+    With :math:`g` the logarithm or the logit of :math:`q / top`, the interval is
+    :math:`g^{-1}(g(q) \pm t_\nu \, g'(q) \, se)`. An estimate at its bound, which has no such
+    interval, has no error either where it is a count or a share.
+
+    Examples
+    --------
+    >>> few = np.array([2.0]), np.array([1.4]), np.array([np.inf])
+    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95)]
+    [[-0.74], [4.74]]
+    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95, scale="logit", top=100)]
+    [[0.5], [7.64]]
+    """
+    from scipy.stats import t
+
+    half = t.ppf((1 + level) / 2, df) * se
+    if scale == "plain":
+        return estimate - half, estimate + half
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if scale == "log":
+            ratio = np.exp(half / estimate)
+            low, high = estimate / ratio, estimate * ratio
+        else:
+            share = estimate / top
+            centre, step = np.log(share / (1 - share)), half / (top * share * (1 - share))
+            low, high = (top / (1 + np.exp(-(centre + way * step))) for way in (-1, 1))
+    inner = np.isfinite(low) & np.isfinite(high)
+    return np.where(inner, low, estimate), np.where(inner, high, estimate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimator:
+    """Estimates of the cells of tables: the implicates with weights and values, and how."""
+
+    data: Sequence[Microdata]
+    weights: Sequence[Floats] | None
+    values: Sequence[Floats] | None
+    share: Share | None
+    level: float
+
+    def table(
+        self, variables: Sequence[str], within: Sequence[str]
+    ) -> tuple[pl.DataFrame, list[str]]:
+        """Tabulate by some variables; shares are within the categories of others among them."""
+        labels, cells = _find_cells(self.data, variables)
+        groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
+        if within:
+            places: dict[tuple[Any, ...], int] = {}
+            sides = labels.select(within).rows()
+            groups = np.array([places.setdefault(side, len(places)) for side in sides])
+        found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
+        figures, notes = self._combined(found)
+        return labels.hstack(figures) if variables else figures, notes
+
+    def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
+        """Tabulate by rows alone, by columns alone, and as a whole."""
+        total, _ = self.table((), ())
+        if not across:
+            return {"total": total}
+        sides = {
+            side: self.table(variables, variables if self.share == side else ())[0]
+            for side, variables in (("rows", down), ("cols", across))
+        }
+        return {**sides, "total": total}
+
+    def _estimate(self, place: int, cells: Ints, groups: Ints) -> tuple[Floats, Floats]:
+        size = len(groups)
+        weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
+        if self.values is not None:
+            return cell_means(cells, size, self.values[place], weights)
+        if self.share is not None:
+            return cell_shares(cells, groups, weights)
+        if self.weights is None:
+            return cell_counts(cells, size)
+        return cell_totals(cells, size, weights)
+
+    def _scale(self) -> tuple[Scale, float]:
+        """Return where an estimate is taken to be normal, and the most it can be."""
+        if self.values is not None:
+            return "plain", 1.0
+        if self.share is not None:
+            return "logit", 1.0
+        return ("logit", float(self.data[0].records)) if self.weights is None else ("log", 1.0)
+
+    def _combined(self, found: Sequence[tuple[Floats, Floats]]) -> tuple[pl.DataFrame, list[str]]:
+        """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
+        q, v = (np.stack(part) for part in zip(*found, strict=True))
+        estimable = np.isfinite(q).all(axis=0)
+        sure = estimable & np.isfinite(v).all(axis=0)
+        columns = {name: np.full(q.shape[1], np.nan) for name in FIGURES}
+        columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
+        notes = _gaps(estimable, sure, "share" if self.share else "mean")
+        if sure.any():
+            if len(q) == 1:
+                se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), np.inf)
+                notes.append(PLAIN_ERRORS)
+            else:
+                combined = combine(q[:, sure], v[:, sure])
+                se, df = (np.asarray(one, np.float64) for one in (combined.se, combined.df))
+                notes += combined.notes
+            columns["se"][sure], columns["df"][sure] = se, df
+            scale, top = self._scale()
+            columns["low"][sure], columns["high"][sure] = interval(
+                columns["estimate"][sure], se, df, level=self.level, scale=scale, top=top
+            )
+        return pl.DataFrame(columns).fill_nan(None), notes
+
+
+def _find_cells(
+    data: Sequence[Microdata], variables: Sequence[str]
+) -> tuple[pl.DataFrame, list[Ints]]:
+    """Return the labels of the occupied cells, and the cell of each record by implicate."""
+    cells = np.zeros(sum(one.records for one in data), dtype=np.int64)
+    labels: list[pl.Series] = []
+    for name in variables:
+        codes = shared_codes(data, name)
+        # Numbered anew after each variable: a product of all the sizes may not fit into 64 bits.
+        found, cells = np.unique(cells * codes.size + codes.values, return_inverse=True)
+        labels = [series[found // codes.size] for series in labels]
+        levels = pl.concat([codes.levels, codes.levels.clear(1)]).alias(name)
+        labels.append(levels[found % codes.size])
+    return pl.DataFrame(labels), split(cells, data)
+
+
+def _gaps(estimable: Flags, sure: Flags, what: str) -> list[str]:
+    empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
+    notes = []
+    if empty:
+        notes.append(
+            f"the {what} of {empty:,} cells is not estimable: in some implicate they hold no record"
+        )
+    if single:
+        notes.append(
+            f"the standard error of {single:,} cells is not estimable: in some implicate they "
+            f"hold a single record"
+        )
+    return notes
