@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from keyhole.data.examples import KEYS, LINK, Settings, veterans, veterans_sample
 from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.data.examples.draws import Draws, Table
+from keyhole.data.examples.files import weigh
 from keyhole.data.examples.people import make_people
-from keyhole.data.examples.samples import weigh
-from keyhole.data.examples.states import STATES
+from keyhole.data.examples.tables import STATES, Draws, Shares
 from keyhole.errors import OptionError
 
 # fmt: off
@@ -99,7 +98,7 @@ def test_settings_of_one_file_leave_the_others_alone():
 def test_pick_equals_a_walk_along_the_table(rows, seed):
     draws = Draws(seed, 30).of("walk")
     condition = np.arange(30) % len(rows)
-    found = Table(rows).pick(draws, condition)
+    found = Shares(rows).pick(draws, condition)
     for code, draw, row in zip(found, draws, condition, strict=True):
         bounds = [total * 2**20 // sum(rows[row]) for total in accumulate(rows[row])]
         assert code == bisect_right(bounds, int(draw) >> 12)

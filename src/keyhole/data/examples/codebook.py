@@ -1,4 +1,4 @@
-"""What the columns of the world mean, as an agency's codebook would say it.
+"""The codebook of the example world: what its columns and codes mean.
 
 Lin & Garin name their sixteen variables without explaining them; the meanings here are ours.
 Their figures say that psrcd is a coarsening of psx (leaving psrcd out changes nothing), so both
@@ -16,8 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Kind, Role, Variable
-from keyhole.data.examples.states import STATES
-from keyhole.data.examples.tables import AREA_STATE, FIRST_AREA
+from keyhole.data.examples.tables import AREA_STATE, FIRST_AREA, STATES
 from keyhole.data.microdata import Microdata
 
 __all__ = ["CODEBOOK", "KEYS", "Column", "release"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.data.examples.states import STATES
+from keyhole.data.examples.tables import STATES
 
 __all__ = ["CATEGORIES", "CONSTRUCTS", "EDGES", "LABELS", "MAPS", "OPEN", "OVERLAPS", "UNRESOLVED"]
 
