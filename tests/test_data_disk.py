@@ -16,7 +16,7 @@ import pytest
 
 from keyhole.core.files import write_whole
 from keyhole.data import load
-from keyhole.data.origin import Origin
+from keyhole.data.microdata import Origin
 from keyhole.errors import FileError, KeyholeError, OptionError, RunError
 
 KINDS = (".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta", ".xpt", ".xlsx")

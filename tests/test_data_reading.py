@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 import keyhole
 from keyhole.core.names import nearest
 from keyhole.data import Microdata, load
-from keyhole.data.kinds import guess_kind
+from keyhole.data.inference import guess_kind
 from keyhole.errors import ColumnError
 
 PEOPLE = "zip,age,income,born,note\n02134,34,1.50,1990-01-31,a\n10001,,20.00,,\n"

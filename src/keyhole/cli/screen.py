@@ -105,7 +105,7 @@ def screen(
 
 def _opened(source: Source, keys: Sequence[str], problems: list[str], *, here_for: str) -> Records:
     """Open the file, or say all that is wrong with it, the keys and the options."""
-    from keyhole.data.requiring import require_columns
+    from keyhole.data.microdata import require_columns
 
     if source.engine == "spark":
         # Every column is read: what is wrong with the keys is told before Spark starts.

@@ -1,4 +1,4 @@
-"""Load any file or frame into `Microdata`: typed columns, roles, missing codes, labels."""
+"""Microdata from any file or frame: typed columns, roles, missing codes, labels."""
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.microdata import Microdata

@@ -1,4 +1,4 @@
-"""What is known of a column, and a column as small unsigned integers."""
+"""Columns: what is known of each, and its values as small unsigned integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a frame and what the caller declared to what is known of each column."""
+"""Descriptions of columns, from what the caller declared and what the file says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import polars as pl
 
 from keyhole.core.names import absent, are_vouched, quoted, repeated, repeated_places
 from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable, require_calendar
-from keyhole.data.inference import infer
-from keyhole.data.kinds import guess_kind
+from keyhole.data.inference import guess_kind, infer
 from keyhole.data.missing import blank, text_forms
 from keyhole.errors import ColumnError
 

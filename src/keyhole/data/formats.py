@@ -1,4 +1,4 @@
-"""Which file formats there are, by extension and by what a file begins with."""
+"""File formats, by extension and by what a file begins with."""
 
 from __future__ import annotations
 

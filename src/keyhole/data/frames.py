@@ -1,20 +1,43 @@
-"""Frames of other libraries, in and out again."""
+"""Frames of Polars, pandas and Arrow, and the Parquet and Arrow files that hold them.
+
+What is known of the columns travels in the metadata of the file.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from keyhole.data.arrow import from_arrow
-from keyhole.data.describing import Request
-from keyhole.data.origin import Origin
-from keyhole.errors import ColumnError, InputError
+from keyhole.data.columns import Variable
+from keyhole.data.describing import Facts, Request
+from keyhole.data.microdata import Microdata, Origin
+from keyhole.errors import ColumnError, FileError, InputError
 
-__all__ = ["read_frame", "to_native"]
+__all__ = [
+    "from_arrow",
+    "read_arrow",
+    "read_facts",
+    "read_frame",
+    "read_parquet",
+    "to_native",
+    "unreadable",
+    "write_arrow",
+    "write_parquet",
+]
 
 _FAILURES = (Exception, pl.exceptions.PanicException)
+_KEY = "keyhole"
+_PARSED: dict[str, pl.DataType] = {
+    "Int64": pl.Int64(),
+    "Float64": pl.Float64(),
+    "Date": pl.Date(),
+    "Datetime": pl.Datetime("us"),
+}
 
 
 def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -29,7 +52,7 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     (['b'], 'polars lazy')
     """
     if isinstance(source, pl.DataFrame):
-        return _chosen(source, source.columns, request), Origin(native="polars")
+        return source.select(request.choose(source.columns, "the frame")), Origin(native="polars")
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
         frame = source.select(request.choose(names, "the frame")).collect()
@@ -37,14 +60,11 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _read_pandas(source, request)
     if type(source).__module__.partition(".")[0] == "pyarrow" and hasattr(source, "schema"):
-        return _read_arrow(source, request)
+        chosen = request.choose(source.schema.names, "the frame")
+        return from_arrow(source.select(chosen)), Origin(native="pyarrow", types=source.schema)
     if isinstance(source, Mapping):
         return _read_columns(source, request)
     return _read_other(source, request)
-
-
-def _chosen(frame: pl.DataFrame, names: list[str], request: Request) -> pl.DataFrame:
-    return frame.select(request.choose(names, "the frame"))
 
 
 def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -56,7 +76,7 @@ def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataF
             series[name] = pl.Series(name, columns[name])
         except _FAILURES:  # what a library says of a value it cannot take would show the value
             problems.append(_mixed(name))
-    lengths = sorted({len(one) for one in series.values()})
+    lengths = sorted({len(column) for column in series.values()})
     if len(lengths) > 1:
         problems.append(f"columns must have the same length. Got {lengths} instead.")
     if problems:
@@ -71,11 +91,6 @@ def _mixed(name: str) -> str:
     )
 
 
-def _read_arrow(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
-    chosen = request.choose(source.schema.names, "the frame")
-    return from_arrow(source.select(chosen)), Origin(native="pyarrow", types=source.schema)
-
-
 def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     import narwhals as nw
 
@@ -88,7 +103,7 @@ def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         ) from None
     collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     polars = collected.to_polars()
-    return _chosen(polars, polars.columns, request), Origin(native="polars")
+    return polars.select(request.choose(polars.columns, "the frame")), Origin(native="polars")
 
 
 def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -162,3 +177,182 @@ def _to_arrow(frame: pl.DataFrame, origin: Origin) -> Any:
             continue
         table = table.set_column(place, name, column)
     return table
+
+
+def from_arrow(table: Any) -> pl.DataFrame:
+    """Turn a table of Arrow into a frame.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from_arrow(pyarrow.table({"age": [34, None]}))["age"].to_list()
+    [34, None]
+    """
+    problems = [
+        f"column {field.name!r} is of Arrow's type {str(field.type)!r}, which is not supported: "
+        f"leave it out, or turn it into numbers or text."
+        for field in table.schema
+        if _is_odd(field.type)
+    ]
+    if problems:  # before the library breaks on them
+        raise ColumnError(problems)
+    try:
+        return pl.DataFrame(_in_range(table))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise ColumnError(
+            "the table holds a column of a type that is not supported: leave it out, or turn it "
+            "into numbers, dates or text."
+        ) from None
+
+
+def _is_odd(kind: Any) -> bool:
+    """Whether an Arrow type is one that no frame has."""
+    from pyarrow import types  # type: ignore[import-untyped]
+
+    return any(test(kind) for test in (types.is_decimal256, types.is_interval, types.is_union))
+
+
+def _in_range(table: Any) -> Any:
+    """Bring times in seconds to milliseconds here, where one that does not fit is noticed."""
+    import pyarrow as pa
+
+    problems = []
+    for place, field in enumerate(table.schema):
+        try:
+            column = table.column(place).cast(_finer(field.type))
+        except pa.ArrowInvalid:
+            problems.append(
+                f"column {field.name!r} holds times that are too far off. Correct them, or leave "
+                f"it out."
+            )
+            continue
+        table = table.set_column(place, field.name, column) if field.type != column.type else table
+    if problems:
+        raise ColumnError(problems)
+    return table
+
+
+def _finer(kind: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(kind) and kind.unit == "s":
+        return pa.timestamp("ms", kind.tz)
+    return pa.duration("ms") if types.is_duration(kind) and kind.unit == "s" else kind
+
+
+def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    """Read the wanted columns of a Parquet file, and what it says of them."""
+    with suppress(pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
+        names = list(pl.read_parquet_schema(path))
+        metadata = pl.read_parquet_metadata(path)
+        chosen = request.choose(names, repr(path.name))
+        # A name may hold stars and brackets: it is this one file that is meant.
+        return pl.read_parquet(path, columns=chosen, glob=False), read_facts(metadata)
+    return _read_beside_odd_types(path, request)
+
+
+def _read_beside_odd_types(
+    path: Path, request: Request
+) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    """Read a file that Polars cannot, if only because of types that it does not have."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with suppress(pa.ArrowException, OSError):
+        if any(_is_odd(field.type) for field in parquet.read_schema(path)):
+            return _chosen(parquet.ParquetFile(path).read(), request, path)
+    raise unreadable(path, "Parquet")
+
+
+def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    """Read the wanted columns of an Arrow (IPC, Feather) file, and what it says of them."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    try:
+        with pa.memory_map(str(path)) as source:
+            return _chosen(ipc.open_file(source).read_all(), request, path)
+    except (pa.ArrowException, OSError):
+        raise unreadable(path, "Arrow") from None
+
+
+def _chosen(table: Any, request: Request, path: Path) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+    chosen = request.choose(table.schema.names, repr(path.name))
+    return from_arrow(table.select(chosen)).clone(), read_facts(table.schema.metadata)
+
+
+def unreadable(path: Path, name: str) -> FileError:
+    """Say that a file cannot be read as what its name says it is."""
+    return FileError(
+        f"{path.name!r} cannot be read as {name}: it is broken, not whole, or has features that "
+        f"are not supported. Copy it again or write it anew."
+    )
+
+
+def write_parquet(data: Microdata, path: Path) -> None:
+    """Write a Parquet file."""
+    notes = _notes(data.variables)
+    data.frame.write_parquet(path, metadata={_KEY: notes} if notes else None)
+
+
+def write_arrow(data: Microdata, path: Path) -> None:
+    """Write an Arrow file, which Feather is another name of."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    table = data.frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    notes = _notes(data.variables)
+    if notes:
+        table = table.replace_schema_metadata({_KEY: notes})
+    with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _notes(variables: tuple[Variable, ...]) -> str:
+    """Write down what the format has no place of its own for; roles stay at home."""
+    noted = {variable.name: _noted(variable) for variable in variables}
+    filled = {name: note for name, note in noted.items() if note}
+    return json.dumps(filled, sort_keys=True, default=str) if filled else ""
+
+
+def _noted(variable: Variable) -> dict[str, Any]:
+    note = {
+        "label": variable.label,
+        "value_labels": [list(pair) for pair in variable.value_labels.items()],
+        "missing_codes": list(variable.missing_codes),
+        "missing_ranges": [list(ends) for ends in variable.missing_ranges],
+        "decimals": variable.decimals,
+        "trimmed": variable.trimmed,
+        "parsed": str(variable.parsed.base_type()) if variable.parsed is not None else None,
+        "measurement": variable.measurement,
+    }
+    return {key: value for key, value in note.items() if value not in ("", [], None, False)}
+
+
+def read_facts(metadata: Mapping[Any, Any] | None) -> dict[str, Facts]:
+    """Read what a file's metadata says of its columns; what we did not write is left aside.
+
+    Examples
+    --------
+    >>> read_facts({b"keyhole": b'{"age": {"label": "Age in years"}}'})["age"]["label"]
+    'Age in years'
+    """
+    metadata = metadata or {}
+    notes = metadata.get(_KEY) or metadata.get(_KEY.encode()) or "{}"
+    try:
+        return {name: _fact(note) for name, note in json.loads(notes).items()}
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return {}
+
+
+def _fact(note: Mapping[str, Any]) -> Facts:
+    known: dict[str, Any] = {
+        key: note[key] for key in ("label", "decimals", "trimmed", "measurement") if key in note
+    }
+    known["value_labels"] = dict(note.get("value_labels", ()))
+    known["missing_codes"] = tuple(note.get("missing_codes", ()))
+    known["missing_ranges"] = tuple((low, high) for low, high in note.get("missing_ranges", ()))
+    if "parsed" in note:
+        known["parsed"] = _PARSED[note["parsed"]]
+    return known

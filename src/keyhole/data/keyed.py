@@ -1,4 +1,4 @@
-"""What a verb needs of a scenario: a key, and a way to recode files to the detail of it."""
+"""Keys of a question, given by name or by a scenario."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A file of records in memory: its values untouched, and what is known of its columns."""
+"""Microdata: a file of records in memory, and what is known of its columns."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -13,16 +13,50 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.names import absent, quoted
+from keyhole.core.names import absent, quoted, repeated
 from keyhole.data.columns import ROLES, Codes, Role, Variable, encode
 from keyhole.data.describing import describe
 from keyhole.data.missing import blank
-from keyhole.data.origin import Origin
-from keyhole.data.requiring import require_columns, require_records
-from keyhole.errors import ColumnError
+from keyhole.errors import ColumnError, FileError
 from keyhole.results import Table
 
-__all__ = ["Microdata"]
+__all__ = ["Microdata", "Origin", "require_columns", "require_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data came from.
+
+    Parameters
+    ----------
+    suffix
+        The extension of the file (``.csv``), or nothing for a frame.
+    native
+        The kind of frame that was given: ``polars``, ``polars lazy``, ``pandas``, ``pyarrow``;
+        or ``file``.
+    index, types, labels
+        The index, the types and the column labels of a frame of another library.
+    delimiter, encoding, line_ending
+        How a text file was written.
+    bom
+        Whether it began with a byte order mark.
+    file_label, notes, table_name, version
+        What a statistical file says of itself.
+    """
+
+    suffix: str = ""
+    native: str = "file"
+    index: Any = None
+    types: Any = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    line_ending: str = "\n"
+    bom: bool = False
+    file_label: str = ""
+    notes: Sequence[str] = field(default=())
+    table_name: str = ""
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -261,6 +295,36 @@ class Microdata:
 
     def _repr_html_(self) -> str:
         return self.tables()[0].to_html()
+
+
+def require_columns(
+    names: Iterable[str], columns: Sequence[str], *, purpose: str, called: str
+) -> tuple[str, ...]:
+    """Return the names if all are columns, each once; else say everything that is wrong.
+
+    Examples
+    --------
+    >>> require_columns(["sex"], ["sex", "age"], purpose="key", called="people")
+    ('sex',)
+    """
+    asked = [names] if isinstance(names, str) else [str(name) for name in names]
+    problems = absent(dict.fromkeys(asked), list(columns), purpose=purpose, where=repr(called))
+    problems += [
+        f"{purpose} {name!r} is listed more than once. List it once." for name in repeated(asked)
+    ]
+    if problems:
+        raise ColumnError(problems)
+    return tuple(asked)
+
+
+def require_records(records: int, called: str, least: int = 1) -> None:
+    """Say so if there are no records, or fewer than a stage can use."""
+    if records == 0:
+        raise FileError(
+            f"{called!r} has a header but no records. Give a file with at least one record."
+        )
+    if records < least:
+        raise FileError(f"{called!r} must have at least {least} records. Got {records} instead.")
 
 
 def _missing_alike(one: Variable, other: Variable) -> bool:

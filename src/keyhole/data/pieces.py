@@ -1,4 +1,4 @@
-"""Files of any size, read a piece at a time by the same readers as `load` has.
+"""Files read in pieces, however large, by the same readers as `load` has.
 
 What a column holds is told from its different values, a few of its first ones and how often each
 comes: whatever `load` would have made of the whole column follows from these.
@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from keyhole.data import columnar, statistical
-from keyhole.data.arrow import from_arrow
+from keyhole.data import statistical
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request, describe, describe_text
 from keyhole.data.formats import find_format, require_file
-from keyhole.data.text_pieces import TextFile, open_text
+from keyhole.data.frames import from_arrow, read_facts, unreadable
+from keyhole.data.text import TextFile, open_text
 from keyhole.errors import ColumnError, FileError, OptionError
 
 __all__ = ["FramePieces", "Pieces", "open_pieces"]
@@ -153,8 +153,7 @@ class _Parquet(_Typed):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         opened = self._open()
-        known = (opened.metadata.metadata or {}).get(columnar._KEY.encode(), b"")
-        self._facts.update(columnar._facts(known.decode()))
+        self._facts.update(read_facts(opened.metadata.metadata))
         self._names = tuple(opened.schema_arrow.names)
         try:
             self._types.update(pl.read_parquet_schema(path))
@@ -169,7 +168,7 @@ class _Parquet(_Typed):
         try:
             return parquet.ParquetFile(self.path, read_dictionary=texts)
         except (pa.ArrowException, OSError):
-            raise columnar.broken(self.path, "Parquet") from None
+            raise unreadable(self.path, "Parquet") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         import pyarrow as pa
@@ -179,15 +178,14 @@ class _Parquet(_Typed):
             for batch in file.iter_batches(_rows(size, len(chosen)), columns=list(chosen)):
                 yield {name: batch.column(name) for name in chosen}
         except (pa.ArrowException, OSError):
-            raise columnar.broken(self.path, "Parquet") from None
+            raise unreadable(self.path, "Parquet") from None
 
 
 class _Arrow(_Typed):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with self._opened() as file:
-            known = (file.schema.metadata or {}).get(columnar._KEY.encode(), b"")
-            self._facts.update(columnar._facts(known.decode()))
+            self._facts.update(read_facts(file.schema.metadata))
             self._names = tuple(file.schema.names)
             self._types.update(_types(file.schema))
 
@@ -198,7 +196,7 @@ class _Arrow(_Typed):
         try:
             return ipc.open_file(pa.memory_map(str(self.path)))
         except (pa.ArrowException, OSError):
-            raise columnar.broken(self.path, "Arrow") from None
+            raise unreadable(self.path, "Arrow") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         import pyarrow as pa
@@ -212,7 +210,7 @@ class _Arrow(_Typed):
                         some = batch.slice(start, rows)
                         yield {name: some.column(name) for name in chosen}
         except (pa.ArrowException, OSError):
-            raise columnar.broken(self.path, "Arrow") from None
+            raise unreadable(self.path, "Arrow") from None
 
 
 def _types(schema: Any) -> dict[str, pl.DataType]:
@@ -232,7 +230,7 @@ class _Statistical(_Typed):
     def __init__(self, path: Path, form: str, encoding: str | None) -> None:
         super().__init__(path)
         self._form, self._encoding = form, encoding
-        _, self._about = statistical._read(path, form, encoding, metadataonly=True)
+        _, self._about = statistical.read_cells(path, form, encoding, metadataonly=True)
         if not self._about.column_names:
             raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
         self._names = tuple(self._about.column_names)
@@ -240,7 +238,7 @@ class _Statistical(_Typed):
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         rows, start = _rows(size, len(chosen)), 0
         while True:
-            cells, about = statistical._read(
+            cells, about = statistical.read_cells(
                 self.path, self._form, self._encoding,
                 usecols=list(chosen), row_offset=start, row_limit=rows,
             )  # fmt: skip
@@ -265,7 +263,7 @@ class _Statistical(_Typed):
         return (series.cast(pl.Float64) if series.dtype.is_numeric() else series).to_arrow()
 
     def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
-        kept, facts = statistical._column(column.name, column, self._about, self._form)
+        kept, facts = statistical.read_column(column.name, column, self._about, self._form)
         (variable,) = describe(kept.to_frame(), request, {column.name: facts})
         return kept, variable
 

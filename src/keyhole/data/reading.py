@@ -1,4 +1,4 @@
-"""Load a file or a frame."""
+"""Loading of files and frames."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.describing import Request, describe, describe_again, describe_text
+from keyhole.data.describing import Facts, Request, describe, describe_again, describe_text
 from keyhole.data.formats import find_format, require_file, suffix_of
-from keyhole.data.frames import read_frame
-from keyhole.data.microdata import Microdata
-from keyhole.data.origin import Origin
+from keyhole.data.frames import read_arrow, read_frame, read_parquet
+from keyhole.data.microdata import Microdata, Origin
 from keyhole.data.text import read_text
 from keyhole.errors import OptionError
 
@@ -53,7 +52,7 @@ def load(
         ``"-9"``. Empty text and NaN are missing always.
     kinds
         By column: ``category``, ``measure``, ``date`` or ``text``, where the guess is wrong
-        (`keyhole.data.kinds.guess_kind` states the rule).
+        (`keyhole.data.inference.guess_kind` states the rule).
     labels
         By column, what it means.
     name
@@ -150,7 +149,8 @@ def _load_file(
 ) -> Microdata:
     require_file(path)
     name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
-    form = find_format(path)
+    form, origin = find_format(path), Origin(suffix=suffix_of(path))
+    facts: Mapping[str, Facts] = {}
     if form == "text":
         text, origin = read_text(
             path,
@@ -160,23 +160,15 @@ def _load_file(
         )
         frame, variables = describe_text(text, request)
         return Microdata(frame, variables, name, origin)
-    if form in ("SAS", "SAS transport", "SPSS", "Stata"):
+    if form == "Excel":
+        from keyhole.data.excel import read_excel
+
+        frame = read_excel(path, request, sheet)
+    elif form in ("Parquet", "Arrow"):
+        read = read_parquet if form == "Parquet" else read_arrow
+        frame, facts = read(path, request)
+    else:
         from keyhole.data.statistical import read_statistical
 
         frame, origin, facts = read_statistical(path, form, request, encoding)
-        return Microdata(frame, describe(frame, request, facts), name, origin)
-    return _load_columnar(path, form, request, name, sheet)
-
-
-def _load_columnar(
-    path: Path, form: str, request: Request, name: str, sheet: str | None
-) -> Microdata:
-    from keyhole.data import columnar, excel
-
-    origin = Origin(suffix=suffix_of(path))
-    if form == "Excel":
-        frame = excel.read_excel(path, request, sheet)
-        return Microdata(frame, describe(frame, request), name, origin)
-    read = columnar.read_parquet if form == "Parquet" else columnar.read_arrow
-    frame, facts = read(path, request)
     return Microdata(frame, describe(frame, request, facts), name, origin)

@@ -1,4 +1,4 @@
-"""Files of SAS, SPSS and Stata, with their labels and missing values.
+"""SAS, SPSS and Stata files, with their labels and missing values.
 
 Numbers without decimals become whole numbers where the format has one type of number only.
 A user's own missing value (Stata's ``.a``, SAS's ``.A``) is kept as that text, and declared as
@@ -7,18 +7,55 @@ a missing code; SPSS's are kept as the numbers they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from keyhole.core.files import require_room
+from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request
 from keyhole.data.inference import without_decimals
-from keyhole.data.origin import Origin
-from keyhole.errors import FileError
+from keyhole.data.microdata import Microdata, Origin
+from keyhole.errors import ColumnError, FileError, RunError
 
-__all__ = ["read_statistical"]
+__all__ = [
+    "read_cells",
+    "read_column",
+    "read_statistical",
+    "write_spss",
+    "write_stata",
+    "write_transport",
+]
+
+_READERS = {
+    "SAS": "read_sas7bdat",
+    "SAS transport": "read_xport",
+    "SPSS": "read_sav",
+    "Stata": "read_dta",
+}
+_EXACT = 1 << 53
+_LONG = 2_147_483_620  # Stata keeps the numbers above for its missing values
+# What is not 0 must be at least the first and below the second, in absolute value: SPSS and Stata
+# keep the largest numbers for their missing values, SAS transport has the floats of old mainframes.
+_FLOATS = {
+    "SPSS": (0.0, sys.float_info.max),
+    "Stata": (0.0, 2.0**1023),
+    "SAS transport": (2.0**-260, 2.0**248),
+}
+_SPSS_WORDS = re.findall(r"\w+", "all and by eq ge gt le lt ne not or to with")
+_STATA_WORDS = re.findall(
+    r"\w+",
+    "_all _b byte _coef _cons double float if in int long _n _pi _pred _rc _skip using with",
+)
+_MAP = b"<map>"
+_PLACES = 14  # of Stata's map, eight bytes each: the last is where the file ends
+_TAG = re.compile(r"^\.[A-Za-z_]$")
 
 
 def read_statistical(
@@ -37,31 +74,25 @@ def read_statistical(
     encoding
         The encoding of its text, if it tells none or the wrong one.
     """
-    _, about = _read(path, name, encoding, metadataonly=True)
+    _, about = read_cells(path, name, encoding, metadataonly=True)
     chosen = request.choose(list(about.column_names), repr(path.name))
     if not chosen or not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
-    cells, about = _read(path, name, encoding, usecols=chosen)
-    found = {column: _column(column, cells[column], about, name) for column in chosen}
+    cells, about = read_cells(path, name, encoding, usecols=chosen)
+    found = {column: read_column(column, cells[column], about, name) for column in chosen}
     frame = pl.DataFrame({column: series for column, (series, _) in found.items()})
     return frame, _origin(path, about), {column: facts for column, (_, facts) in found.items()}
 
 
-def _read(path: Path, name: str, encoding: str | None, **options: Any) -> tuple[Any, Any]:
+def read_cells(path: Path, name: str, encoding: str | None, **options: Any) -> tuple[Any, Any]:
+    """Read a statistical file as its reader gives it: a frame, and what the file says of it."""
     import pyreadstat
 
-    readers: dict[str, Any] = {
-        "SAS": pyreadstat.read_sas7bdat,
-        "SAS transport": pyreadstat.read_xport,
-        "SPSS": pyreadstat.read_sav,
-        "Stata": pyreadstat.read_dta,
-    }
     if name != "SAS transport":
         options["user_missing"] = True
+    reader = getattr(pyreadstat, _READERS[name])
     try:
-        cells, about = readers[name](
-            str(path), encoding=encoding, output_format="polars", **options
-        )
+        cells, about = reader(str(path), encoding=encoding, output_format="polars", **options)
         return cells, about
     except UnicodeDecodeError:
         raise FileError(
@@ -69,14 +100,11 @@ def _read(path: Path, name: str, encoding: str | None, **options: Any) -> tuple[
             f"(--encoding cp1252 for most files of Western Windows programs)."
         ) from None
     except Exception:  # the reader raises plain exceptions of many kinds, some with values
+        doubt = f" Or leave out the encoding {encoding!r}." if encoding else ""
         raise FileError(
             f"{path.name!r} cannot be read as {name} data: it is broken, not whole, or has "
-            f"features that are not supported. Copy it again or write it anew.{_doubt(encoding)}"
+            f"features that are not supported. Copy it again or write it anew.{doubt}"
         ) from None
-
-
-def _doubt(encoding: str | None) -> str:
-    return f" Or leave out the encoding {encoding!r}." if encoding else ""
 
 
 def _origin(path: Path, about: Any) -> Origin:
@@ -91,12 +119,14 @@ def _origin(path: Path, about: Any) -> Origin:
     )
 
 
-def _column(column: str, series: pl.Series, about: Any, name: str) -> tuple[pl.Series, Facts]:
+def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[pl.Series, Facts]:
+    """Type a column that was read, and tell what the file says of it."""
     tags = tuple(about.missing_user_values.get(column, ())) if name != "SPSS" else ()
     labels = dict(about.variable_value_labels.get(column, {}))
+    measurement = about.variable_measure.get(column)
     facts: dict[str, Any] = {
         "label": about.column_names_to_labels.get(column) or "",
-        "measurement": _measurement(about.variable_measure.get(column)),
+        "measurement": measurement if measurement in ("nominal", "ordinal", "scale") else "",
         "format": about.original_variable_types.get(column) or "",
         "width": max(about.variable_display_width.get(column) or 0, 0),
     }
@@ -108,12 +138,10 @@ def _column(column: str, series: pl.Series, about: Any, name: str) -> tuple[pl.S
     else:
         series = _typed(series, stored, name)
     labels = {f".{value}" if value in tags else value: text for value, text in labels.items()}
-    facts["value_labels"] = labels if series.dtype.is_float() else _whole_keys(labels)
+    facts["value_labels"] = (
+        labels if series.dtype.is_float() else {_whole(key): text for key, text in labels.items()}
+    )
     return series.alias(column), facts
-
-
-def _measurement(said: str | None) -> str:
-    return said if said in ("nominal", "ordinal", "scale") else ""
 
 
 def _missing(ranges: Any) -> dict[str, Any]:
@@ -124,10 +152,6 @@ def _missing(ranges: Any) -> dict[str, Any]:
 
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _whole_keys(labels: Mapping[Any, str]) -> dict[Any, str]:
-    return {_whole(value): label for value, label in labels.items()}
 
 
 def _typed(series: pl.Series, stored: str | None, name: str) -> pl.Series:
@@ -142,11 +166,281 @@ def _typed(series: pl.Series, stored: str | None, name: str) -> pl.Series:
 def _tagged(series: pl.Series, stored: str | None) -> tuple[pl.Series, pl.DataType]:
     """Return numbers among which some are letters as text, the letters as ``.a``."""
     whole = stored in ("int8", "int16", "int32")
-    text = [_as_text(value, whole) for value in series.to_list()]
+    text = [
+        (f".{value}" if value else None)
+        if value is None or isinstance(value, str)
+        else (str(int(value)) if whole else repr(float(value)))
+        for value in series.to_list()
+    ]
     return pl.Series(series.name, text, dtype=pl.String), pl.Int64() if whole else pl.Float64()
 
 
-def _as_text(value: Any, whole: bool) -> str | None:
-    if value is None or isinstance(value, str):
-        return f".{value}" if value else None
-    return str(int(value)) if whole else repr(float(value))
+def write_spss(data: Microdata, path: Path) -> None:
+    """Write an SPSS file with labels, formats, measurement levels and missing values."""
+    import pyreadstat
+
+    _require_names(data, "SPSS", re.compile(r"^[^\W\d_][\w.@#$]*$"), 64, _SPSS_WORDS)
+    frame = _frame(data, "SPSS")
+    same = data.origin.suffix in (".sav", ".zsav")
+    pyreadstat.write_sav(
+        frame,
+        str(path),
+        note=list(data.origin.notes) or None,
+        compress=path.suffix.lower() == ".zsav",
+        variable_value_labels=_value_labels(data, frame),
+        missing_ranges=_spss_missing(data, frame),
+        variable_measure={v.name: v.measurement for v in data.variables if v.measurement},
+        variable_display_width={v.name: v.width for v in data.variables if same and v.width},
+        **_labels(data, frame, formats=same),
+    )
+    _require_written(path, "SPSS", data)
+
+
+def write_stata(data: Microdata, path: Path) -> None:
+    """Write a Stata file with labels, formats and its own missing values (``.a``)."""
+    import pyreadstat
+
+    _require_names(data, "Stata", re.compile(r"^[^\W\d]\w*$"), 32, _STATA_WORDS)
+    frame = _frame(data, "Stata")
+    tags = {v.name: _tags(v) for v in data.variables if frame.schema[v.name] == pl.Object}
+    pyreadstat.write_dta(
+        frame,
+        str(path),
+        variable_value_labels=_value_labels(data, frame, text=False),
+        missing_user_values=tags or None,
+        **_labels(data, frame, formats=data.origin.suffix == ".dta"),
+    )
+    _require_written(path, "Stata", data)
+
+
+def write_transport(data: Microdata, path: Path) -> None:
+    """Write a SAS transport file with labels and formats; it has no place for value labels."""
+    import pyreadstat
+
+    _require_names(data, "SAS transport", re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$"), 32)
+    frame = _frame(data, "SAS transport")
+    pyreadstat.write_xport(
+        frame,
+        str(path),
+        table_name=data.origin.table_name or None,
+        file_format_version=5 if _stays_old(data, frame) else 8,
+        **_labels(data, frame, formats=data.origin.suffix in (".xpt", ".sas7bdat")),
+    )
+    _require_written(path, "SAS transport", data)
+
+
+def _stays_old(data: Microdata, frame: pl.DataFrame) -> bool:
+    """Whether version 5 of the transport format can hold what was read in it.
+
+    It does not count its records: those at its end that are blank text would not be seen.
+    """
+    old = data.origin.suffix == ".xpt" and data.origin.version == 5
+    text = all(dtype == pl.String for dtype in frame.dtypes)
+    blank = text and frame.height > 0 and not any(frame.row(-1))
+    return old and not blank and all(len(name) <= 8 for name in data.names)
+
+
+def _require_names(
+    data: Microdata, name: str, shape: re.Pattern[str], longest: int, words: Sequence[str] = ()
+) -> None:
+    problems = [
+        f"column {column!r} has a name that {name} cannot hold: it must be a letter with letters, "
+        f"digits and underscores after it, of {longest} bytes at most, and no word of its own. "
+        f"Rename it, or write .csv."
+        for column in data.names
+        if not shape.fullmatch(column) or len(column.encode()) > longest or column.lower() in words
+    ]
+    if problems:
+        raise ColumnError(problems)
+
+
+def _labels(data: Microdata, frame: pl.DataFrame, *, formats: bool) -> dict[str, Any]:
+    """Return the labels, and the formats if they are of the same package."""
+    return {
+        "file_label": data.origin.file_label,
+        "column_labels": [variable.label or None for variable in data.variables],
+        "variable_format": {
+            variable.name: variable.format
+            for variable in data.variables
+            if formats and variable.format and frame.schema[variable.name] != pl.String
+        },
+    }
+
+
+def _value_labels(
+    data: Microdata, frame: pl.DataFrame, *, text: bool = True
+) -> dict[str, dict[Any, str]]:
+    """Return the value labels, their values in the type that the column is written in."""
+    found = {}
+    for variable in data.variables:
+        dtype = frame.schema[variable.name]
+        if not variable.value_labels or (dtype == pl.String and not text):
+            continue
+        convert = _converter(dtype)
+        pairs = ((convert(value), label) for value, label in variable.value_labels.items())
+        found[variable.name] = {value: label for value, label in pairs if value is not None}
+    return found
+
+
+def _converter(dtype: pl.DataType) -> Callable[[Any], Any]:
+    if dtype == pl.String:
+        return str
+    if dtype == pl.Object:
+        return lambda value: _letter(value) if _is_tag(value) else _as_number(value)
+    return _as_number
+
+
+def _is_tag(value: Any) -> bool:
+    return isinstance(value, str) and _TAG.match(value) is not None
+
+
+def _letter(code: str) -> str | None:
+    return None if code == "._" else code[1:].lower()
+
+
+def _as_number(value: Any) -> float | int | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _spss_missing(data: Microdata, frame: pl.DataFrame) -> dict[str, list[Any]]:
+    """Declare missing codes as SPSS can: three values, or a range and one value."""
+    found, lost = {}, []
+    for variable in data.variables:
+        ranges = _declared(variable, frame[variable.name])
+        spans = sum(isinstance(one, dict) for one in ranges)
+        if spans > 1 or len(ranges) > (2 if spans else 3):
+            lost.append(variable.name)
+        elif ranges:
+            found[variable.name] = ranges
+    if lost:
+        warnings.warn(
+            f"SPSS holds three missing codes a column, or a range and one code: those of "
+            f"{', '.join(map(repr, lost))} are written as values and not declared.",
+            stacklevel=2,
+        )
+    return found
+
+
+def _declared(variable: Variable, series: pl.Series) -> list[Any]:
+    if series.dtype == pl.String:
+        texts = [str(code) for code in variable.missing_codes]
+        present = set(series.unique().to_list())
+        return [code for code in texts if code in present and len(code.encode()) <= 8]
+    if not series.dtype.is_numeric():
+        return []
+    numbers = dict.fromkeys(map(_as_number, variable.missing_codes))
+    codes = [number for number in numbers if number is not None]
+    if len(codes) > 3:  # a list for the whole file: keep those that this column uses
+        codes = [code for code in codes if (series == code).any()]
+    return [*({"lo": low, "hi": high} for low, high in variable.missing_ranges), *codes]
+
+
+def _tags(variable: Variable) -> list[str]:
+    """Return the letters of missing values; Stata has those of SAS in lower case."""
+    letters = [code[1:].lower() for code in variable.missing_codes if _is_tag(code)]
+    return [letter for letter in dict.fromkeys(letters) if letter != "_"]
+
+
+def _frame(data: Microdata, name: str) -> pl.DataFrame:
+    """Bring every column to a type that the format has, or say all that cannot be."""
+    columns: dict[str, pl.Series] = {}
+    problems: list[str] = []
+    for variable in data.variables:
+        try:
+            columns[variable.name] = _written(data.frame[variable.name], variable, name)
+        except ColumnError as error:
+            problems += error.problems
+    if problems:
+        raise ColumnError(problems)
+    return pl.DataFrame(columns)
+
+
+def _written(series: pl.Series, variable: Variable, name: str) -> pl.Series:
+    dtype = series.dtype
+    if dtype == pl.Object or dtype.is_nested() or dtype == pl.Binary:
+        raise ColumnError(
+            f"column {variable.name!r} holds lists, bytes or objects, which {name} cannot hold: "
+            f"leave it out, or write .parquet."
+        )
+    if dtype == pl.String and variable.parsed is not None and _tags(variable):
+        return _untagged(series, variable, name)
+    if dtype.is_integer() or dtype == pl.Boolean:
+        return _written_whole(series, name)
+    if dtype.is_float() or dtype.is_decimal():
+        return _written_float(series.cast(pl.Float64).fill_nan(None), name)
+    if dtype == pl.Duration:
+        return series.dt.total_milliseconds() / 1000
+    if dtype == pl.Datetime:
+        return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+    return series if dtype in (pl.Date, pl.Time) else series.cast(pl.String).fill_null("")
+
+
+def _written_whole(series: pl.Series, name: str) -> pl.Series:
+    largest = series.cast(pl.Int128).abs().max()
+    if not isinstance(largest, int) or largest <= _LONG:
+        return series.cast(pl.Int32)
+    if largest > _EXACT:
+        raise ColumnError(
+            f"column {series.name!r} holds whole numbers of more than 15 digits, which {name} "
+            f"cannot hold: turn them into text first, or write .parquet."
+        )
+    return series.cast(pl.Float64)
+
+
+def _written_float(series: pl.Series, name: str) -> pl.Series:
+    least, beyond = _FLOATS[name]
+    size = series.abs()
+    if ((size >= beyond) | ((size < least) & (size > 0))).any():
+        raise ColumnError(
+            f"column {series.name!r} holds numbers that are too large or too near 0 for {name}, "
+            f"or infinite: write .csv or .parquet."
+        )
+    return series
+
+
+def _untagged(series: pl.Series, variable: Variable, name: str) -> pl.Series:
+    """Turn the text ``.a`` back into Stata's missing value; SPSS and XPT have none like it."""
+    number = int if variable.parsed is not None and variable.parsed.is_integer() else float
+    tagged = series.str.contains(_TAG.pattern)
+    if name != "Stata":
+        plain = series.set(tagged.fill_null(False), None)
+        return plain.cast(pl.Int32 if number is int else pl.Float64, strict=False)
+    values = [
+        None if text is None else _letter(text) if _is_tag(text) else number(text)
+        for text in series.to_list()
+    ]
+    return pl.Series(series.name, values, dtype=pl.Object)
+
+
+def _require_written(path: Path, name: str, data: Microdata) -> None:
+    """Say so unless a file holds all the records that were written.
+
+    The writer overlooks a disk that refuses: what is refused is left out, in silence. So a file is
+    read back, before it gets its name. Every record of SPSS, Stata and SAS transport takes its
+    place in the file, so if all are found nothing before the last is left out. Only Stata has
+    something after it, and says at which byte it ends.
+    """
+    import pyreadstat
+
+    records = None
+    with suppress(Exception):  # the reader raises plain exceptions of many kinds
+        reader = getattr(pyreadstat, _READERS[name])
+        records = len(reader(str(path), usecols=[data.names[0]], output_format="polars")[0])
+    if records == data.records and (name != "Stata" or _is_ended(path)):
+        return
+    require_room(path)
+    raise RunError(
+        f"the {name} file could not be written whole: it was read back and is cut short. Check "
+        f"the disk, or choose another folder."
+    )
+
+
+def _is_ended(path: Path) -> bool:
+    with path.open("rb") as file:
+        beginning = file.read(4096)
+    end = beginning.find(_MAP) + len(_MAP) + 8 * _PLACES
+    return int.from_bytes(beginning[end - 8 : end], sys.byteorder) == path.stat().st_size

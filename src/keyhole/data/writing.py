@@ -1,4 +1,4 @@
-"""Write microdata to a file, whole or not at all."""
+"""Saving of microdata to files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import polars as pl
 
 from keyhole.core.files import require_room, write_whole
-from keyhole.data.columnar import write_arrow, write_parquet
 from keyhole.data.columns import Variable, require_flat
 from keyhole.data.excel import write_excel
 from keyhole.data.formats import find_format, suffix_of
+from keyhole.data.frames import write_arrow, write_parquet
 from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
-from keyhole.data.statistical_writing import write_spss, write_stata, write_transport
-from keyhole.data.text_faults import DELIMITERS
+from keyhole.data.statistical import write_spss, write_stata, write_transport
+from keyhole.data.text import DELIMITERS
 from keyhole.errors import ColumnError, FileError, KeyholeError
 
 __all__ = ["save"]

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import Codes, Variable, encode, require_flat
 from keyhole.data.describing import Request
+from keyhole.data.frames import from_arrow
 from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces
-from keyhole.data.text_pieces import TooLongError
+from keyhole.data.text import TooLongError
 from keyhole.engines.resources import in_threads, written
 from keyhole.engines.storage import ROWS_AT_ONCE, Storage, WorkFolder, refused
 from keyhole.errors import ColumnError, InputError, OptionError

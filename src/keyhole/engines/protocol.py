@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
-from keyhole.data.requiring import require_columns, require_records
+from keyhole.data.microdata import require_columns, require_records
 from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.data.requiring import require_columns
+from keyhole.data.microdata import require_columns
 from keyhole.errors import InputError
 from keyhole.reidentification.attack import Asked
 from keyhole.reidentification.linking import asked_problems, read_asked

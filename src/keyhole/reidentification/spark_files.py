@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
+from keyhole.data.frames import from_arrow
 from keyhole.data.inference import DIGITS, NUMBER
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, require_columns, require_records
 from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
-from keyhole.data.requiring import require_columns, require_records
 from keyhole.engines.disk_encoding import FILLED, GLANCE
 from keyhole.engines.spark.jobs import run
 from keyhole.engines.spark.levels import Column, describe_columns

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import plural
 from keyhole.data.columns import Codes
-from keyhole.data.microdata import Microdata
-from keyhole.data.requiring import require_records
+from keyhole.data.microdata import Microdata, require_records
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, is_here, name_of_engine, require_memory
 from keyhole.engines.resources import in_threads

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import polars as pl
 
 from keyhole.core.names import plural
-from keyhole.data.microdata import Microdata
-from keyhole.data.requiring import require_columns
+from keyhole.data.microdata import Microdata, require_columns
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, open_records
 from keyhole.engines.resources import in_threads

@@ -242,7 +242,7 @@ def _blanks(variable: Variable, dtype: pl.DataType, column: Any) -> npt.NDArray[
     """Tell which values of a column are missing, as `load` would."""
     import pyarrow as pa
 
-    from keyhole.data.arrow import from_arrow
+    from keyhole.data.frames import from_arrow
 
     series = from_arrow(pa.table({variable.name: column}))[variable.name].cast(dtype)
     return blank(series, variable).is_null().to_numpy()

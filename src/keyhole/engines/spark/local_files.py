@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from keyhole.data.columnar import broken
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
+from keyhole.data.frames import unreadable
+from keyhole.data.microdata import require_columns
 from keyhole.data.pieces import Pieces, open_pieces
-from keyhole.data.requiring import require_columns
 from keyhole.engines.storage import WorkFolder
 from keyhole.errors import FileError, OptionError
 
@@ -203,4 +203,4 @@ def read_footer(file: Path) -> Any:
     try:
         return parquet.read_metadata(file)
     except (pa.ArrowException, OSError):
-        raise broken(file, "Parquet") from None
+        raise unreadable(file, "Parquet") from None

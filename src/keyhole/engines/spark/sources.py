@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from keyhole.data.arrow import from_arrow
 from keyhole.data.columns import require_flat
+from keyhole.data.frames import from_arrow
 from keyhole.data.pieces import FramePieces, Pieces
 from keyhole.engines.disk_encoding import GLANCE
 from keyhole.engines.spark.local_files import (
@@ -128,7 +128,7 @@ class TextSource:
         return {n: pa.concat_arrays(empty + arrays)[:GLANCE] for n, arrays in found.items()}
 
     def _batches(self, names: Sequence[str], size: int) -> Iterator[Mapping[str, Any]]:
-        from keyhole.data.text_pieces import TooLongError
+        from keyhole.data.text import TooLongError
 
         for file in self._seen.files:
             pieces = self.pieces if file == self._seen.files[0] else self._seen.pieces_of(file)
