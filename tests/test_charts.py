@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyhole.chart_labels import Box, merge_near, place_labels, round_ticks
 from keyhole.charts import chart_format, chart_html, house_style, inline, percentage, save_chart
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
@@ -26,9 +27,7 @@ from keyhole.exposure.levels import LevelSummary
 from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator
 from keyhole.selection import backward, forward, stepwise
 from keyhole.selection.captions import within_figures
-from keyhole.selection.charts import path_chart
-from keyhole.selection.labels import Box, merge_near, place_labels
-from keyhole.selection.plane import HEIGHT, WIDTH, Plane, round_ticks
+from keyhole.selection.charts import HEIGHT, WIDTH, Plane, path_chart
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

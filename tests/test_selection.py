@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.errors import InputError, OptionError
 from keyhole.selection import Criterion, backward, forward, named_criterion, stepwise
-from keyhole.selection.compare import compare
 from keyhole.selection.frontier import frontier
-from keyhole.selection.select import select
+from keyhole.selection.select import compare, select
 
 
 def answers(table):
@@ -345,7 +344,7 @@ class Clock:
 
 def test_the_greedy_searches_of_a_frontier_end_in_time(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("keyhole.selection.maximal.time", clock)
+    monkeypatch.setattr("keyhole.selection.frontier.time", clock)
     monkeypatch.setattr("keyhole.selection.frontier.time", clock)
     asked = {"keep": ["sex"], "candidates": KEYS[1:], "limit": 0.2}
     found = frontier(veterans_sample(3000), **asked, seconds=12)

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from keyhole.reviews.runner import review
     from keyhole.reviews.verifying import verify
     from keyhole.screening.screen import screen
-    from keyhole.selection.compare import compare
     from keyhole.selection.frontier import frontier
-    from keyhole.selection.select import select
+    from keyhole.selection.select import compare, select
     from keyhole.synthesis.synthesise import synthesise
     from keyhole.utility.tabulation import tabulate
 
@@ -82,7 +81,7 @@ _HOMES = {
     "cheapest_fix": "keyhole.exposure.fix",
     "select": "keyhole.selection.select",
     "frontier": "keyhole.selection.frontier",
-    "compare": "keyhole.selection.compare",
+    "compare": "keyhole.selection.select",
     "compare_studies": "keyhole.reidentification.compare",
     "study": "keyhole.reidentification.study",
     "protect": "keyhole.protection.applying",

@@ -26,8 +26,8 @@ from keyhole.errors import OptionError
 if TYPE_CHECKING:
     from keyhole.engines import Records
     from keyhole.results import Result
-    from keyhole.selection.compare import Comparison
     from keyhole.selection.result import Selection
+    from keyhole.selection.select import Comparison
 
 __all__ = ["EXAMPLE", "select"]
 
@@ -191,7 +191,7 @@ class _Runs:
 
     def run(self, data: Records, **options: Any) -> Selection | Comparison:
         if self.several:
-            from keyhole.selection.compare import compare
+            from keyhole.selection.select import compare
 
             return compare(
                 data, methods=self.methods, limits=self.limits, cutoffs=self.cutoffs, **options

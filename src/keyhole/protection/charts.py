@@ -13,6 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from keyhole.chart_labels import (
+    LETTER,
+    LINE,
+    Box,
+    Label,
+    Placed,
+    merge_near,
+    place_labels,
+    round_ticks,
+)
 from keyhole.charts import (
     ACCENT,
     INK,
@@ -24,8 +34,6 @@ from keyhole.charts import (
     percentage,
     plain,
 )
-from keyhole.selection.labels import LETTER, LINE, Box, Label, Placed, merge_near, place_labels
-from keyhole.selection.plane import round_ticks
 
 if TYPE_CHECKING:
     from keyhole.protection.applying import Protection

@@ -1,4 +1,4 @@
-"""Choosing the variables that can go out (Lin & Garin), and the exact frontier behind them."""
+"""Selection of the variables that can be released (Lin & Garin), and the exact frontier."""
 
 from keyhole.selection.criteria import Criterion, named_criterion
 from keyhole.selection.search import backward, forward, stepwise

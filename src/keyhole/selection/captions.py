@@ -1,4 +1,4 @@
-"""What the picture of a search says in words: its title, and the lines below it."""
+"""Captions of a search: the title of its chart, and the lines below it."""
 
 from __future__ import annotations
 

@@ -1,17 +1,28 @@
-"""The path of a search in the plane of detail kept (CR) and risk (RP), with the limit.
+"""Charts of a search: its path in the plane of detail kept (CR) and risk (RP), with the limit.
 
-This module is imported when a picture is asked for, so Altair may be imported at its top.
+This module is imported when a chart is asked for, so Altair may be imported at its top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from keyhole.chart_labels import (
+    LETTER,
+    LINE,
+    Box,
+    Label,
+    Placed,
+    merge_near,
+    place_labels,
+    round_ticks,
+)
 from keyhole.charts import (
     ACCENT,
     INK,
@@ -26,14 +37,62 @@ from keyhole.charts import (
 )
 from keyhole.errors import OptionError
 from keyhole.selection.captions import caption, distinct, goes_on, selection_names
-from keyhole.selection.labels import LETTER, LINE, Box, Label, Placed, merge_near, place_labels
-from keyhole.selection.plane import HEIGHT, WIDTH, Plane
+from keyhole.selection.criteria import Exposed
 
 if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import Selection, Step
 
-__all__ = ["path_chart"]
+__all__ = ["HEIGHT", "WIDTH", "Plane", "path_chart"]
+
+WIDTH, HEIGHT = 680, 420
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The plane drawn on: from 0 to the largest CR and RP, with some room, as square roots.
+
+    Risk and detail grow together and by ever larger steps: on plain axes the first steps, and
+    limits of a few percent, would lie on top of each other in a corner.
+    """
+
+    cr: float
+    rp: float
+    cutoff: int | None
+
+    @classmethod
+    def around(
+        cls, sets: Sequence[Exposed], *, limits: Sequence[float], cutoffs: Collection[int | None]
+    ) -> Plane:
+        """Make a plane that holds the sets and the limits; several cutoffs go unnamed."""
+        cr = max((one.cr for one in sets), default=0) or 1
+        rp = max([*(one.rp for one in sets), *limits]) or 1
+        return cls(cr * 1.06, rp * 1.08, next(iter(cutoffs)) if len(cutoffs) == 1 else None)
+
+    def pixels(self, cr: float, rp: float) -> tuple[float, float]:
+        """Return where a set is drawn, from the upper left corner."""
+        return math.sqrt(cr / self.cr) * WIDTH, HEIGHT * (1 - math.sqrt(rp / self.rp))
+
+    def figures(self, x: float, y: float, end: str = "") -> dict[str, float]:
+        """Return the CR and RP that are drawn at a place."""
+        across, up = max(x / WIDTH, 0), max(1 - y / HEIGHT, 0)
+        return {f"cr{end}": across**2 * self.cr, f"rp{end}": up**2 * self.rp}
+
+    def axes(self) -> dict[str, Any]:
+        """Return the two axes, the same for every layer of a chart."""
+        below = "" if self.cutoff is None else f"({self.cutoff:,})"
+        small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
+        across = round_ticks(self.cr, length=WIDTH, apart=48)
+        up = round_ticks(self.rp, length=HEIGHT, apart=34)
+        return {
+            "x": alt.X("cr:Q", title="Cell ratio CR: cells for each record (detail kept)")
+            .scale(type="sqrt", domain=[0, self.cr], nice=False)
+            .axis(values=across, format=".2~g", grid=False, offset=8, labelFlush=False),
+            "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
+            .scale(type="sqrt", domain=[0, self.rp], nice=False)
+            .axis(values=up, format=".2~p", offset=8, labelFlush=False),
+        }
+
 
 STRETCHED = "Both axes are stretched near zero."
 TAKEN = "step taken"

@@ -1,15 +1,32 @@
-"""What makes one set of variables better than another: functions of RP and CR, less is better."""
+"""What a search compares and where it may go: criteria, evaluators, and the space of variables.
+
+A criterion is a function of RP and CR, less being better; an evaluator answers with RP and CR of
+a set, or of many neighbouring sets at once; the space has the variables kept, and the candidates
+with their alternatives.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from keyhole.engines.protocol import Engine
 from keyhole.errors import OptionError
+from keyhole.exposure.checks import listed
 
-__all__ = ["CRITERIA", "Criterion", "Exposed", "named_criterion"]
+__all__ = [
+    "CRITERIA",
+    "Criterion",
+    "EngineEvaluator",
+    "Evaluate",
+    "Exposed",
+    "Move",
+    "Space",
+    "evaluate_moves",
+    "named_criterion",
+]
 
 CRITERIA = ("ratio", "difference")
 
@@ -72,3 +89,134 @@ def named_criterion(name: str = "ratio", *, cr_weight: float = 0.5) -> Criterion
     if name == "difference":
         return Criterion("difference", lambda rp, cr: rp - cr_weight * cr)
     raise OptionError(f"criterion must be one of {', '.join(CRITERIA)}. Got {name!r} instead.")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step a search may take: the variable it is named for, and the set it leads to."""
+
+    variable: str
+    variables: tuple[str, ...]
+    added: str | None = None
+    removed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The variables already decided, and the candidates, each with its alternatives.
+
+    Parameters
+    ----------
+    keep
+        Variables already decided.
+    groups
+        Candidates in the order declared; a candidate with regrouped alternatives lists them
+        from the finest to the coarsest, and at most one of them is taken.
+    """
+
+    keep: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def parse(cls, keep: Iterable[str], candidates: Iterable[str | Sequence[str]]) -> Space:
+        """Read candidates; `"age|age10"` or `("age", "age10")` are alternatives of one variable.
+
+        Examples
+        --------
+        >>> Space.parse(["sex"], ["age|age10", "state"]).groups
+        (('age', 'age10'), ('state',))
+        """
+        groups = tuple(
+            tuple(part.strip() for part in c.split("|"))
+            if isinstance(c, str)
+            else listed(c, "a candidate's alternatives")
+            for c in listed(candidates, "candidates")
+        )
+        space = cls(listed(keep, "keep"), groups)
+        names = space.names
+        twice = sorted({n for n in names if names.count(n) > 1})
+        problems = [f"variable {n!r} is listed twice. Name it once." for n in twice]
+        if not all(all(group) for group in groups) or not all(space.keep):
+            problems.append("a variable's name is empty. Check the commas and bars of the lists.")
+        if problems:
+            raise OptionError(problems)
+        return space
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every variable that may be in a set, in the order declared."""
+        return self.keep + tuple(name for group in self.groups for name in group)
+
+    @property
+    def fullest(self) -> tuple[str, ...]:
+        """The set where backward starts: everything, each candidate at its finest."""
+        return self.keep + tuple(group[0] for group in self.groups)
+
+    def additions(self, current: Sequence[str]) -> list[Move]:
+        """Return the moves that add a candidate none of whose alternatives is in."""
+        held = set(current)
+        return [
+            Move(name, (*current, name), added=name)
+            for group in self.groups
+            if not held.intersection(group)
+            for name in group
+        ]
+
+    def removals(self, current: Sequence[str]) -> list[Move]:
+        """Return the moves that remove a candidate or put a coarser alternative in its place."""
+        moves = []
+        for group in self.groups:
+            for place, name in enumerate(group):
+                if name in current:
+                    rest = tuple(v for v in current if v != name)
+                    for coarser in group[place + 1 :]:
+                        swapped = tuple(coarser if v == name else v for v in current)
+                        moves.append(Move(f"{name} → {coarser}", swapped, coarser, name))
+                    moves.append(Move(name, rest, removed=name))
+        return moves
+
+
+Evaluate = Callable[[tuple[str, ...]], Exposed]
+
+
+@runtime_checkable
+class _Batch(Protocol):
+    """An evaluator that answers for all the neighbours of a set at once."""
+
+    def added(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]: ...
+
+    def removed(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]: ...
+
+
+class EngineEvaluator:
+    """Answers from an engine's counts, at one cutoff."""
+
+    def __init__(self, engine: Engine, *, cutoff: int) -> None:
+        self._engine, self._cutoff = engine, cutoff
+
+    def __call__(self, variables: tuple[str, ...]) -> Exposed:
+        """Answer for one set."""
+        return self._engine.tally(variables, cutoff=self._cutoff)
+
+    def added(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]:
+        """Answer for the base with each name added in turn."""
+        return self._engine.tally_added(base, names, cutoff=self._cutoff)
+
+    def removed(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]:
+        """Answer for the base with each name left out in turn."""
+        return self._engine.tally_removed(base, names, cutoff=self._cutoff)
+
+
+def evaluate_moves(
+    evaluate: Evaluate, base: tuple[str, ...], moves: Sequence[Move]
+) -> list[Exposed]:
+    """Evaluate where each move from the base leads, together where the evaluator can."""
+    answers: dict[Move, Exposed] = {}
+    if isinstance(evaluate, _Batch):
+        adding = [m for m in moves if m.removed is None]
+        taking = [m for m in moves if m.added is None]
+        for group, ask in ((adding, evaluate.added), (taking, evaluate.removed)):
+            if group:
+                names = [m.added or m.removed or "" for m in group]
+                answers.update(zip(group, ask(base, names), strict=True))
+    return [answers[m] if m in answers else evaluate(m.variables) for m in moves]

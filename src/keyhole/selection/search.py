@@ -1,31 +1,40 @@
-"""Forward, backward and stepwise selection of variables (Lin & Garin, "Methods of Selecting
-Variables in Data Disclosure").
+"""Forward, backward and stepwise selection of variables.
+
+Lin & Garin, "Methods of Selecting Variables in Data Disclosure".
 
 Each search walks from set to set by the smallest criterion and stops at a limit on RP. Where
 the paper's text and its printed runs disagree, the runs are followed; the documentation's page
 on selection lists the places.
-"""  # noqa: D205
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import share_problems, value_problems
-from keyhole.selection.criteria import Criterion, Exposed, named_criterion
-from keyhole.selection.evaluators import Evaluate, evaluate_moves
+from keyhole.selection.criteria import (
+    Criterion,
+    Evaluate,
+    Exposed,
+    Move,
+    Space,
+    evaluate_moves,
+    named_criterion,
+    ratio,
+)
 from keyhole.selection.result import Reason, Row, Selection, Step, StepTable, Stopped
-from keyhole.selection.space import Move, Space
 
-__all__ = ["DROP_SHARE", "backward", "forward", "stepwise"]
+__all__ = ["DROP_SHARE", "SEARCHES", "backward", "forward", "stepwise"]
 
 # The published stepwise run drops at 35% and adds to 55%.
 DROP_SHARE = 0.65
 TIE = 1e-9
 
-Progress = Callable[[str], None]
+StepProgress = Callable[[str], None]
 
 
 class _Walk:
@@ -37,7 +46,7 @@ class _Walk:
         space: Space,
         criterion: Criterion,
         values: Mapping[str, float],
-        progress: Progress | None,
+        progress: StepProgress | None,
     ) -> None:
         self.evaluate, self.space, self.criterion = evaluate, space, criterion
         self.values, self.progress = values, progress
@@ -56,23 +65,18 @@ class _Walk:
         rows = [self._row(letter, m, e) for m, e in zip(moves, found, strict=True)]
         self.tables.append(StepTable(name, tuple(rows)))
         free = [i for i, move in enumerate(moves) if move.removed != barred or barred is None]
-        if not free:
-            return _Look(name, None, None, None)
         best = self._winner(letter, moves, found, free)
         return _Look(name, moves[best], found[best], rows[best])
 
     def _row(self, letter: str, move: Move, exposed: Exposed) -> Row:
-        ratio = exposed.rp / exposed.cr if exposed.cr > 0 else math.inf
+        there = ratio(exposed.rp, exposed.cr)
         alpha: float | None = self.criterion.figure(exposed.rp, exposed.cr)
         if self.criterion.is_ratio:
-            alpha = self._alpha(letter, ratio)
-        return Row(move.variable, alpha, exposed.rp, exposed.cr, ratio)
-
-    def _alpha(self, letter: str, ratio: float) -> float | None:
-        """Formula (1); its baseline is 1 in the first step, and 0 leaves it undefined."""
-        here = 1.0 if self.exposed is None else _ratio(self.exposed)
-        top, bottom = (ratio, here) if letter == "F" else (here, ratio)
-        return top / bottom if bottom > 0 else None
+            # Formula (1); its baseline is 1 in the first step, and 0 leaves it undefined.
+            here = 1.0 if self.exposed is None else ratio(self.exposed.rp, self.exposed.cr)
+            top, bottom = (there, here) if letter == "F" else (here, there)
+            alpha = top / bottom if bottom > 0 else None
+        return Row(move.variable, alpha, exposed.rp, exposed.cr, there)
 
     def _winner(
         self, letter: str, moves: Sequence[Move], found: Sequence[Exposed], free: Sequence[int]
@@ -95,12 +99,16 @@ class _Walk:
 
     def take(self, letter: str, look: _Look) -> None:
         """Go where the winner leads."""
-        move, exposed, row = look.taken()
-        self.current, self.exposed = move.variables, exposed
+        move, row = look.move, look.row
+        self.current, self.exposed = move.variables, look.exposed
         self.count[letter] += 1
         self.steps.append(
             Step(look.name, move.variable, move.variables, row.alpha, row.rp, row.cr, row.ratio)
         )
+
+    def exhausted(self, letter: str) -> Stopped:
+        """Stop because no candidate is left."""
+        return Stopped(f"{letter}{self.count[letter] + 1}", None, "exhausted", None, None)
 
     def here(self) -> Exposed:
         """Return RP and CR of the set where the search stands, evaluating it if need be."""
@@ -109,38 +117,37 @@ class _Walk:
         return self.exposed
 
 
+@dataclass(frozen=True, slots=True)
 class _Look:
-    """A step looked at: its name and, if any move was free, the winner."""
+    """A step looked at: its name and the winner."""
 
-    def __init__(
-        self, name: str, move: Move | None, exposed: Exposed | None, row: Row | None
-    ) -> None:
-        self.name, self.move, self.exposed, self.row = name, move, exposed, row
-
-    def taken(self) -> tuple[Move, Exposed, Row]:
-        assert self.move is not None
-        assert self.exposed is not None
-        assert self.row is not None
-        return self.move, self.exposed, self.row
+    name: str
+    move: Move
+    exposed: Exposed
+    row: Row
 
     def stopped(self, reason: Reason) -> Stopped:
-        move, exposed, _ = self.taken()
-        return Stopped(self.name, move.variable, reason, exposed.rp, exposed.cr)
+        return Stopped(self.name, self.move.variable, reason, self.exposed.rp, self.exposed.cr)
 
 
-def _ratio(exposed: Exposed) -> float:
-    return exposed.rp / exposed.cr if exposed.cr > 0 else math.inf
-
-
-def _exhausted(walk: _Walk, letter: str) -> Stopped:
-    return Stopped(f"{letter}{walk.count[letter] + 1}", None, "exhausted", None, None)
-
-
-def _check(limit: Any, drop_limit: Any, values: Any) -> None:
-    problems = share_problems("limit", limit) + value_problems(values)
-    problems += [] if drop_limit is None else share_problems("drop limit", drop_limit)
+def _begin(
+    evaluate: Evaluate,
+    keep: Iterable[str],
+    candidates: Iterable[str | Sequence[str]],
+    criterion: Criterion | None,
+    values: Mapping[str, float] | None,
+    progress: StepProgress | None,
+    **limits: Any,
+) -> _Walk:
+    problems = [
+        problem
+        for name, limit in limits.items()
+        for problem in share_problems(name.replace("_", " "), limit)
+    ] + value_problems(values)
     if problems:
         raise OptionError(problems)
+    space = Space.parse(keep, candidates)
+    return _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
 
 
 def forward(
@@ -151,7 +158,7 @@ def forward(
     limit: float,
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Selection:
     """Add variables one at a time while RP stays within the limit.
 
@@ -181,20 +188,13 @@ def forward(
     >>> forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3).selected
     ('a',)
     """
-    _check(limit, None, values)
-    space = Space.parse(keep, candidates)
-    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
-    while True:
-        moves = space.additions(walk.current)
-        if not moves:
-            stopped = _exhausted(walk, "F")
-            break
+    walk = _begin(evaluate, keep, candidates, criterion, values, progress, limit=limit)
+    while moves := walk.space.additions(walk.current):
         look = walk.look("F", moves)
-        if look.taken()[1].rp > limit:
-            stopped = look.stopped("limit")
-            break
+        if look.exposed.rp > limit:
+            return _finish(walk, "forward", limit, None, look.stopped("limit"))
         walk.take("F", look)
-    return _finish(walk, "forward", limit, None, stopped)
+    return _finish(walk, "forward", limit, None, walk.exhausted("F"))
 
 
 def backward(
@@ -205,28 +205,21 @@ def backward(
     limit: float,
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Selection:
     """Start from all variables and remove one at a time while RP stays at or above the limit.
 
     The parameters are those of `forward`. As in the published run the set where the search
     stops lies just above the limit; `within_limit` goes on with the same rule.
     """
-    _check(limit, None, values)
-    space = Space.parse(keep, candidates)
-    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
-    walk.current = space.fullest
-    while True:
-        moves = space.removals(walk.current)
-        if not moves:
-            stopped = _exhausted(walk, "B")
-            break
+    walk = _begin(evaluate, keep, candidates, criterion, values, progress, limit=limit)
+    walk.current = walk.space.fullest
+    while moves := walk.space.removals(walk.current):
         look = walk.look("B", moves)
-        if look.taken()[1].rp < limit:
-            stopped = look.stopped("limit")
-            break
+        if look.exposed.rp < limit:
+            return _finish(walk, "backward", limit, None, look.stopped("limit"))
         walk.take("B", look)
-    return _finish(walk, "backward", limit, None, stopped)
+    return _finish(walk, "backward", limit, None, walk.exhausted("B"))
 
 
 def stepwise(
@@ -238,52 +231,42 @@ def stepwise(
     drop_limit: float | None = None,
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Selection:
     """Add as forward does, but before each addition remove while RP is at the drop limit.
 
     The parameters are those of `forward`, and `drop_limit`: from this RP on variables are
     removed, never the one entered last; 0.65 of the limit by default.
     """
-    _check(limit, drop_limit, values)
+    limits = {"limit": limit} if drop_limit is None else {"limit": limit, "drop_limit": drop_limit}
+    walk = _begin(evaluate, keep, candidates, criterion, values, progress, **limits)
     drop = DROP_SHARE * limit if drop_limit is None else drop_limit
-    space = Space.parse(keep, candidates)
-    walk = _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
     seen = {frozenset(walk.current)}
     entered: str | None = None
     while True:
         removed, cycle = _remove_pass(walk, drop, entered, seen)
         if cycle is not None:
-            stopped = cycle
-            break
-        moves = space.additions(walk.current)
+            return _finish(walk, "stepwise", limit, drop, cycle)
+        moves = walk.space.additions(walk.current)
         if not moves:
-            stopped = _exhausted(walk, "F")
-            break
+            return _finish(walk, "stepwise", limit, drop, walk.exhausted("F"))
         look = walk.look("F", moves)
-        move, exposed, _ = look.taken()
-        reason = _stop_reason(move, exposed, limit, removed, seen)
+        reason = _stop_reason(look, limit, removed, seen)
         if reason is not None:
-            stopped = look.stopped(reason)
-            break
+            return _finish(walk, "stepwise", limit, drop, look.stopped(reason))
         walk.take("F", look)
         seen.add(frozenset(walk.current))
-        entered = move.added
-    return _finish(walk, "stepwise", limit, drop, stopped)
+        entered = look.move.added
 
 
 def _stop_reason(
-    move: Move,
-    exposed: Exposed,
-    limit: float,
-    removed: set[str | None],
-    seen: set[frozenset[str]],
+    look: _Look, limit: float, removed: set[str | None], seen: set[frozenset[str]]
 ) -> Reason | None:
-    if exposed.rp > limit:
+    if look.exposed.rp > limit:
         return "limit"
-    if move.added in removed:
+    if look.move.added in removed:
         return "reentry"
-    return "cycle" if frozenset(move.variables) in seen else None
+    return "cycle" if frozenset(look.move.variables) in seen else None
 
 
 def _remove_pass(
@@ -296,21 +279,25 @@ def _remove_pass(
         if not any(m.removed != entered for m in moves) or walk.here().rp < drop:
             return removed, None
         look = walk.look("B", moves, barred=entered)
-        move, exposed, _ = look.taken()
-        if exposed.rp < drop:
+        if look.exposed.rp < drop:
             return removed, None
-        if frozenset(move.variables) in seen:
+        if frozenset(look.move.variables) in seen:
             return removed, look.stopped("cycle")
         walk.take("B", look)
         seen.add(frozenset(walk.current))
-        removed.add(move.removed)
+        removed.add(look.move.removed)
 
 
 def _finish(
     walk: _Walk, method: str, limit: float, drop_limit: float | None, stopped: Stopped
 ) -> Selection:
     steps, tables, selected = tuple(walk.steps), tuple(walk.tables), walk.current
-    within = _within(walk, limit)
+    warnings = []
+    if drop_limit is not None and drop_limit >= limit:
+        warnings.append(
+            f"the drop limit {drop_limit:g} is not below the limit {limit:g}: "
+            "nothing is ever removed. Give a smaller drop limit."
+        )
     return Selection(
         method=method,
         criterion=walk.criterion.name,
@@ -319,11 +306,11 @@ def _finish(
         limit=limit,
         drop_limit=drop_limit,
         selected=selected,
-        within_limit=within,
+        within_limit=_within(walk, limit),
         steps=steps,
         stopped=stopped,
         step_tables=tables,
-        warnings=tuple(_warnings(limit, drop_limit)),
+        warnings=tuple(warnings),
     )
 
 
@@ -341,10 +328,4 @@ def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
     return walk.current
 
 
-def _warnings(limit: float, drop_limit: float | None) -> list[str]:
-    if drop_limit is not None and drop_limit >= limit:
-        return [
-            f"the drop limit {drop_limit:g} is not below the limit {limit:g}: "
-            "nothing is ever removed. Give a smaller drop limit."
-        ]
-    return []
+SEARCHES = {"forward": forward, "backward": backward, "stepwise": stepwise}

@@ -1,11 +1,12 @@
-"""The verb `select`: choose the variables of a file that can go out."""
+"""The verbs `select` and `compare`: choose the variables of a file that can be released."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import Records
@@ -14,22 +15,35 @@ from keyhole.errors import OptionError
 from keyhole.exposure.checks import (
     check_cutoff,
     is_number,
+    listed,
     one_of,
     problems_of,
+    scenario_note,
     share_problems,
     value_problems,
 )
 from keyhole.exposure.subgroups import groups_of
+from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import Dependence, dependences_of
-from keyhole.selection.criteria import CRITERIA, Criterion, named_criterion
-from keyhole.selection.evaluators import EngineEvaluator
+from keyhole.selection.criteria import CRITERIA, Criterion, EngineEvaluator, Space, named_criterion
 from keyhole.selection.result import Selection, SelectionGroup
-from keyhole.selection.search import Progress, backward, forward, stepwise
-from keyhole.selection.space import Space
+from keyhole.selection.search import SEARCHES, StepProgress
 
-__all__ = ["METHODS", "checked_space", "option_problems", "select"]
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
 
-METHODS = ("forward", "backward", "stepwise")
+__all__ = [
+    "METHODS",
+    "Comparison",
+    "ComparisonRow",
+    "checked_space",
+    "compare",
+    "option_problems",
+    "select",
+]
+
+METHODS = tuple(SEARCHES)
 
 
 def select(
@@ -48,7 +62,7 @@ def select(
     skip_dependent: bool = False,
     by: str | None = None,
     name_small_groups: bool = False,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
     engine: Any = "auto",
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
@@ -118,9 +132,12 @@ def select(
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=cr_weight)
     similar, uncompared = dependences_of(data, space.names)
-    similar = [d for d in similar if not _same_group(space, d)]
+    similar = [
+        d for d in similar if not any({d.first, d.second} <= set(group) for group in space.groups)
+    ]
     left_out = _left_out(space, similar) if skip_dependent else {}
-    space = Space(space.keep, _without(space, set(left_out)))
+    rest = (tuple(name for name in group if name not in left_out) for group in space.groups)
+    space = Space(space.keep, tuple(group for group in rest if group))
     question = _Question(method, space, limit, drop_limit, cutoff, rule, dict(values or {}))
     whole = question.answer(data, progress)
     warnings = [*whole.warnings, *_warnings(whole, similar, left_out, criterion, cr_weight)]
@@ -156,11 +173,10 @@ class _Question:
     criterion: Criterion
     values: dict[str, float]
 
-    def answer(self, data: Records, progress: Progress | None) -> Selection:
+    def answer(self, data: Records, progress: StepProgress | None) -> Selection:
         engine = engine_of(data, self.space.names)
-        search = {"forward": forward, "backward": backward, "stepwise": stepwise}[self.method]
         more = {"drop_limit": self.drop_limit} if self.method == "stepwise" else {}
-        found = search(
+        found = SEARCHES[self.method](
             EngineEvaluator(engine, cutoff=self.cutoff),
             keep=self.space.keep,
             candidates=self.space.groups,
@@ -229,10 +245,6 @@ def checked_space(
     return space
 
 
-def _same_group(space: Space, pair: Dependence) -> bool:
-    return any({pair.first, pair.second} <= set(group) for group in space.groups)
-
-
 def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependence]:
     """Return the candidates that duplicate a variable kept or declared before them."""
     order = {name: place for place, name in enumerate(space.names)}
@@ -242,11 +254,6 @@ def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependen
         if later not in space.keep and earlier not in out:
             out.setdefault(later, pair)
     return out
-
-
-def _without(space: Space, names: set[str]) -> tuple[tuple[str, ...], ...]:
-    rest = (tuple(n for n in group if n not in names) for group in space.groups)
-    return tuple(group for group in rest if group)
 
 
 def _warnings(
@@ -267,3 +274,160 @@ def _warnings(
     if criterion == "difference" and cr_weight >= 1:
         out.append("the paper found RP - CR not to work well: give a CR weight below 1 (0.5).")
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One selection, and RP and CR of its set within the limit (None if there is none)."""
+
+    selection: Selection
+    rp: float | None
+    cr: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        found = self.selection
+        return {
+            "method": found.method,
+            "cutoff": found.cutoff,
+            "limit": found.limit,
+            "size": None if found.within_limit is None else len(found.within_limit),
+            "rp": self.rp,
+            "cr": self.cr,
+            "within_limit": None if found.within_limit is None else list(found.within_limit),
+            "selected": list(found.selected),
+            "stopped": found.stopped.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Result):
+    """What each method, cutoff and limit would let out.
+
+    `scenario` names the scenario to whose key the file was recoded, if it was.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    scenario: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        named = {} if self.scenario is None else {"scenario": self.scenario}
+        return {
+            **named,
+            "comparison": [row.to_dict() for row in self.rows],
+            "warnings": list(self.warnings),
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all the selections, each once."""
+        return tuple(dict.fromkeys(w for row in self.rows for w in row.selection.warnings))
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a selection."""
+        import polars as pl
+
+        return pl.DataFrame([row.to_dict() for row in self.rows], infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a selection."""
+        rows = [
+            [
+                r["method"],
+                str(r["cutoff"]),
+                f"{r['limit']:.1%}",
+                str(r["size"] or 0),
+                share(r["rp"]),
+                share(r["cr"]),
+                " ".join(r["within_limit"] or ["nothing"]),
+            ]
+            for r in (row.to_dict() for row in self.rows)
+        ]
+        columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
+        notes = [] if self.scenario is None else [scenario_note(self.scenario)]
+        notes += [f"Warning: {w}" for w in self.warnings]
+        return [Table("Selections compared", columns, rows, notes)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the paths in the plane of CR and RP."""
+        from keyhole.selection.charts import path_chart
+
+        return path_chart([row.selection for row in self.rows])
+
+
+def compare(
+    data: Any,
+    *,
+    keep: Iterable[str] = (),
+    candidates: Iterable[str | Sequence[str]] | None = None,
+    scenario: KeyedData | None = None,
+    methods: Sequence[str] = METHODS,
+    limits: Sequence[float] = (0.05, 0.1),
+    cutoffs: Sequence[int] = (3,),
+    progress: Callable[[str], None] | None = None,
+    engine: Any = "auto",
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
+    **options: Any,
+) -> Comparison:
+    """Run several selections and set them side by side.
+
+    Parameters
+    ----------
+    data, keep, candidates, scenario
+        As in `select`.
+    methods, limits, cutoffs
+        Every combination of these is run.
+    progress
+        Called with the name of each step before it is evaluated.
+    engine, memory, work_folder, master
+        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
+        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
+        `keyhole.engines.choose.open_records`.
+    options
+        Whatever else `select` takes, for all of them.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> compare(
+    ...     veterans_sample(2000), keep=["sex"], candidates=["pow", "ms", "homstate"],
+    ...     methods=["forward"], limits=[0.01, 0.5],
+    ... )
+    Selections compared
+      method   cutoff  limit  variables      RP      CR  within the limit
+      forward       3   1.0%          3  ...
+      forward       3  50.0%          4  ...
+    """
+    keep = listed(keep, "keep")
+    chosen = None if candidates is None else listed(candidates, "candidates")
+    data, candidates = open_choice(
+        data, keep, chosen, scenario, engine=engine, memory=memory, work_folder=work_folder,
+        master=master,
+    )  # fmt: skip
+    methods, cutoffs = listed(methods, "methods"), listed(cutoffs, "cutoffs")
+    limits = listed(limits, "limits")
+    asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]
+    if not asked:
+        raise OptionError("methods, cutoffs and limits must each name at least one. Got none.")
+    rows = []
+    for method, cutoff, limit in asked:
+        found = select(
+            data,
+            method=method,
+            keep=keep,
+            candidates=candidates,
+            limit=limit,
+            cutoff=cutoff,
+            progress=progress,
+            **options,
+        )
+        rp = cr = None
+        if found.within_limit and found.cutoff is not None:
+            engine_here = engine_of(data, found.within_limit)
+            tally = engine_here.tally(found.within_limit, cutoff=found.cutoff)
+            rp, cr = tally.rp, tally.cr
+        rows.append(ComparisonRow(found, rp, cr))
+    return Comparison(tuple(rows), None if scenario is None else scenario.name)

@@ -79,7 +79,7 @@ def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
 
 
 def _run_comparison(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.selection.compare import compare
+    from keyhole.selection.select import compare
 
     return compare(measured(files), **asked, progress=progress)
 

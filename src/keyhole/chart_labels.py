@@ -1,4 +1,4 @@
-"""Where the labels of a chart stand, so that they cover neither each other nor the lines."""
+"""Labels and ticks of charts: placed so that they cover neither each other nor the lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LETTER", "LINE", "Box", "Label", "Placed", "merge_near", "place_labels"]
+__all__ = ["LETTER", "LINE", "Box", "Label", "Placed", "merge_near", "place_labels", "round_ticks"]
 
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
@@ -25,6 +25,10 @@ COVERS_LABEL, COVERS_POINT, COVERS_LINE, LEAVES_PLANE = 2000.0, 60.0, 12.0, 5000
 TIE_CROSSES_LABEL = 60.0
 SAMPLE = 4.0
 DISLIKE = [1.5 * far + i for far in DISTANCES for i in range(len(DIRECTIONS))]
+
+# The roundest first: the others are drawn where they leave room.
+MANTISSAS = (1.0, 0.5, 0.2, 0.3, 0.4, 0.8, 0.6, 0.7, 0.15, 0.75, 0.9, 0.25)
+SMALLEST_POWER = 9
 
 
 class Box(NamedTuple):
@@ -208,3 +212,21 @@ def _inside(
     left, top, right, bottom = boxes.T
     held: npt.NDArray[np.bool_] = (x > left) & (x < right) & (y > top) & (y < bottom)
     return held
+
+
+def round_ticks(top: float, *, length: float, apart: float) -> list[float]:
+    """Choose round figures from 0 to the top that stand apart on an axis of square roots.
+
+    Examples
+    --------
+    >>> round_ticks(0.3, length=300, apart=50)
+    [0.0, 0.01, 0.05, 0.1, 0.2, 0.3]
+    """
+    chosen = {0.0: 0.0}
+    for mantissa in MANTISSAS:
+        for power in range(SMALLEST_POWER):
+            tick = round(mantissa / 10**power, SMALLEST_POWER + 2)
+            place = length * math.sqrt(tick / top)
+            if place <= length and all(abs(place - other) >= apart for other in chosen.values()):
+                chosen[tick] = place
+    return sorted(chosen)
