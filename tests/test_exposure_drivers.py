@@ -16,8 +16,8 @@ from keyhole.charts import chart_html
 from keyhole.data.columns import Variable, encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
-from keyhole.exposure.groupings import group_levels
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
+from keyhole.exposure.regrouping import group_levels
 from keyhole.kernels import one_hot
 from keyhole.results import plain_values
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from keyhole.data.examples import veterans
 from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, OptionError
-from keyhole.exposure import loglinear_bias
+from keyhole.exposure import loglinear_models
 from keyhole.exposure.loglinear import population_uniques
-from keyhole.exposure.loglinear_bias import bias_test
-from keyhole.exposure.loglinear_models import Patterns, fit, fits, forest, gains
+from keyhole.exposure.loglinear_models import Patterns, bias_test, fit, fits, forest, gains
 
 
 def patterns_of(table: np.ndarray) -> Patterns:
@@ -111,7 +110,7 @@ def test_the_bias_is_the_sum_over_all_cells(
     model = fit(patterns, pairs)
     slow = slow_bias(everywhere(model, table.shape), table, 0.2)
     assert bias_test(model, patterns, 0.2) == pytest.approx(slow)
-    monkeypatch.setattr(loglinear_bias, "MOST_CELLS", 1)
+    monkeypatch.setattr(loglinear_models, "MOST_CELLS", 1)
     bias, z = bias_test(model, patterns, 0.2)
     assert z == pytest.approx(slow[1], abs=0.1)
     assert bias == pytest.approx(slow[0], abs=0.5)

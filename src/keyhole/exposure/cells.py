@@ -36,7 +36,7 @@ from keyhole.exposure.checks import (
     small_group_note,
 )
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
-from keyhole.exposure.subgroups import groups_of
+from keyhole.exposure.regrouping import groups_of
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share
 

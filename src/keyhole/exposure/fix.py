@@ -22,6 +22,8 @@ from keyhole.engines.choose import local_engine, open_records, storage_of
 from keyhole.engines.storage import Storage, counted, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
+from keyhole.exposure.regrouping import LARGEST, round_widths
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 __all__ = ["Fix", "Fixes", "cheapest_fix"]
@@ -34,8 +36,6 @@ TAILS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FEWEST_BANDS = 2
 # One far number leaves room for ever wider bands: three widths a power of ten, ten powers.
 MOST_WIDTHS = 30
-# Numbers from here on are infinite for all practical purposes.
-LARGEST = 1e300
 SHOWN = 12
 
 
@@ -176,7 +176,7 @@ class _Change:
 
     action: Action
     detail: str
-    new_code: npt.NDArray[np.int64]
+    new_code: Ints
     amount: float | None = None
 
 
@@ -229,7 +229,7 @@ def _changes(codes: Codes, kind: str) -> list[_Change]:
     return _pools(counts, codes)
 
 
-def _calendar(levels: pl.Series) -> list[tuple[str, npt.NDArray[np.int64]]]:
+def _calendar(levels: pl.Series) -> list[tuple[str, Ints]]:
     """Return the coarser units of dates, or of times of the day."""
     if levels.dtype == pl.Time:
         hours = levels.dt.hour().to_numpy().astype(np.int64)
@@ -239,13 +239,13 @@ def _calendar(levels: pl.Series) -> list[tuple[str, npt.NDArray[np.int64]]]:
     return [("month and year", months), ("year", years), ("decade", years // 10)]
 
 
-def _with_missing(new: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.int64]:
+def _with_missing(new: npt.NDArray[Any], codes: Codes) -> Ints:
     """Number the categories from 0 without gaps; what is missing stays its own."""
     dense = np.unique(new, return_inverse=True)[1].astype(np.int64)
     return np.append(dense, dense.max() + 1) if codes.has_missing else dense
 
 
-def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
+def _bands(levels: Floats, codes: Codes) -> Iterator[_Change]:
     for width in islice(_widths(levels), MOST_WIDTHS):
         band = np.floor(levels / width)
         yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes), float(width))
@@ -253,7 +253,7 @@ def _bands(levels: npt.NDArray[np.float64], codes: Codes) -> Iterator[_Change]:
             return
 
 
-def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
+def _widths(levels: Floats) -> Iterator[float]:
     """Yield round widths (2, 5, 10, 20 …) wider than the usual step between levels."""
     step, span = float(np.median(np.diff(levels))), float(levels[-1] - levels[0])
     if not (0 < step < np.inf and span < np.inf):
@@ -268,17 +268,17 @@ def _widths(levels: npt.NDArray[np.float64]) -> Iterator[float]:
         width *= 10
 
 
-def _tails(
-    levels: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], codes: Codes
-) -> Iterator[_Change]:
+def _tails(levels: Floats, counts: Ints, codes: Codes) -> Iterator[_Change]:
     """Put the highest, or the lowest, numbers into one category of about each share.
 
     Cuts are round numbers: a number that somebody in the file has would tell of that person.
     """
-    step, known = _round_step(levels), counts.sum()
+    # The round number next above a 25th of the span.
+    step = next(round_widths(float(levels[-1] - levels[0]) / 25), 0.0)
+    known = counts.sum()
     above, below = np.cumsum(counts[::-1])[::-1] / known, np.cumsum(counts) / known
     seen = set()
-    for tail in TAILS if 0 < step < np.inf else ():
+    for tail in TAILS if step else ():
         if not ((above <= tail).any() and (below <= tail).any()):
             continue
         top = np.ceil(levels[np.argmax(above <= tail)] / step) * step
@@ -293,16 +293,7 @@ def _tails(
                 yield _Change(action, detail, _with_missing(new, codes), float(cut))  # type: ignore[arg-type]
 
 
-def _round_step(levels: npt.NDArray[np.float64]) -> float:
-    """Return the round number (1, 2 or 5 of some power of ten) next above a 25th of the span."""
-    least = float(levels[-1] - levels[0]) / 25
-    if not 0 < least < np.inf:
-        return 0.0
-    power = 10.0 ** np.floor(np.log10(least))
-    return float(next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least))
-
-
-def _pools(counts: npt.NDArray[np.int64], codes: Codes) -> list[_Change]:
+def _pools(counts: Ints, codes: Codes) -> list[_Change]:
     """Pool the categories that have less than each share of the records."""
     out, seen = [], set()
     for tail in TAILS:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ LEGEND = (
     "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
     "A variable of weight w counts as 1 / w of one.",
 )
-Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
 # Sums of 1 / w that ought to meet a cut point may miss it by rounding.
@@ -66,20 +65,15 @@ def variable_weights(
     weights = np.ones(variables)
     checks: list[Check] = []
     for name, given in (("availability", availability), ("identifiability", identifiability)):
-        factor = np.ones(variables) if given is None else _numbers(given)
+        try:
+            factor = np.ones(variables) if given is None else np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            factor = np.empty(0)
         fit = factor.shape == (variables,) and bool(((factor > 0) & (factor <= 2)).all())
         checks.append((not fit, f"{name} must be above 0 and at most 2 for each key variable."))
         weights = weights * factor if fit else weights
     require(*checks)
     return weights
-
-
-def _numbers(given: Any) -> Floats:
-    """Return what is given as numbers; where it is none, nothing at all."""
-    try:
-        return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)
 
 
 def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
@@ -172,7 +166,13 @@ def levels(
     [3, 2, 1, 1, 1, 0]
     """
     sizes = np.asarray(f)
-    require(*_level_checks(sizes, sets.records, cutoff, high, medium))
+    whole = isinstance(cutoff, int | np.integer) and cutoff >= 1
+    cuts = f"high and medium must be above 0, high the lower. Got {high!r}, {medium!r} instead."
+    require(
+        (sizes.shape != (sets.records,), "f must be given for each record."),
+        (not whole, f"cutoff must be a whole number of at least 1. Got {cutoff!r} instead."),
+        (not 0 < high <= medium, cuts),
+    )
     burden = burdens(sets, weights)
     at_risk = np.isfinite(burden) | (sizes == 1) | ((sizes > 1) & (sizes < cutoff))
     level: npt.NDArray[np.uint8] = at_risk.astype(np.uint8)
@@ -181,21 +181,9 @@ def levels(
     return level
 
 
-def _level_checks(
-    sizes: Array, records: int, cutoff: int, high: float, medium: float
-) -> list[Check]:
-    whole = isinstance(cutoff, int | np.integer) and cutoff >= 1
-    cuts = f"high and medium must be above 0, high the lower. Got {high!r}, {medium!r} instead."
-    return [
-        (sizes.shape != (records,), "f must be given for each record."),
-        (not whole, f"cutoff must be a whole number of at least 1. Got {cutoff!r} instead."),
-        (not 0 < high <= medium, cuts),
-    ]
-
-
 def flag_causes(
     sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array], *, at_least: int = 1
-) -> list[Counts]:
+) -> list[Ints]:
     """Count the flagged records that each category of each variable helps to single out.
 
     Parameters
@@ -226,16 +214,10 @@ def flag_causes(
     require((bool(wrong), "level must be 0 to 3 for each record."), code_check(sets, codes))
     found = []
     for j, column in enumerate(codes):
-        hit = _owners(sets, j) & flagged
-        found.append(np.bincount(column[hit], minlength=len(np.bincount(column))))
-    return found
-
-
-def _owners(sets: UniqueSets, variable: int) -> npt.NDArray[np.bool_]:
-    """Mark the records with a minimal unique that contains the variable."""
-    found = np.zeros(sets.records, dtype=np.bool_)
-    for owner, mask in sets.parts():
-        found[owner[contains(mask, variable)]] = True
+        held = np.zeros(sets.records, dtype=np.bool_)
+        for owner, mask in sets.parts():
+            held[owner[contains(mask, j)]] = True
+        found.append(np.bincount(column[held & flagged], minlength=len(np.bincount(column))))
     return found
 
 

@@ -15,25 +15,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import fraction_problems, listed, one_of, problems_of
-from keyhole.exposure.loglinear_bias import bias_test
 from keyhole.exposure.loglinear_models import (
     MOST_CELLS,
     TOLERANCE,
     Pair,
     Patterns,
+    bias_test,
     fit,
     fits,
     forest,
     gains,
 )
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ def _weights(data: Microdata, weight: str | None, fraction: float | None) -> Flo
     return weights
 
 
-def _patterns(data: Microdata, names: Sequence[str], numbers: npt.NDArray[np.int64]) -> Patterns:
+def _patterns(data: Microdata, names: Sequence[str], numbers: Ints) -> Patterns:
     counts = np.bincount(numbers)
     first = np.zeros(len(counts), dtype=np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
@@ -236,7 +235,7 @@ class _Trial:
 def _trials(
     patterns: Patterns,
     rate: float,
-    uniques: npt.NDArray[np.int64],
+    uniques: Ints,
     weights: Floats,
     asked: Choice,
 ) -> list[_Trial]:

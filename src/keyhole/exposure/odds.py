@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.kernels import one_hot
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 
 __all__ = ["Fit", "OddsRatio", "crude_odds", "fit_logistic", "level_odds"]
 
@@ -97,7 +97,7 @@ class Fit:
 
     effects: Floats
     covariance: Floats
-    aliased: npt.NDArray[np.bool_]
+    aliased: Flags
     starts: Ints
     steps: int
 
@@ -182,10 +182,10 @@ class _At:
 class _Design:
     """One column for the intercept and one a level; references are not free."""
 
-    places: npt.NDArray[np.int64]
+    places: Ints
     starts: Ints
-    free: npt.NDArray[np.bool_]
-    aliased: npt.NDArray[np.bool_]
+    free: Flags
+    aliased: Flags
     records: Ints
 
     @classmethod

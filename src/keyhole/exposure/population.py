@@ -1,9 +1,9 @@
-"""Exposure in the population: what a sample's cells say of the people behind it.
+"""Exposure in the population: what the cells of a sample say of the people behind it.
 
 A record alone in the sample need not be alone in the population. From the size of a
 record's cell in the sample (f) and in the population (F, estimated from weights) come the
 individual, global and household risk; from the number of cells of size one and two the
-probability that a unique match is right. A record with f = 0 was not counted (a key is
+probability that a unique match is correct. A record with f = 0 was not counted (a key is
 missing and the policy drops it): it has no risk, which is not a risk of nought.
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.exposure.checks import fraction_problems
-from keyhole.exposure.households import household_risk, numbered
 from keyhole.exposure.scores import Check, require
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -30,9 +29,53 @@ __all__ = [
     "individual_risk",
     "intrusion_probability",
     "measure_population",
+    "numbered",
     "population_sizes",
     "sampling_bound",
 ]
+
+
+def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:
+    r"""Give each record the risk that anybody of its household is re-identified.
+
+    Parameters
+    ----------
+    risk
+        The individual risks. Members without one (not a number) add nothing to their
+        household, and a household of such members only has none.
+    households
+        The household of each record; equal values mean the same household.
+
+    Notes
+    -----
+    :math:`1 - \prod_i (1 - r_i)` over the members, taken as independent (Templ, Kowarik &
+    Meindl 2015, "hierarchical risk"). It is never below the largest risk of a member.
+
+    Examples
+    --------
+    >>> household_risk([0.5, 0.5, 0.1], [3, 3, 8]).round(4).tolist()
+    [0.75, 0.75, 0.1]
+    """
+    single, groups = np.asarray(risk, dtype=np.float64), numbered(households)
+    require(
+        (single.shape != groups.shape, "risk and households must each have one value a record."),
+        (bool(((single < 0) | (single > 1)).any()), "risk must lie between 0 and 1."),
+    )
+    known = ~np.isnan(single)
+    with np.errstate(divide="ignore"):
+        spared = np.bincount(groups, weights=np.log1p(-np.where(known, single, 0.0)))
+    joint = np.where(np.bincount(groups, weights=known) > 0, -np.expm1(spared), np.nan)
+    return cast("Floats", joint[groups])
+
+
+def numbered(labels: npt.ArrayLike) -> Ints:
+    """Number groups, whatever they are called, so that they can be counted without a sort."""
+    given = np.asarray(labels)
+    whole = given.size > 0 and given.dtype.kind in "iu" and given.min() >= 0
+    if whole and given.max() < 2 * given.size:
+        return given.astype(np.int64, copy=False)
+    return np.unique(given, return_inverse=True)[1].astype(np.int64)
+
 
 Approximation = Literal["exact", "sdcmicro"]
 Array = npt.NDArray[Any]

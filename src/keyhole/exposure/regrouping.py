@@ -1,23 +1,202 @@
-"""What merging levels, or setting a subpopulation apart, does to RP and CR.
+"""Regrouping of levels: readable bands, and what merging levels or setting a group apart does.
 
-The cells of the key are counted once. Merging two levels only joins cells that agree on all the
-other variables, and taking a group out only shrinks the cells it is in, so that every change is
-counted exactly from the cells it touches.
+Measures and dates are cut into round bands where there are more levels than can be read. The
+cells of the key are counted once. Merging two levels only joins cells that agree on all the other
+variables, and taking a group out only shrinks the cells it is in, so that every change to RP and
+CR is counted exactly from the cells it touches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+import polars as pl
 
-from keyhole.exposure.groupings import Grouping
-from keyhole.kernels.arrays import Ints
+from keyhole.data.columns import Codes, Variable
+from keyhole.engines import Records
+from keyhole.engines.choose import group_of
+from keyhole.engines.storage import counted
+from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = ["Apart", "Regrouping", "Totals", "regroupings", "set_apart"]
+__all__ = [
+    "Apart",
+    "Grouping",
+    "Regrouping",
+    "Totals",
+    "group_levels",
+    "groups_of",
+    "regroupings",
+    "round_widths",
+    "set_apart",
+]
+
+MOST_BANDS = 15
+MISSING = "(missing)"
+# A band that holds more than this of the records hides what matters within it.
+MOST_IN_ONE = 0.6
+QUANTILES = np.arange(1, 10) / 10
+# Numbers from here on are infinite for all practical purposes.
+LARGEST = 1e300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """A variable's levels, or its bands: the group of each code and the label of each group.
+
+    `ordered` says that groups which follow one another are next to each other in meaning; None
+    that nobody can tell, since codes are numbers either way.
+    """
+
+    name: str
+    group: Ints
+    labels: tuple[str, ...]
+    banded: bool
+    ordered: bool | None
+    missing: int | None
+
+    @property
+    def size(self) -> int:
+        """The number of groups."""
+        return len(self.labels)
+
+
+def group_levels(
+    variable: Variable, codes: Codes, *, most_levels: int, held: Ints | None = None
+) -> Grouping:
+    """Group the levels of a measure or a date where there are more than can be read.
+
+    Parameters
+    ----------
+    variable, codes
+        The column.
+    most_levels
+        So many can be read.
+    held
+        The records of each code; counted if left out.
+
+    Examples
+    --------
+    >>> from keyhole.data.columns import encode
+    >>> ages = encode(pl.Series("age", list(range(20, 80)) * 2))
+    >>> group_levels(Variable("age", "measure"), ages, most_levels=40).labels[:2]
+    ('20 to 24', '25 to 29')
+    """
+    many = len(codes.levels) > most_levels
+    dtype = codes.levels.dtype
+    cut: tuple[Ints, list[str]] | None = None
+    if many and variable.kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
+        cut = _by_calendar(codes.levels)
+    elif many and variable.kind == "measure" and dtype.is_numeric():
+        cut = _by_bands(codes, counted(codes.values, codes.size) if held is None else held)
+    group, labels = cut or (np.arange(len(codes.levels)), _level_labels(variable, codes))
+    missing = len(labels) if codes.has_missing else None
+    if missing is not None:
+        group, labels = np.append(group, missing), [*labels, MISSING]
+    ordered = _is_ordered(variable, dtype, labels)
+    return Grouping(variable.name, group, tuple(labels), cut is not None, ordered, missing)
+
+
+def _is_ordered(variable: Variable, dtype: pl.DataType, labels: list[str]) -> bool | None:
+    """Tell ages in bands from races by number."""
+    if (
+        variable.kind in ("measure", "date")
+        or variable.measurement == "ordinal"
+        or dtype == pl.Enum
+    ):
+        return True
+    if dtype.is_numeric() and not variable.value_labels:
+        return None
+    numbered = sum(any(letter.isdigit() for letter in label) for label in labels)
+    return variable.measurement != "nominal" and numbered > len(labels) / 2
+
+
+def _level_labels(variable: Variable, codes: Codes) -> list[str]:
+    return [str(variable.value_labels.get(level, level)) for level in codes.levels.to_list()]
+
+
+def groups_of(data: Records, by: str) -> list[tuple[str, Records]]:
+    """Cut a file by the categories of a column; a missing one is a group of its own."""
+    codes = data.codes(by)
+    names = _level_labels(data.variable(by), codes) + [MISSING] * codes.has_missing
+    return [(name, group_of(data, by, i)) for i, name in enumerate(names)]
+
+
+def _by_calendar(levels: pl.Series) -> tuple[Ints, list[str]]:
+    """Take the finest unit that leaves few enough."""
+    if levels.dtype == pl.Time:
+        return _dense(levels.dt.hour(), lambda hour: f"{hour:02}:00")
+    year = levels.dt.year()
+    months = _dense(year * 12 + levels.dt.month() - 1, lambda m: f"{m // 12}-{m % 12 + 1:02}")
+    years = _dense(year, str)
+    for found in (months, years):
+        if len(found[1]) <= MOST_BANDS:
+            return found
+    return _dense(year // 10, lambda decade: f"{decade}0s")
+
+
+def _dense(numbers: pl.Series, label: Callable[[int], str]) -> tuple[Ints, list[str]]:
+    held, group = np.unique(numbers.to_numpy(), return_inverse=True)
+    return group.astype(np.int64), [label(int(one)) for one in held]
+
+
+def round_widths(least: float) -> Iterator[float]:
+    """Yield round numbers (1, 2 and 5 times a power of ten) from the least on.
+
+    Examples
+    --------
+    >>> list(round_widths(3))
+    [5.0, 10.0, 20.0]
+    """
+    power = 10.0 ** np.floor(np.log10(least)) if 0 < least < np.inf else np.nan
+    for factor in (1, 2, 5, 10, 20) if np.isfinite(power) and power > 0 else ():
+        if power * factor >= least:
+            yield float(power * factor)
+
+
+def _by_bands(codes: Codes, held: Ints) -> tuple[Ints, list[str]] | None:
+    levels = codes.levels.cast(pl.Float64).to_numpy()
+    if np.abs(levels).max() >= LARGEST:
+        return None
+    held = held[: len(levels)]
+    for width in round_widths(float(levels[-1] - levels[0]) / MOST_BANDS):
+        group = np.unique(np.floor(levels / width), return_inverse=True)[1]
+        if group.max() <= MOST_BANDS:
+            if np.bincount(group, held).max() > MOST_IN_ONE * held.sum():
+                break
+            return _labelled(levels, np.floor(levels / width) * width, width)
+    return _by_quantiles(levels, held)
+
+
+def _by_quantiles(levels: Floats, held: Ints) -> tuple[Ints, list[str]] | None:
+    """Cut near the deciles at numbers of two digits, which are nobody's value in particular."""
+    below = np.cumsum(held) / held.sum()
+    cuts = sorted({float(f"{levels[np.searchsorted(below, q)]:.1e}") for q in QUANTILES})
+    if len(cuts) < 2:
+        return None
+    group = np.searchsorted(cuts, levels, side="right")
+    held_groups, dense = np.unique(group, return_inverse=True)
+    ends = [None, *cuts, None]
+    return dense.astype(np.int64), [_span(ends[g], ends[g + 1]) for g in held_groups]
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"under {high:,.12g}"
+    return f"{low:,.12g} and above" if high is None else f"{low:,.12g} to under {high:,.12g}"
+
+
+def _labelled(levels: Floats, lows: Floats, width: float) -> tuple[Ints, list[str]]:
+    held, group = np.unique(lows, return_inverse=True)
+    whole = width >= 1 and bool((levels == np.round(levels)).all())
+    labels = [
+        f"{low:,.12g} to {low + width - 1:,.12g}" if whole else _span(low, low + width)
+        for low in held
+    ]
+    return group.astype(np.int64), labels
+
 
 Action = Literal["merge", "one category"]
 
@@ -123,7 +302,8 @@ def regroupings(
                  for g in range(grouping.size) if g != grouping.missing)  # fmt: skip
         action: Action = "one category"
     else:
-        moves = _merges(cells, _commonest(codes, held), grouping, totals.cutoff)  # type: ignore[assignment]
+        commonest = int(np.bincount(codes, weights=held).argmax())
+        moves = _merges(cells, commonest, grouping, totals.cutoff)  # type: ignore[assignment]
         action = "merge"
     for level, other, (fewer_at_risk, fewer_cells) in moves:
         if fewer_cells:
@@ -132,10 +312,6 @@ def regroupings(
             yield Regrouping(
                 grouping.name, level, action, other, rp, cr, totals.rp - rp, totals.cr - cr
             )
-
-
-def _commonest(codes: Ints, held: Ints) -> int:
-    return int(np.bincount(codes, weights=held).argmax())
 
 
 def _merges(
@@ -167,7 +343,7 @@ def _merge(cells: _Cells, one: int, other: int, cutoff: int) -> tuple[int, int]:
     return int((before - after).sum()), len(met)
 
 
-def _collapse(cells: _Cells, inside: npt.NDArray[np.bool_], cutoff: int) -> tuple[int, int]:
+def _collapse(cells: _Cells, inside: Flags, cutoff: int) -> tuple[int, int]:
     """Return by how much both become fewer if all the codes inside become one."""
     chosen = inside[cells.code]
     other, size = cells.other[chosen], cells.size[chosen]
@@ -204,7 +380,7 @@ def set_apart(
     cell, which = place // groups, place % groups
     whole, rest = sizes[cell], sizes[cell] - held
 
-    def summed(amount: npt.NDArray[np.int64]) -> Ints:
+    def summed(amount: Ints) -> Ints:
         return np.bincount(which, weights=amount, minlength=groups).astype(np.int64)
 
     records = summed(held)

@@ -169,7 +169,7 @@ class ScenarioComparison(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw RP and p(identification) by scenario."""
-        from keyhole.exposure.scenario_charts import scenarios_chart
+        from keyhole.exposure.charts import scenarios_chart
 
         return scenarios_chart(self)
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import fraction_problems
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 
 __all__ = [
     "Contribution",
@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 Convention = Literal["guide", "sdcmicro", "ihsn"]
-Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 Check = tuple[bool, str]
 
@@ -66,8 +65,8 @@ class UniqueSets:
     dtype('uint64')
     """
 
-    owner: Counts
-    mask: npt.NDArray[np.uint64]
+    owner: Ints
+    mask: Words
     records: int
     variables: int
     max_size: int
@@ -78,7 +77,7 @@ class UniqueSets:
         object.__setattr__(self, "owner", owner.astype(np.int64, copy=False))
         object.__setattr__(self, "mask", mask.astype(np.uint64, copy=False))
 
-    def parts(self) -> Iterator[tuple[Counts, npt.NDArray[np.uint64]]]:
+    def parts(self) -> Iterator[tuple[Ints, Words]]:
         """Yield owners and masks a few million rows at a time."""
         for start in range(0, len(self.owner), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
@@ -123,7 +122,13 @@ def score_by_size(variables: int, max_size: int, convention: Convention = "guide
     >>> score_by_size(4, 3, "ihsn").tolist()
     [0.0, 1.75, 0.5, 0.25]
     """
-    require(*_score_checks(variables, max_size, convention))
+    known, most = get_args(Convention), variables - (convention == "guide")
+    require(
+        (variables < 2, "SUDA scores are not defined for one key variable: give at least two."),
+        (variables > MOST_VARIABLES, f"variables must be at most {MOST_VARIABLES}."),
+        (not 1 <= max_size <= max(most, 1), f"max_size must be 1 to {most}. Got {max_size}."),
+        (convention not in known, f"convention must be one of {', '.join(known)}."),
+    )
     sizes = range(1, max_size + 1)
     if convention == "guide":
         values = [float(prod(variables - i for i in range(k, max_size + 1))) for k in sizes]
@@ -224,7 +229,7 @@ def smallest_sizes(sets: UniqueSets) -> npt.NDArray[np.uint8]:
     return smallest
 
 
-def count_by_size(sets: UniqueSets) -> Counts:
+def count_by_size(sets: UniqueSets) -> Ints:
     """Count the minimal uniques of size 1, 2, … up to the largest searched.
 
     Examples
@@ -238,7 +243,7 @@ def count_by_size(sets: UniqueSets) -> Counts:
     return counts[1:]
 
 
-def count_by_variable(sets: UniqueSets) -> Counts:
+def count_by_variable(sets: UniqueSets) -> Ints:
     """Count for each variable the minimal uniques that contain it.
 
     Examples
@@ -253,9 +258,9 @@ def count_by_variable(sets: UniqueSets) -> Counts:
     return counts
 
 
-def contains(mask: npt.NDArray[np.uint64], variable: int) -> npt.NDArray[np.bool_]:
+def contains(mask: Words, variable: int) -> Flags:
     """Tell which sets hold the variable."""
-    held: npt.NDArray[np.bool_] = (mask & np.uint64(1 << variable)) != 0
+    held: Flags = (mask & np.uint64(1 << variable)) != 0
     return held
 
 
@@ -387,14 +392,3 @@ def code_check(sets: UniqueSets, codes: Sequence[Array]) -> Check:
     """Check that there is one array of codes a variable, with one code a record."""
     fit = len(codes) == sets.variables and all(len(column) == sets.records for column in codes)
     return not fit, "codes must be given for each key variable and record."
-
-
-def _score_checks(variables: int, max_size: int, convention: str) -> list[Check]:
-    known = get_args(Convention)
-    most = variables - (convention == "guide")
-    return [
-        (variables < 2, "SUDA scores are not defined for one key variable: give at least two."),
-        (variables > MOST_VARIABLES, f"variables must be at most {MOST_VARIABLES}."),
-        (not 1 <= max_size <= max(most, 1), f"max_size must be 1 to {most}. Got {max_size}."),
-        (convention not in known, f"convention must be one of {', '.join(known)}."),
-    ]

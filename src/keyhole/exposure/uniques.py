@@ -36,6 +36,7 @@ from keyhole.exposure.levels import (
     variable_weights,
 )
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class MinimalUniques(Result):
     convention: str
     records: int
     sets: UniqueSets
-    score: npt.NDArray[np.float64] | None
-    dis_suda: npt.NDArray[np.float64] | None
+    score: Floats | None
+    dis_suda: Floats | None
     smallest: npt.NDArray[np.uint8]
     level: npt.NDArray[np.uint8]
     level_summary: LevelSummary
@@ -231,6 +232,11 @@ def uniques(
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
     score, dis, notes = _scored(sets, f, convention, fraction)
+    if size < min(3, len(names)):
+        notes.append(
+            f"sets of more than {size} variables were not searched: records unique only there "
+            "are at level low, some of which a search to 3 would call medium"
+        )
     told = () if scenario is None else (scenario_note(scenario.name),)
     return MinimalUniques(
         keys=names,
@@ -244,25 +250,18 @@ def uniques(
         smallest=scores.smallest_sizes(sets),
         level=level,
         level_summary=summary,
-        contributions=_contributions(sets, codes, convention, score),
+        contributions=(
+            () if score is None else tuple(scores.summarise_contributions(sets, codes, convention))
+        ),
         worst_category=_category(data, summary),
-        notes=(*told, *engine_notes(data), *notes, *_level_notes(size, len(names))),
+        notes=(*told, *engine_notes(data), *notes),
         engine=counter.name,
     )
 
 
-def _level_notes(max_size: int, variables: int) -> list[str]:
-    if max_size >= min(3, variables):
-        return []
-    return [
-        f"sets of more than {max_size} variables were not searched: records unique only there "
-        "are at level low, some of which a search to 3 would call medium"
-    ]
-
-
 def _scored(
-    sets: UniqueSets, f: npt.NDArray[np.int64], convention: Convention, fraction: float | None
-) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None, list[str]]:
+    sets: UniqueSets, f: Ints, convention: Convention, fraction: float | None
+) -> tuple[Floats | None, Floats | None, list[str]]:
     """Return scores and DIS-SUDA, each None where it is not defined, and the reasons."""
     if sets.variables < 2:
         return None, None, ["a score is not defined for one key variable"]
@@ -281,17 +280,6 @@ def _scored(
     if convention == "guide" and sets.max_size == sets.variables:
         return None, dis, [*notes, "the guide's score needs a size below the number of keys"]
     return scores.suda_scores(sets, convention), dis, notes
-
-
-def _contributions(
-    sets: UniqueSets,
-    codes: Sequence[npt.NDArray[Any]],
-    convention: Convention,
-    score: npt.NDArray[np.float64] | None,
-) -> tuple[Contribution, ...]:
-    if score is None:
-        return ()
-    return tuple(scores.summarise_contributions(sets, codes, convention))
 
 
 def _category(data: Records, summary: LevelSummary) -> str | None:

@@ -22,7 +22,7 @@ from keyhole.exposure.checks import (
     share_problems,
     value_problems,
 )
-from keyhole.exposure.subgroups import groups_of
+from keyhole.exposure.regrouping import groups_of
 from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import CRITERIA, Criterion, EngineEvaluator, Space, named_criterion

@@ -17,7 +17,7 @@ from keyhole.reviews.small_counts import hide_counts, smallest_shown
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measured, own_picture
 
 if TYPE_CHECKING:
-    from keyhole.exposure.driver_results import Driver, Drivers
+    from keyhole.exposure.drivers import Driver, Drivers
 
 __all__ = ["DRIVERS_STAGE", "without_small_levels"]
 
