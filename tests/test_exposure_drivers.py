@@ -18,7 +18,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import group_levels
-from keyhole.kernels import one_hot
+from keyhole.kernels import additive
 from keyhole.results import plain_values
 
 random = np.random.default_rng(5)
@@ -168,10 +168,12 @@ def test_sums_over_ones_are_those_of_the_wide_matrix(rows, width, seed):
     wide = np.zeros((rows, 4 * width))
     np.put_along_axis(wide, places, 1, axis=1)
     weights, matrix = rng.random(rows), rng.random((4 * width, 4 * width))
-    assert one_hot.gram(places, weights, 4 * width) == pytest.approx(wide.T * weights @ wide)
-    assert one_hot.totals(places, weights, 4 * width) == pytest.approx(wide.T @ weights)
+    assert additive.indicator_gram(places, weights, 4 * width) == pytest.approx(
+        wide.T * weights @ wide
+    )
+    assert additive.indicator_totals(places, weights, 4 * width) == pytest.approx(wide.T @ weights)
     expected = np.einsum("ij,jk,ik->i", wide, matrix, wide)
-    assert one_hot.quadratic(places, matrix) == pytest.approx(expected)
+    assert additive.indicator_quadratic(places, matrix) == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.mdav import mdav
-from keyhole.kernels.swapping import rank_partners
+from keyhole.kernels.nearest_donors import rank_partners
 from keyhole.protection.microaggregation import microaggregate
 from keyhole.protection.noise import add_noise
 from keyhole.protection.pram import invariant, pram

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.data.columns import encode
-from keyhole.kernels.pairing import number_pairs, settled
+from keyhole.kernels.crosstab import number_pairs, settled
 from keyhole.screening.dependence import (
     _minimal,
     _search,

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from keyhole.kernels import unicity as kernel
-from keyhole.kernels.isolating import smallest_isolating_set, start_search
+from keyhole.kernels.smallest_sets import smallest_isolating_set, start_search
 from keyhole.reidentification import unicity as mates
 from keyhole.reidentification.files import Category
 from keyhole.reidentification.linking import link

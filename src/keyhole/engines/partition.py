@@ -14,8 +14,8 @@ from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels import cells, leave_one_out
 from keyhole.kernels.arrays import Ints, Words
+from keyhole.kernels.fields import join, part
 from keyhole.kernels.packing import Layout
-from keyhole.kernels.words import join, part
 
 __all__ = [
     "Partition",

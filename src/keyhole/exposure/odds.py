@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.kernels import one_hot
+from keyhole.kernels import additive
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
 __all__ = ["Fit", "OddsRatio", "crude_odds", "fit_logistic", "level_odds"]
@@ -197,7 +197,7 @@ class _Design:
             places[:, v + 1] = starts[v] + code
             held = np.bincount(code, weights=records, minlength=sizes[v])
             free[starts[v] + int(held.argmax())] = False
-        gram = one_hot.gram(places, records.astype(np.float64), len(free))
+        gram = additive.indicator_gram(places, records.astype(np.float64), len(free))
         aliased = np.zeros(len(free), dtype=bool)
         aliased[np.flatnonzero(free)[_dependent(gram[np.ix_(free, free)])]] = True
         return cls(places, starts, free & ~aliased, aliased, records)
@@ -209,7 +209,9 @@ class _Design:
         eta = every[self.places].sum(axis=1)
         p = 1 / (1 + np.exp(-np.clip(eta, -_FAR, _FAR)))
         held = self.records * p * (1 - p)
-        information = one_hot.gram(self.places, held, len(every))[np.ix_(self.free, self.free)]
+        information = additive.indicator_gram(self.places, held, len(every))[
+            np.ix_(self.free, self.free)
+        ]
         # A level that is settled beyond the precision of numbers would leave a hole.
         information[np.diag_indices_from(information)] += 1e-12
         inverse = np.linalg.inv(information)
@@ -217,8 +219,10 @@ class _Design:
         left = at_risk - self.records * p
         if penalised:
             likelihood += 0.5 * float(np.linalg.slogdet(information)[1])
-            left = left + held * one_hot.quadratic(self.places, self._padded(inverse)) * (0.5 - p)
-        score = one_hot.totals(self.places, left, len(every))[self.free]
+            left = left + held * additive.indicator_quadratic(
+                self.places, self._padded(inverse)
+            ) * (0.5 - p)
+        score = additive.indicator_totals(self.places, left, len(every))[self.free]
         return _At(likelihood, score, inverse)
 
     def _padded(self, inverse: Floats) -> Floats:

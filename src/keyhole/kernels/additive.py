@@ -3,6 +3,9 @@
 A variable's code leads to a few entries of a table: for a category one column with the value 1,
 for a number the columns of its spline. A row of the design is never made as a whole: the Gram
 matrix adds up the products of its few entries, and a prediction adds up one score a variable.
+
+A design of indicators has a one in a few columns of each row and nothing else: it is given by the
+places of its ones.
 """
 
 from __future__ import annotations
@@ -11,23 +14,22 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import CodeRows, Floats, Ints, Numbers
 
-__all__ = ["gram", "score"]
+__all__ = ["gram", "indicator_gram", "indicator_quadratic", "indicator_totals", "score"]
 
-Codes = npt.NDArray[np.unsignedinteger]
-Ints = npt.NDArray[np.integer]
+Rows = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
 
 
 @njit(nogil=True, cache=True)
 def gram(
-    codes: Codes,
-    rows: Ints,
+    codes: CodeRows,
+    rows: Rows,
     weights: Weights,
-    starts: Ints,
-    widths: Ints,
-    columns: npt.NDArray[np.int32],
+    starts: Rows,
+    widths: Rows,
+    columns: Numbers,
     values: Floats,
     size: int,
 ) -> Floats:
@@ -74,7 +76,7 @@ def gram(
 
 
 @njit(nogil=True, cache=True)
-def score(codes: Codes, rows: Ints, starts: Ints, scores: Floats) -> npt.NDArray[np.float32]:
+def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDArray[np.float32]:
     """Return for some rows the sum over the variables of the score of its code.
 
     Sums are made in double precision and given in single, so that their last bits decide nothing.
@@ -90,4 +92,38 @@ def score(codes: Codes, rows: Ints, starts: Ints, scores: Floats) -> npt.NDArray
                 if starts[v] >= 0:
                     total += scores[starts[v] + np.int64(codes[rows[i], v]), d]
             out[i, d] = total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def indicator_gram(places: Ints, weights: Floats, size: int) -> Floats:
+    """Return X'WX; `places` has the columns with a one, a row of the design each."""
+    out = np.zeros((size, size))
+    for i in range(len(places)):
+        for a in places[i]:
+            for b in places[i]:
+                out[a, b] += weights[i]
+    return out
+
+
+@njit(nogil=True, cache=True)
+def indicator_quadratic(places: Ints, matrix: Floats) -> Floats:
+    """Return x'Mx of each row."""
+    out = np.zeros(len(places))
+    for i in range(len(places)):
+        total = 0.0
+        for a in places[i]:
+            for b in places[i]:
+                total += matrix[a, b]
+        out[i] = total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def indicator_totals(places: Ints, amounts: Floats, size: int) -> Floats:
+    """Return X'y."""
+    out = np.zeros(size)
+    for i in range(len(places)):
+        for a in places[i]:
+            out[a] += amounts[i]
     return out

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Flags", "Floats", "Ints", "Words"]
+__all__ = ["Array", "Bytes", "CodeRows", "Flags", "Floats", "Ints", "Numbers", "Words"]
 
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+CodeRows = npt.NDArray[np.unsignedinteger]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]

@@ -8,10 +8,9 @@ bounds. A row alone in its cell can never be split again, so `settle` drops it f
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Ints, Words
+from keyhole.kernels.arrays import Ints, Numbers, Words
 
 __all__ = [
     "bounds",
@@ -25,7 +24,6 @@ __all__ = [
     "tally_splits",
 ]
 
-Weights = npt.NDArray[np.int32]
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
@@ -53,7 +51,7 @@ def same(rows: Words, i: int, j: int, mask: Words) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _insertion(rows: Words, tags: Weights, lo: int, hi: int, mask: Words, key: Words) -> None:
+def _insertion(rows: Words, tags: Numbers, lo: int, hi: int, mask: Words, key: Words) -> None:
     for i in range(lo + 1, hi):
         tag = tags[i]
         for w in range(len(mask)):
@@ -72,12 +70,12 @@ def _insertion(rows: Words, tags: Weights, lo: int, hi: int, mask: Words, key: W
 @njit(nogil=True, cache=True)
 def _spread(
     rows: Words,
-    tags: Weights,
+    tags: Numbers,
     lo: int,
     hi: int,
     digit: Ints,
     spare: Words,
-    spare_tags: Weights,
+    spare_tags: Numbers,
     at: Ints,
 ) -> None:
     """One radix pass over [lo, hi); afterwards at[d] is where digit value d ends."""
@@ -102,13 +100,13 @@ def _spread(
 @njit(nogil=True, cache=True)
 def sort_range(
     rows: Words,
-    tags: Weights,
+    tags: Numbers,
     lo: int,
     hi: int,
     mask: Words,
     digits: Ints,
     spare: Words,
-    spare_tags: Weights,
+    spare_tags: Numbers,
     stack: Ints,
     at: Ints,
 ) -> None:
@@ -145,13 +143,13 @@ def stack_depth(digits: Ints) -> int:
 @njit(nogil=True, cache=True)
 def sort_cells(
     rows: Words,
-    tags: Weights,
+    tags: Numbers,
     starts: Ints,
     cells: Ints,
     mask: Words,
     digits: Ints,
     spare: Words,
-    spare_tags: Weights,
+    spare_tags: Numbers,
 ) -> None:
     """Sort inside each cell from cells[0] up to cells[1] by the mask, in place."""
     stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
@@ -178,7 +176,7 @@ def bounds(rows: Words, mask: Words) -> Ints:
 
 
 @njit(nogil=True, cache=True)
-def merge(rows: Words, weights: Weights, mask: Words) -> int:
+def merge(rows: Words, weights: Numbers, mask: Words) -> int:
     """Merge neighbours equal under the mask in place, adding weights; return how many remain.
 
     Fields outside the mask keep the value of the first row of each cell.
@@ -197,7 +195,7 @@ def merge(rows: Words, weights: Weights, mask: Words) -> int:
 
 @njit(nogil=True, cache=True)
 def settle(
-    rows: Words, weights: Weights, mask: Words, cutoff: int, starts: Ints
+    rows: Words, weights: Numbers, mask: Words, cutoff: int, starts: Ints
 ) -> tuple[int, int, int, int]:
     """Find the cells of sorted rows, and drop the rows that are alone in theirs, in place.
 
@@ -247,7 +245,7 @@ def tally_runs(joined: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
 @njit(nogil=True, cache=True)
 def _tally_large(
     rows: Words,
-    weights: Weights,
+    weights: Numbers,
     lo: int,
     hi: int,
     field: Ints,
@@ -272,7 +270,7 @@ def _tally_large(
 @njit(nogil=True, cache=True)
 def _tally_small(
     rows: Words,
-    weights: Weights,
+    weights: Numbers,
     lo: int,
     hi: int,
     field: Ints,
@@ -297,7 +295,7 @@ def _tally_small(
 @njit(nogil=True, cache=True)
 def tally_splits(
     rows: Words,
-    weights: Weights,
+    weights: Numbers,
     starts: Ints,
     cells: Ints,
     fields: Ints,

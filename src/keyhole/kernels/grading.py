@@ -1,9 +1,11 @@
-"""What a pair of patterns costs, variable by variable; lower is better.
+"""Costs of a pair of patterns, variable by variable, and the rank rule; lower is better.
 
 Some variables are *counted*: they agree, differ or are missing, each at the same price, and
 whole words of them are compared at once (see `fields`). The others are *graded*: the cost
 depends on the two values. What is missing in the query costs the same for everybody: the
 caller adds it up beforehand, and nothing here looks at those variables.
+
+The rank rule keeps the best ranks while they hold no more pairs than the cap.
 """
 
 from __future__ import annotations
@@ -12,10 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Floats, Ints, Words
+from keyhole.kernels.arrays import Floats, Ints, Numbers, Words
 from keyhole.kernels.fields import differing, popcount
 
 __all__ = [
@@ -24,19 +25,21 @@ __all__ = [
     "RELATIVE_BAND",
     "TABLE",
     "Asked",
+    "Kept",
     "Rules",
     "Side",
     "counted_cost",
     "grade",
     "grade_by",
     "graded_cost",
+    "keep",
     "key_of",
     "known_fields",
     "largest_cost",
     "least_grades",
+    "list_kept",
+    "nothing_kept",
 ]
-
-Numbers = npt.NDArray[np.int32]
 
 # How a graded variable is graded: the square of 2 e^x / (1 + e^x) - 1 for the distance x, at
 # most 6; by the band the distance falls into, absolute or relative to the query; by a table.
@@ -207,3 +210,58 @@ def largest_cost(key: int, root: bool, scale: float) -> float:
     most = (key - 0.5) / scale
     cost = most * most if root else most
     return cost + SLACK * (1 + cost) if most > 0 else -1.0
+
+
+class Kept(NamedTuple):
+    """The best so far in order of key: patterns, keys and records."""
+
+    ids: Ints
+    keys: Ints
+    weights: Ints
+
+
+@njit(nogil=True, cache=True)
+def nothing_kept(cap: int) -> Kept:
+    """Return room for as many patterns as the rule can keep, and one more."""
+    return Kept(
+        np.zeros(cap + 1, dtype=np.int64),
+        np.zeros(cap + 1, dtype=np.int64),
+        np.zeros(cap + 1, dtype=np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def keep(
+    kept: Kept, count: int, pattern: int, key: int, weight: int, cap: int, bound: int
+) -> tuple[int, int]:
+    """Add a pattern with a key below the bound; return the new count and the new bound.
+
+    Only keys below the bound can be kept from now on: once more records than the cap lie at
+    or below a key, that key and all beyond it are dropped. So never more than `cap` remain.
+    """
+    ids, keys, weights = kept
+    i = count
+    while i > 0 and keys[i - 1] > key:
+        ids[i], keys[i], weights[i] = ids[i - 1], keys[i - 1], weights[i - 1]
+        i -= 1
+    ids[i], keys[i], weights[i] = pattern, key, weight
+    count += 1
+    total = start = 0
+    for i in range(count):
+        if keys[i] != keys[start]:
+            start = i
+        total += weights[i]
+        if total > cap:
+            return start, keys[start]
+    return count, bound
+
+
+@njit(nogil=True, cache=True)
+def list_kept(found: Ints, total: int, query: int, kept: Kept, count: int) -> tuple[Ints, int]:
+    """Append what is kept of a query as rows of (query, pattern, key); return the new number."""
+    if total + count > len(found):
+        found = np.concatenate((found, np.empty((len(found) + count, 3), dtype=np.int64)))
+    for i in range(count):
+        found[total, 0], found[total, 1], found[total, 2] = query, kept.ids[i], kept.keys[i]
+        total += 1
+    return found, total

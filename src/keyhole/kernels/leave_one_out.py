@@ -9,15 +9,13 @@ for all its variables at once by comparing its rows pairwise.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Ints, Words
+from keyhole.kernels.arrays import Ints, Numbers, Words
 from keyhole.kernels.cells import same, sort_range, stack_depth
 
 __all__ = ["tally_without"]
 
-Weights = npt.NDArray[np.int32]
 
 # Up to this many rows all pairs of a cell are compared.
 PAIRWISE = 16
@@ -48,7 +46,7 @@ def _only_difference(rows: Words, i: int, j: int, masks: Words, first: int, last
 @njit(nogil=True, cache=True)
 def _pairs(
     rows: Words,
-    weights: Weights,
+    weights: Numbers,
     lo: int,
     hi: int,
     masks: Words,
@@ -79,7 +77,7 @@ def _pairs(
 
 
 @njit(nogil=True, cache=True)
-def _whole(weights: Weights, lo: int, hi: int, v: int, cutoff: int, lost: Ints, safe: Ints) -> None:
+def _whole(weights: Numbers, lo: int, hi: int, v: int, cutoff: int, lost: Ints, safe: Ints) -> None:
     """Settle a cell in which only v is left out: it is one cell."""
     total = 0
     for i in range(lo, hi):
@@ -94,9 +92,9 @@ def _whole(weights: Weights, lo: int, hi: int, v: int, cutoff: int, lost: Ints, 
 @njit(nogil=True, cache=True)
 def tally_without(
     rows: Words,
-    weights: Weights,
+    weights: Numbers,
     spare: Words,
-    spare_weights: Weights,
+    spare_weights: Numbers,
     keep: Words,
     masks: Words,
     digits: Ints,

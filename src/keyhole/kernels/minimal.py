@@ -9,31 +9,26 @@ less: a few bit operations settle sixty-four records at once.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import CodeRows, Ints, Numbers, Words
 
 __all__ = ["find"]
-
-Codes = npt.NDArray[np.unsignedinteger]
-Indices = npt.NDArray[np.int32]
-Masks = npt.NDArray[np.uint64]
 
 
 @njit(nogil=True, cache=True)
 def _split(
-    codes: Codes,
-    weights: Indices,
+    codes: CodeRows,
+    weights: Numbers,
     missing: int,
     variable: int,
-    order: Indices,
-    starts: Indices,
+    order: Numbers,
+    starts: Numbers,
     cells: int,
-    counts: Indices,
-    new_order: Indices,
-    new_starts: Indices,
-    alone: Indices,
+    counts: Numbers,
+    new_order: Numbers,
+    new_starts: Numbers,
+    alone: Numbers,
 ) -> tuple[int, int]:
     """Split every cell by one variable; return the number of cells left and of patterns alone.
 
@@ -102,21 +97,21 @@ def _rank(members: Ints, size: int, skip: int, binomials: Ints, offsets: Ints) -
 
 
 @njit(nogil=True, cache=True)
-def _set_bits(bits: Masks, members: Indices, count: int) -> None:
+def _set_bits(bits: Words, members: Numbers, count: int) -> None:
     for i in range(count):
         bits[members[i] >> 6] |= np.uint64(1) << np.uint64(members[i] & 63)
 
 
 @njit(nogil=True, cache=True)
 def find(
-    codes: Codes,
-    weights: Indices,
+    codes: CodeRows,
+    weights: Numbers,
     missing: Ints,
     sizes: Ints,
-    known: Masks,
+    known: Words,
     max_size: int,
     watch: Ints,
-) -> tuple[Indices, Masks]:
+) -> tuple[Numbers, Words]:
     """Find every minimal unique of up to `max_size` variables.
 
     Parameters
@@ -214,7 +209,7 @@ def find(
 
 
 @njit(nogil=True, cache=True)
-def _list(fresh: Masks, mask: int, owners: Indices, found: Masks, total: int) -> int:
+def _list(fresh: Words, mask: int, owners: Numbers, found: Words, total: int) -> int:
     """Append the records whose bit is set, with the mask; return the new length."""
     for b in range(len(fresh)):
         word = fresh[b]
@@ -229,7 +224,7 @@ def _list(fresh: Masks, mask: int, owners: Indices, found: Masks, total: int) ->
 
 
 @njit(nogil=True, cache=True)
-def _grown(owners: Indices, found: Masks, total: int, capacity: int) -> tuple[Indices, Masks]:
+def _grown(owners: Numbers, found: Words, total: int, capacity: int) -> tuple[Numbers, Words]:
     more_owners = np.empty(capacity, dtype=np.int32)
     more_found = np.empty(capacity, dtype=np.uint64)
     more_owners[:total] = owners[:total]
@@ -238,7 +233,7 @@ def _grown(owners: Indices, found: Masks, total: int, capacity: int) -> tuple[In
 
 
 @njit(nogil=True, cache=True)
-def _doubled(unique: Masks) -> Masks:
+def _doubled(unique: Words) -> Words:
     more = np.zeros((2 * len(unique), unique.shape[1]), dtype=np.uint64)
     more[: len(unique)] = unique
     return more

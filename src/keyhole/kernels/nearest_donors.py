@@ -1,4 +1,4 @@
-"""Donors on a line: the closest to each recipient, by sorted search.
+"""Donors on a sorted line: the closest to each recipient, and partners for rank swapping.
 
 Donors are given sorted by prediction. Those with equal predictions form a run, and within a run
 every donor is as good as another: a recipient begins at a random place of the nearest run and
@@ -11,22 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["closest", "members", "weighted"]
+__all__ = ["closest", "members", "rank_partners", "weighted"]
 
-Floats = npt.NDArray[np.floating]
+Points = npt.NDArray[np.floating]
 
 
 @njit(nogil=True, cache=True)
-def _run(points: Floats, at: int) -> tuple[int, int]:
+def _run(points: Points, at: int) -> tuple[int, int]:
     """Return where the run of the donor at a place begins and ends."""
     value = points[at]
     return np.searchsorted(points, value), np.searchsorted(points, value, side="right")
 
 
 @njit(nogil=True, cache=True)
-def closest(points: Floats, queries: Floats, count: int, draws: Floats) -> Ints:
+def closest(points: Points, queries: Points, count: int, draws: Points) -> Ints:
     """Return for each query the places of its closest donors, nearest first, -1 past the last.
 
     Parameters
@@ -64,7 +64,7 @@ def closest(points: Floats, queries: Floats, count: int, draws: Floats) -> Ints:
 
 
 @njit(nogil=True, cache=True)
-def _mean_distance(points: Floats, sums: Floats, query: float) -> float:
+def _mean_distance(points: Points, sums: Points, query: float) -> float:
     """Return the mean distance of a query to all donors, by the running sums of their points."""
     below = np.searchsorted(points, query)
     total = len(points)
@@ -75,7 +75,7 @@ def _mean_distance(points: Floats, sums: Floats, query: float) -> float:
 
 @njit(nogil=True, cache=True)
 def weighted(
-    points: Floats, sums: Floats, queries: Floats, reach: float, nearest: Ints, draws: Floats
+    points: Points, sums: Points, queries: Points, reach: float, nearest: Ints, draws: Points
 ) -> Ints:
     """Draw a donor for each query with tricube weights.
 
@@ -101,7 +101,7 @@ def weighted(
 
 
 @njit(nogil=True, cache=True)
-def members(near: Ints, bounds: Ints, count: int, draws: Floats) -> Ints:
+def members(near: Ints, bounds: Ints, count: int, draws: Points) -> Ints:
     """Return the places of the members of each query's points, point after point.
 
     The members of point p stand at bounds[p] up to bounds[p + 1]; each query begins at a random
@@ -118,3 +118,35 @@ def members(near: Ints, bounds: Ints, count: int, draws: Floats) -> Ints:
                 out[q, found] = place if place < end else place - (end - begin)
                 found += 1
     return out
+
+
+@njit(nogil=True, cache=True)
+def rank_partners(window: int, draws: Floats) -> Ints:
+    """Return for each rank the rank it is swapped with; itself where none is free.
+
+    Parameters
+    ----------
+    window
+        The farthest that two partners may be apart.
+    draws
+        One number in [0, 1) a rank: from which of the ranks above to look for a free one.
+
+    Notes
+    -----
+    From the lowest rank on: of the next `window` ranks the first free one from a random place
+    on, going round.
+    """
+    count = len(draws)
+    partner = np.full(count, -1, dtype=np.int64)
+    for i in range(count):
+        if partner[i] >= 0:
+            continue
+        span = min(window, count - 1 - i)
+        partner[i] = i
+        start = int(draws[i] * span)
+        for step in range(span):
+            j = i + 1 + (start + step) % span
+            if partner[j] < 0:
+                partner[i], partner[j] = j, i
+                break
+    return partner

@@ -13,26 +13,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Floats, Ints, Words
+from keyhole.kernels.arrays import Bytes, Floats, Ints, Numbers, Words
 from keyhole.kernels.grading import (
     Asked,
+    Kept,
     Rules,
     Side,
     counted_cost,
     grade,
+    keep,
     key_of,
     known_fields,
     largest_cost,
+    list_kept,
+    nothing_kept,
 )
-from keyhole.kernels.ranking import Kept, keep, list_kept, nothing_kept
 
 __all__ = ["CODES", "Cells", "Limits", "Prices", "scan"]
 
-Numbers = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
 
 # Coarse codes of a variable, patterns looked at before those within the limit are priced, and
 # classes of cost into which cells are sorted.

@@ -5,7 +5,7 @@ cell leaves as soon as one side has nobody who could be alone, or it is one to o
 is split, three things keep the work small: when a variable is left out for good, records of one
 file that now are alike on all that remain are merged, and stand there only as company; a
 variable on which a whole cell agrees is skipped, since it isolates nobody; and a small cell is
-settled at once for all sets that remain, pair by pair (see `isolating`).
+settled at once for all sets that remain, pair by pair (see `smallest_sets`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from keyhole.kernels.arrays import Flags, Ints, Words
+from keyhole.kernels.arrays import Flags, Ints, Numbers, Words
 from keyhole.kernels.cells import same
 from keyhole.kernels.fields import popcount
-from keyhole.kernels.isolating import (
+from keyhole.kernels.smallest_sets import (
     Search,
     always_with,
     find_alike,
@@ -27,11 +26,8 @@ from keyhole.kernels.isolating import (
     smallest_isolating_set,
     start_search,
 )
-from keyhole.kernels.mates import EMPTY, best_size, empty_table, keep_smallest
 
-__all__ = ["SEVERAL", "SMALL", "Plan", "find"]
-
-Numbers = npt.NDArray[np.int32]
+__all__ = ["EMPTY", "SEVERAL", "SMALL", "Plan", "best_size", "empty_table", "find", "keep_smallest"]
 
 # So many rows are settled faster pair by pair than set by set: a bit each in a word.
 SMALL = 64
@@ -341,3 +337,61 @@ def find(
             depth += 1
     held = keys != EMPTY
     return keys[held], masks[held]
+
+
+# A key is two record numbers of 31 bits each, so this one is never met.
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_START = 1 << 12
+
+
+@njit(nogil=True, cache=True)
+def empty_table() -> tuple[Words, Words]:
+    """Return the keys and masks of a table without pairs."""
+    return np.full(_START, EMPTY, dtype=np.uint64), np.zeros(_START, dtype=np.uint64)
+
+
+@njit(nogil=True, cache=True)
+def _place(keys: Words, key: np.uint64) -> np.uint64:
+    """Return where the key is, or where it would go."""
+    last = np.uint64(len(keys) - 1)
+    at = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & last
+    while keys[at] != key and keys[at] != EMPTY:
+        at = (at + np.uint64(1)) & last
+    return at
+
+
+@njit(nogil=True, cache=True)
+def best_size(keys: Words, masks: Words, key: np.uint64, unknown: int) -> int:
+    """Return the number of variables of the pair's smallest set so far."""
+    at = _place(keys, key)
+    return popcount(masks[at]) if keys[at] == key else unknown
+
+
+@njit(nogil=True, cache=True)
+def _put(keys: Words, masks: Words, key: np.uint64, mask: np.uint64) -> bool:
+    """Keep the smaller set of a pair: fewer variables, then the lower mask; true if it is new."""
+    at = _place(keys, key)
+    if keys[at] == EMPTY:
+        keys[at], masks[at] = key, mask
+        return True
+    size, held = popcount(mask), popcount(masks[at])
+    if size < held or (size == held and mask < masks[at]):
+        masks[at] = mask
+    return False
+
+
+@njit(nogil=True, cache=True)
+def keep_smallest(
+    keys: Words, masks: Words, used: int, key: np.uint64, mask: np.uint64
+) -> tuple[Words, Words, int]:
+    """Put a pair's set of variables into the table; return the table and how many it holds."""
+    if _put(keys, masks, key, mask):
+        used += 1
+    if 2 * used > len(keys):
+        more_keys = np.full(2 * len(keys), EMPTY, dtype=np.uint64)
+        more_masks = np.zeros(2 * len(keys), dtype=np.uint64)
+        for i in range(len(keys)):
+            if keys[i] != EMPTY:
+                _put(more_keys, more_masks, keys[i], masks[i])
+        return more_keys, more_masks, used
+    return keys, masks, used

@@ -89,7 +89,7 @@ def _ranked(codes: Codes, generator: np.random.Generator) -> Ints:
 
 
 def _partners(count: int, share: float, generator: np.random.Generator) -> Ints:
-    from keyhole.kernels.swapping import rank_partners
+    from keyhole.kernels.nearest_donors import rank_partners
 
     window = max(1, int(share * count))
     found: Ints = rank_partners(window, generator.random(count))

@@ -39,7 +39,7 @@ def suppress_as_wildcards(
     sets
         What may be taken away, the cheapest first.
     """
-    from keyhole.kernels.suppressing import blank_by_company
+    from keyhole.kernels.wildcards import blank_by_company
 
     gone, f = key.gone.copy(), f.copy()
     at = 0

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import Fields, fields_of, in_order
 from keyhole.kernels.grading import TABLE, Rules, Side
-from keyhole.kernels.nearest import Bins, Halves
+from keyhole.kernels.nearest import Bins, Halves, Tree, plant
 from keyhole.kernels.packing import Layout, pack
-from keyhole.kernels.tries import Tree, plant
 from keyhole.reidentification.costs import Costs, Graded
 from keyhole.reidentification.patterns import Patterns, entropy
 

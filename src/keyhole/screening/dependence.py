@@ -22,8 +22,7 @@ from keyhole.engines.choose import is_here
 from keyhole.engines.resources import in_threads
 from keyhole.engines.storage import parts
 from keyhole.kernels.arrays import Ints
-from keyhole.kernels.crosstab import crosstab
-from keyhole.kernels.pairing import number_pairs, settled
+from keyhole.kernels.crosstab import crosstab, number_pairs, settled
 
 __all__ = [
     "NEARLY",

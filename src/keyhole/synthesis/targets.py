@@ -19,7 +19,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.arrays import Flags, Words
-from keyhole.kernels.breaking import break_all
+from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, related
 from keyhole.synthesis.designate import Designation
 

@@ -1,8 +1,9 @@
-"""The smallest set of variables that tells a pair from everybody else in a small cell.
+"""Smallest sets of variables: that isolate a pair, or that meet all sets of a record.
 
-The rows of the cell are bits of a word. Each variable on which the pair agrees gives the word of
+The rows of a small cell are bits of a word. Each variable on which a pair agrees gives the word of
 those who share the value: its company. A set of variables isolates the pair exactly if the
-companies have only the two in common: a smallest hitting set, of bits.
+companies have only the two in common: a smallest hitting set, of bits. Where a record has sets of
+up to sixteen variables, there are few enough to try all, the smallest first.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Ints, Words
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import popcount
 
 __all__ = [
     "Search",
     "always_with",
+    "break_all",
     "find_alike",
     "find_companies",
     "smallest_isolating_set",
     "start_search",
 ]
-
 
 _ONE = np.uint64(1)
 
@@ -147,3 +148,67 @@ def smallest_isolating_set(
             company[depth], chosen[depth] = now, mask
             untried[depth] = _telling(now, pair, companies, count)
     return best
+
+
+@njit(nogil=True, cache=True)
+def break_all(starts: Ints, sets: Words, noise: Floats, candidates: Words) -> Words:
+    """Choose for each record a smallest set of variables that meets all its sets.
+
+    Parameters
+    ----------
+    starts
+        Where the sets of each record begin, and where the last one's end.
+    sets
+        The records' sets, as masks of variables; none is empty.
+    noise
+        By record and variable a small number that settles ties.
+    candidates
+        All sets of variables, the smallest first.
+
+    Returns
+    -------
+    The set chosen for each record: of the smallest that meet all, the one whose variables are
+    in most of the record's sets, counted with their noise. 0 for a record without sets.
+    """
+    records, variables = noise.shape
+    chosen = np.zeros(records, dtype=np.uint64)
+    worth = np.zeros(variables)
+    for r in range(records):
+        first, last = starts[r], starts[r + 1]
+        if first == last:
+            continue
+        for v in range(variables):
+            worth[v] = noise[r, v]
+            bit = np.uint64(1) << np.uint64(v)
+            for i in range(first, last):
+                worth[v] += (sets[i] & bit) != 0
+        size, best = -1, -1.0
+        for c in range(len(candidates)):
+            candidate = candidates[c]
+            if size >= 0 and popcount(candidate) > size:
+                break
+            if _meets_all(sets, first, last, candidate):
+                total = _total(worth, candidate)
+                if total > best:
+                    size, best = popcount(candidate), total
+                    chosen[r] = candidate
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def _meets_all(sets: Words, first: int, last: int, candidate: int) -> bool:
+    met = 0
+    for i in range(first, last):
+        if not sets[i] & candidate:
+            break
+        met += 1
+    return met == last - first
+
+
+@njit(nogil=True, cache=True)
+def _total(worth: Floats, candidate: int) -> float:
+    total = 0.0
+    for v in range(len(worth)):
+        if candidate & (np.uint64(1) << np.uint64(v)):
+            total += worth[v]
+    return total
