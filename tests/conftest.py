@@ -17,6 +17,12 @@ settings.register_profile(
 settings.load_profile("keyhole")
 
 
+def pytest_addoption(parser):
+    """Take the options of the goldens."""
+    parser.addoption("--record-goldens", action="store_true", help="store each verb's JSON anew")
+    parser.addoption("--golden-words", action="store_true", help="compare the wording of notes too")
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """The URL of a PostgreSQL server: KEYHOLE_TEST_POSTGRES, or one that is started for us."""
