@@ -25,8 +25,8 @@ from benchmarks.memory import forget_the_highest, held
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
 from keyhole.engines import MemoryEngine
-from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
 

@@ -14,7 +14,7 @@ from keyhole.reviews.asked import score_in_words
 from keyhole.reviews.release_chapters import releases_chapter
 from keyhole.reviews.stages.releases import IMPLICATE_1
 from keyhole.reviews.synthesis_bars import LEAST, pool_bars
-from keyhole.synthesis.before_after import TargetBars
+from keyhole.synthesis.comparisons import TargetBars
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

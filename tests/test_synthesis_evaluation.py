@@ -15,8 +15,6 @@ from keyhole.charts import save_chart
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
-from keyhole.synthesis.acceptance import Acceptance
-from keyhole.synthesis.before_after import bars_of
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.changes import (
     ChangeTable,
@@ -26,13 +24,19 @@ from keyhole.synthesis.changes import (
     count_changes,
     reconstruct,
 )
+from keyhole.synthesis.comparisons import target_bars
+from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
-from keyhole.synthesis.exposure_after import Visible, true_exposure, visibly_changed
 from keyhole.synthesis.goals import Limits, decoy_goal, homogeneity_goal, monotone_goal
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.self_match import match_to_self
+from keyhole.synthesis.remaining_risk import (
+    VisibleChanges,
+    match_to_self,
+    true_exposure,
+    visibly_changed,
+)
 
 KINDS = {"sex": "category", "age": "measure", "state": "category"}
 
@@ -361,14 +365,15 @@ def test_levels_of_few_records_are_not_judged():
 
 def test_decoys_must_reach_the_level_asked_for(six):
     found = designate(six, keys=["sex", "age"], decoys=1.0, seed=1)
-    assert decoy_goal(Visible(20, 10, 10, 20), found).met is True
+    assert decoy_goal(VisibleChanges(20, 10, 10, 20), found).met is True
     few = dataclasses.replace(found, decoy=np.zeros(6, dtype=bool))
-    goal = decoy_goal(Visible(20, 11, 11, 20), few)
+    goal = decoy_goal(VisibleChanges(20, 11, 11, 20), few)
     assert goal.met is False
     assert "decoys 1.23" in goal.advice  # 9 decoys show for 11 uniques: 11 / 9 as many
-    assert decoy_goal(Visible(None, None, None, 5), found).met is None
+    assert decoy_goal(VisibleChanges(None, None, None, 5), found).met is None
     assert (
-        decoy_goal(Visible(20, 11, 11, 20), dataclasses.replace(few, decoys_asked=0.0)).met is None
+        decoy_goal(VisibleChanges(20, 11, 11, 20), dataclasses.replace(few, decoys_asked=0.0)).met
+        is None
     )
 
 
@@ -499,13 +504,13 @@ def test_rare_categories_and_extreme_numbers_are_not_named():
     assert "7654321" not in told
     assert "7,654" not in told
     assert "nurse" in charts
-    bars = bars_of(made, "job")
+    bars = target_bars(made, "job")
     assert bars.labels == ("clerk", "nurse", "1 other")
     assert sum(bars.synthetic) == pytest.approx(1)
 
 
 def test_bars_of_numbers_hold_every_record(made):
-    bars = bars_of(made[0], "age")
+    bars = target_bars(made[0], "age")
     assert bars.ordered
     assert sum(bars.original) == pytest.approx(1)
     assert min(share for share in bars.original if share) * 1_500 >= 3

@@ -7,8 +7,8 @@ from numpy.testing import assert_array_equal
 
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
-from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules

@@ -10,12 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from keyhole.data import load
 from keyhole.errors import OptionError
 from keyhole.kernels import nearest_donors
-from keyhole.synthesis.design import make_design
+from keyhole.synthesis.design import find_knots, make_design, spline_basis
 from keyhole.synthesis.matching import Donors
-from keyhole.synthesis.models import Fitted, fit, fit_quantiles
+from keyhole.synthesis.models import Fitted, canonical_fit, centred, fit, fit_quantiles, regress
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.splines import find_knots, spline_basis
-from keyhole.synthesis.variates import canonical_fit, centred, regress
 
 
 def file_of(records=400, seed=0, missing=False):

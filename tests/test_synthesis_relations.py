@@ -12,15 +12,14 @@ from keyhole.cli.main import run
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
-from keyhole.synthesis.associations import associate, related
-from keyhole.synthesis.contradictions import contradictions
-from keyhole.synthesis.gists import gist_name, make_gists
+from keyhole.synthesis.associations import associate, compare_relations, related
+from keyhole.synthesis.comparisons import pool_rare
+from keyhole.synthesis.constraints import find_constraints, revealing_columns
+from keyhole.synthesis.design import make_level_scores, scores_name
 from keyhole.synthesis.goals import Limits, exposure_goals, homogeneity_goal, relations_goal
 from keyhole.synthesis.implicates import Implicates
-from keyhole.synthesis.pooling import pool_rare
-from keyhole.synthesis.relations import compare_relations
+from keyhole.synthesis.remaining_risk import contradictions
 from keyhole.synthesis.rules import Rules
-from keyhole.synthesis.ties import find_ties, telling
 
 KEYS = ["sex", "age", "race1", "ms", "psx"]
 TARGETS = ["age", "race1", "ms", "income"]
@@ -116,7 +115,9 @@ def test_a_gist_tells_what_the_levels_tell():
     state = random.integers(0, 40, 20_000)
     race = (random.random(20_000) < state / 80).astype(int)
     data = load(pl.DataFrame({"state": state.astype(str), "race": race}))
-    scores = make_gists(data, {"race": ["state"]}, dimensions=2)[gist_name("state", "race")].scores
+    scores = make_level_scores(data, {"race": ["state"]}, dimensions=2)[
+        scores_name("state", "race")
+    ].scores
     share = np.array([race[state == int(s)].mean() for s in data.codes("state").levels])
     assert abs(np.corrcoef(scores[:, 0], share)[0, 1]) > 0.999
 
@@ -150,10 +151,10 @@ def test_contradictions_are_counted_and_named():
     data = load(
         pl.DataFrame({"age": ages}).with_columns(band=pl.col("age") // 10), kinds={"age": "measure"}
     )
-    ties = find_ties(data, ["age"], ["band"])
+    constraints = find_constraints(data, ["age"], ["band"])
     rows = np.array([0, 1, 2])
     donors = (np.array([[59], [1], [5]], dtype=np.int32),)  # 20 becomes 79
-    found = contradictions(Implicates(data, ("age",), rows, donors, 1, 0), ties)
+    found = contradictions(Implicates(data, ("age",), rows, donors, 1, 0), constraints)
     assert [(one.target, one.column, one.records) for one in found] == [("age", "band", 1)]
 
 
@@ -171,13 +172,13 @@ def test_a_column_that_tells_a_target_is_refused(people):
     frame = people.frame.drop(NAMED).with_columns(born=2024 - pl.col("age"))
     with pytest.raises(InputError, match="'born' tells target 'age'"):
         keyhole.synthesise(frame, keys=KEYS, targets=["age"], implicates=1, seed=1)
-    assert telling(people, ["age", "race1"], ["sex", "ag8r", "homstate", "race1"]) == []
+    assert revealing_columns(people, ["age", "race1"], ["sex", "ag8r", "homstate", "race1"]) == []
 
 
 def test_a_recode_of_cents_is_a_tie_though_every_value_is_there_once():
     income = np.random.default_rng(1).lognormal(10, 1, 3_000)
     frame = pl.DataFrame({"income": income, "class": np.digitize(income, [1e4, 3e4, 9e4])})
-    assert [t.column for t in find_ties(load(frame), ["income"], ["class"])] == ["class"]
+    assert [t.column for t in find_constraints(load(frame), ["income"], ["class"])] == ["class"]
 
 
 # Identifiers
@@ -365,7 +366,7 @@ def test_a_release_in_which_nothing_changed_is_refused(tmp_path):
 
 
 def test_a_name_cannot_break_out_of_the_note():
-    from keyhole.synthesis.analysts_note import _quoted
+    from keyhole.synthesis.release import _quoted
 
     assert _quoted("a`\nb") == "`a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}b`"
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from keyhole.data import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.synthesis.rule_syntax import parse_rule
-from keyhole.synthesis.rule_tree import RuleProblem, columns_of
+from keyhole.synthesis.rule_syntax import RuleProblem, columns_of, parse_rule
 from keyhole.synthesis.rules import Rules
 
 PEOPLE = pl.DataFrame(

@@ -14,14 +14,13 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.synthesis import spark as drawn_there
-from keyhole.synthesis.acceptance import Acceptance
 from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.constraints import Acceptance, find_constraints
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.spark import draw_on
 from keyhole.synthesis.synthesise import synthesise
-from keyhole.synthesis.ties import find_ties
 
 TARGETS = ("race1", "age", "income")
 KEYS = ("sex", "homstate", *TARGETS)
@@ -35,13 +34,15 @@ def people():
 
 
 def plan_of(data, **options):
-    """Replace some targets of some records, by rules, ties, and no equal values for some."""
+    """Replace some targets of some records, by rules, constraints, and no equal values for some."""
     random = np.random.default_rng(0)
     blank = random.random((data.records, len(TARGETS))) < 0.3
     rules = Rules.parse({"old": "ms is missing or age >= 20"})
-    ties = find_ties(data, TARGETS, ["ag8r", "sex"])
-    assert ties
-    acceptance = Acceptance(data, TARGETS, rules, random.random(data.records) < 0.2, ties, blank)
+    constraints = find_constraints(data, TARGETS, ["ag8r", "sex"])
+    assert constraints
+    acceptance = Acceptance(
+        data, TARGETS, rules, random.random(data.records) < 0.2, constraints, blank
+    )
     predictors = {t: tuple(k for k in KEYS if k != t) for t in TARGETS}
     plan = Plan(TARGETS, predictors, blank, Options(**options), acceptance, frozenset(KEYS))
     return replace(plan, alike=blank & (random.random(data.records) < 0.5)[:, None])

@@ -9,7 +9,7 @@ from typing import Any
 from keyhole.data import Microdata
 from keyhole.reviews.guessing import Guess
 from keyhole.screening.screen import Screening
-from keyhole.synthesis.ties import telling
+from keyhole.synthesis.constraints import revealing_columns
 
 __all__ = ["Proposed", "propose"]
 
@@ -87,7 +87,7 @@ def _targets(data: Microdata, guess: Guess) -> tuple[str, ...]:
         return ()
     fit = [name for name in guess.keys if guess.why.get(name) not in ("place", "sex or gender")]
     ordered = sorted(fit, key=lambda name: -data.codes(name).size)
-    told = {target for target, _ in telling(data, ordered, guess.keys)}
+    told = {target for target, _ in revealing_columns(data, ordered, guess.keys)}
     return tuple([name for name in ordered if name not in told][:MOST_TARGETS])
 
 
@@ -99,6 +99,6 @@ def _telling(
     others = [one.variable.name for one in found.columns
               if one.read and one.variable.name not in away]  # fmt: skip
     unique = {one.variable.name for one in found.near_unique}
-    tell = {name for _, name in telling(data, targets, others)} if targets else set()
+    tell = {name for _, name in revealing_columns(data, targets, others)} if targets else set()
     tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
     return tuple(name for name in others if name in tell or name in unique)

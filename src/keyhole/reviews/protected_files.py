@@ -20,8 +20,8 @@ from keyhole.errors import FileError, RunError
 from keyhole.protection.applying import Protection
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import ReviewFile
+from keyhole.synthesis.release import dropped_columns
 from keyhole.synthesis.release import require_free as _require_free
-from keyhole.synthesis.withholding import withheld
 
 __all__ = [
     "FITTED",
@@ -100,7 +100,7 @@ def write_protected(
     try:
         for part in PARTS:
             (temporary / part).mkdir(parents=True, mode=0o700)
-        kept = [name for name in made.data.names if name not in withheld(made.data)]
+        kept = [name for name in made.data.names if name not in dropped_columns(made.data)]
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.release().select(kept).save(path)
         made.plan.save(temporary / FITTED)

@@ -18,7 +18,7 @@ from keyhole.reviews.rendering import render_page
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import proposed_set
-from keyhole.synthesis.withholding import WITHHELD
+from keyhole.synthesis.release import NEVER_RELEASED
 
 __all__ = ["PublicNote", "public_note", "write_note"]
 
@@ -124,7 +124,7 @@ Told = tuple[list[str], list[str]]
 
 def _home(review: Review) -> list[str]:
     """Say that columns stay at home, if the review has any that do."""
-    stay = any(role in WITHHELD for role in review.data.roles.values())
+    stay = any(role in NEVER_RELEASED for role in review.data.roles.values())
     return ["Columns that would name people or households stay with the office."] if stay else []
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from keyhole.synthesis.before_after import TargetBars
+    from keyhole.synthesis.comparisons import TargetBars
     from keyhole.synthesis.evaluation import Evaluation
 
 __all__ = ["LEAST", "pool_bars", "without_small"]
@@ -31,7 +31,7 @@ def pool_bars(bars: TargetBars, records: int) -> TargetBars:
 
     Examples
     --------
-    >>> from keyhole.synthesis.before_after import TargetBars
+    >>> from keyhole.synthesis.comparisons import TargetBars
     >>> shares = (0.5, 0.48, 0.02)
     >>> few = TargetBars("ms", False, ("M", "S", "W"), shares, shares, shares, shares)
     >>> pool_bars(few, 100).labels, pool_bars(few, 100).original

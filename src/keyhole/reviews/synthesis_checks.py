@@ -18,8 +18,8 @@ from keyhole.reviews.settings import SynthesisSettings
 from keyhole.reviews.source import Problem, Source
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.evaluation import evaluation_problems
+from keyhole.synthesis.release import unsafe_columns
 from keyhole.synthesis.rules import Rules
-from keyhole.synthesis.withholding import unsafe
 from keyhole.utility.implicates import MOST_IMPLICATES
 
 __all__ = ["check_synthesis"]
@@ -151,7 +151,7 @@ def _released(given: SynthesisSettings, data: Microdata) -> Found:
     if not data.records or not set(names) <= set(data.names):
         return
     home = data.with_roles(dict.fromkeys(given.drop, "drop"))
-    for text in unsafe(home, keys=given.keys, targets=given.targets, allow=given.allow):
+    for text in unsafe_columns(home, keys=given.keys, targets=given.targets, allow=given.allow):
         yield ("drop",), text
 
 

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.synthesis.acceptance import Acceptance
+from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.matching import Donors
-from keyhole.synthesis.models import Fitted, fit, fit_quantiles, refit, strongest
+from keyhole.synthesis.models import Fitted, centred, fit, fit_quantiles, refit, strongest
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.variates import centred
 
 __all__ = ["Chain", "Plan"]
 
@@ -250,9 +249,9 @@ class _Fold:
         )
 
     def _repair(self) -> None:
-        """Give a record that breaks a rule or a tie all its targets of one donor that keeps them.
+        """Give a record that breaks a rule or constraint all its targets of one donor.
 
-        Where no donor of a good many does, the record keeps its own values.
+        Where none of a good many donors keeps them, the record keeps its own values.
         """
         rows, acceptance = self._chain.rows, self._plan.acceptance
         own = rows[self._recipients]

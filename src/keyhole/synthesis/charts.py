@@ -14,8 +14,8 @@ from keyhole.charts import INK, PALETTE, house_style, inline, listed, percentage
 from keyhole.utility.charts import coefficient_chart
 
 if TYPE_CHECKING:
-    from keyhole.synthesis.before_after import TargetBars
     from keyhole.synthesis.changes import ChangeTable
+    from keyhole.synthesis.comparisons import TargetBars
     from keyhole.synthesis.evaluation import Evaluation
 
 __all__ = ["changes_chart", "coefficient_chart", "distributions_chart", "evaluation_charts"]

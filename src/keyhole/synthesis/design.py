@@ -1,12 +1,17 @@
-"""The design of the models: each variable's code as a few columns.
+"""Design matrices of the models: each variable's code as a few columns.
 
 Numbers become restricted cubic splines, categories one column a level. Rare levels share a
 column, and what is missing has one of its own, so that no bootstrap can lose what it needs.
+
+A state of fifty levels needs fifty columns, more than the model of a small subgroup can carry. But
+what it says of a race is told nearly as well by a few level scores: the coordinates of a
+correspondence analysis of the two, over the whole file, where there are records enough. Scores
+of levels with few records are shrunk towards the mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,13 +19,165 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.data import Codes, Variable
+from keyhole.data import Codes, Microdata, Variable
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.synthesis.gists import Gist
-from keyhole.synthesis.splines import find_knots, spline_basis
+from keyhole.synthesis.associations import grouped
 
-__all__ = ["Coded", "Design", "is_number", "make_design"]
+__all__ = [
+    "Coded",
+    "Design",
+    "LevelScores",
+    "find_knots",
+    "is_number",
+    "make_design",
+    "make_level_scores",
+    "scores_name",
+    "spline_basis",
+]
+
+
+# From this share of equal values at an end on, the other knots are found without them.
+HEAVY = 0.05
+
+
+def find_knots(values: Floats, count: int = 5) -> Floats:
+    """Place knots at quantiles of the values, from the 5th percentile to the 95th.
+
+    Where many values are the lowest or the highest (zero incomes, top-codes) that value is a
+    knot by itself, and the others are at quantiles of the rest: heavy ties would otherwise
+    swallow several knots. Fewer knots come back where there are too few distinct values.
+
+    Notes
+    -----
+    Three knots are at the quantiles .1, .5 and .9; more are equally spaced from .05 to .95
+    (Harrell 2015, table 2.3, rounded).
+
+    Examples
+    --------
+    >>> find_knots(np.arange(101.0), 5).round(9).tolist()
+    [5.0, 27.5, 50.0, 72.5, 95.0]
+    """
+    values = np.sort(values[np.isfinite(values)])
+    if count < 3 or len(values) == 0:
+        return np.zeros(0)
+    heavy = [end for end in (values[0], values[-1]) if np.mean(values == end) >= HEAVY]
+    inner = values[~np.isin(values, heavy)]
+    margin = 0.1 if count == 3 else 0.05
+    left = count - len(heavy)
+    if len(inner) and left > 0:
+        lowest = margin if values[0] not in heavy else 1 / (left + 1)
+        highest = 1 - margin if values[-1] not in heavy else left / (left + 1)
+        found = np.quantile(inner, np.linspace(lowest, highest, left) if left > 1 else [0.5])
+    else:
+        found = inner[:0]
+    return np.unique(np.concatenate([heavy, found]))
+
+
+def spline_basis(values: Floats, knots: Floats) -> Floats:
+    r"""Return the spline's columns: the value itself, then one nonlinear term a knot but two.
+
+    Notes
+    -----
+    With knots :math:`t_1 < \dots < t_k` and :math:`(u)_+ = \max(u, 0)`, term j is
+
+    .. math:: \frac{1}{(t_k - t_1)^2}\Big[(x-t_j)_+^3
+              - (x-t_{k-1})_+^3 \tfrac{t_k-t_j}{t_k-t_{k-1}}
+              + (x-t_k)_+^3 \tfrac{t_{k-1}-t_j}{t_k-t_{k-1}}\Big]
+
+    (Devlin & Weeks 1986; Harrell 2015, section 2.4.5). With fewer than three knots the value
+    alone is left.
+
+    Examples
+    --------
+    >>> spline_basis(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0])).tolist()
+    [[0.0, 0.0], [1.0, 0.25], [2.0, 1.5]]
+    """
+    if len(knots) < 3:
+        return values[:, None]
+    # Cubes are taken of distances in spans, so that very large values cannot overflow.
+    span = knots[-1] - knots[0]
+    at, x = (knots - knots[0]) / span, (values - knots[0]) / span
+    cubes = np.clip(x[:, None] - at, 0, None) ** 3
+    last = at[-1] - at[-2]
+    terms = (
+        cubes[:, :-2]
+        - cubes[:, -2:-1] * (at[-1] - at[:-2]) / last
+        + cubes[:, -1:] * (at[-2] - at[:-2]) / last
+    )
+    return np.column_stack([values, terms * span])
+
+
+# A category with more levels than this has level scores.
+WIDE = 10
+# So many average records are added to each level.
+SHRINKAGE = 20.0
+# The most frequent levels of a target that count; the others count together.
+MOST_TARGET_LEVELS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelScores:
+    """The scores of each code of a column, for the sake of one target."""
+
+    column: str
+    scores: Floats
+
+
+def scores_name(column: str, target: str) -> str:
+    """Return the name of level scores in a design; no column of a file has such a name."""
+    return f"{column}\0{target}"
+
+
+def make_level_scores(
+    data: Microdata, predictors: Mapping[str, Sequence[str]], *, dimensions: int
+) -> dict[str, LevelScores]:
+    """Make the level_scores of all categories of many levels that predict a target.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> rows = {"state": [*"aabbccddeeffgghhiijjkk"] * 9, "race": [0, 0, 1, 1, 0, 1] * 33}
+    >>> frame = pl.DataFrame(rows)
+    >>> found = make_level_scores(load(frame), {"race": ["state"]}, dimensions=1)
+    >>> {one.column: one.scores.shape for one in found.values()}
+    {'state': (11, 1)}
+    """
+    return {
+        scores_name(name, target): LevelScores(name, _scores(data, name, target, dimensions))
+        for target, names in predictors.items()
+        for name in _wide(data, names)
+    }
+
+
+def _wide(data: Microdata, names: Iterable[str]) -> list[str]:
+    return [n for n in names if data.variable(n).kind == "category" and data.codes(n).size > WIDE]
+
+
+def _scores(data: Microdata, name: str, target: str, dimensions: int) -> Floats:
+    """Return the principal coordinates of the column's levels, drawn towards the mean."""
+    codes, goal = data.codes(name), _pooled(grouped(data, target))
+    size = int(goal.max(initial=0)) + 1
+    pairs = codes.values.astype(np.int64) * size + goal
+    table = np.bincount(pairs, minlength=codes.size * size).reshape(codes.size, size)
+    margin = table.sum(axis=0) / table.sum()
+    table, margin = table[:, margin > 0], margin[margin > 0]
+    records = table.sum(axis=1, keepdims=True)
+    profiles = (table - records * margin) / (records + SHRINKAGE) / np.sqrt(margin)
+    _, _, right = np.linalg.svd(np.sqrt(records) * profiles, full_matrices=False)
+    scores: Floats = profiles @ right[:dimensions].T
+    return scores
+
+
+def _pooled(goal: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number the most frequent codes from 0, and the others together."""
+    counts = np.bincount(goal)
+    place = np.full(len(counts), MOST_TARGET_LEVELS, dtype=np.int64)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_TARGET_LEVELS]
+    place[frequent] = np.arange(len(frequent))
+    return place[goal]
+
 
 Places = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
@@ -123,13 +280,13 @@ def make_design(
     rows: Ints,
     *,
     knots: int,
-    gists: Mapping[str, Gist] | None = None,
+    level_scores: Mapping[str, LevelScores] | None = None,
 ) -> Design:
     """Make the design of some records, the pool that a model is fitted on.
 
-    The `gists` of columns follow the columns named.
+    The `level_scores` of columns follow the columns named.
     """
-    short = {} if gists is None else gists
+    short = {} if level_scores is None else level_scores
     names = (*names, *short)
     columns = [data.codes(short[name].column if name in short else name) for name in names]
     largest = max(column.size for column in columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,11 @@ from keyhole.data import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.results import Result, Table
-from keyhole.synthesis.before_after import TargetBars, bars_of
+from keyhole.synthesis.associations import Relations, comparable
 from keyhole.synthesis.changes import ChangeTable, changes_by_level, changes_of, reconstruct
-from keyhole.synthesis.comparisons import compare_with_original
-from keyhole.synthesis.contradictions import Contradiction, contradictions
+from keyhole.synthesis.comparisons import TargetBars, compare_with_original, target_bars
+from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
-from keyhole.synthesis.exposure_after import TrueExposure, Visible, true_exposure, visibly_changed
 from keyhole.synthesis.goals import (
     Goal,
     Limits,
@@ -28,10 +27,17 @@ from keyhole.synthesis.goals import (
     relations_goal,
     self_match_goal,
 )
-from keyhole.synthesis.implicates import Implicates
-from keyhole.synthesis.relations import Relations, comparable
-from keyhole.synthesis.self_match import SelfMatch, match_to_self
-from keyhole.synthesis.ties import find_ties
+from keyhole.synthesis.implicates import Implicates, Progress
+from keyhole.synthesis.remaining_risk import (
+    Contradiction,
+    SelfMatch,
+    TrueExposure,
+    VisibleChanges,
+    contradictions,
+    match_to_self,
+    true_exposure,
+    visibly_changed,
+)
 from keyhole.utility import (
     Coefficients,
     Correlations,
@@ -47,8 +53,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Evaluation", "evaluate", "evaluation_problems"]
-
-Tell = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -79,7 +83,7 @@ class Evaluation(Result):
     changed_average: ChangeTable
     mean_mode: ChangeTable
     exposure: TrueExposure
-    visible: Visible
+    visible: VisibleChanges
     self_match: SelfMatch
     homogeneity: Distributions
     relations: Relations
@@ -93,7 +97,7 @@ class Evaluation(Result):
 
     @property
     def met(self) -> bool:
-        """Tell whether no goal is missed; those that cannot be judged do not count."""
+        """Progress whether no goal is missed; those that cannot be judged do not count."""
         return all(goal.met is not False for goal in self.goals)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def evaluate(
     limits: Limits | None = None,
     asked: Mapping[str, Any] | None = None,
     seed: int,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate implicates against the original.
 
@@ -226,7 +230,7 @@ def evaluate(
         **protection,
         **{**utility, "notes": (*utility["notes"], *exposure_notes)},
         goals=_goals(protection, utility, designation, targets, limits or Limits(), asked or {}),
-        bars=tuple(bars_of(implicates, target) for target in targets),
+        bars=tuple(target_bars(implicates, target) for target in targets),
     )
 
 
@@ -236,7 +240,7 @@ def _protection(
     counted: Sequence[str],
     self_match: int,
     seed: int,
-    tell: Tell,
+    tell: Progress,
 ) -> dict[str, Any]:
     """Return the parts of an evaluation that tell what is protected, by name."""
     changed, average = changes_by_level(implicates, designation, counted)
@@ -256,8 +260,8 @@ def _protection(
 
 
 def _against(implicates: Implicates) -> tuple[Contradiction, ...]:
-    ties = find_ties(implicates.data, implicates.targets, comparable(implicates.data))
-    return contradictions(implicates, ties)
+    constraints = find_constraints(implicates.data, implicates.targets, comparable(implicates.data))
+    return contradictions(implicates, constraints)
 
 
 def _goals(
@@ -318,7 +322,7 @@ def evaluation_problems(
     return list(dict.fromkeys(problems))
 
 
-def _teller(progress: Tell | None) -> Tell:
+def _teller(progress: Progress | None) -> Progress:
     return (lambda _: None) if progress is None else progress
 
 

@@ -17,11 +17,10 @@ from keyhole.charts import listed
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import share_problems
 from keyhole.results import Table
+from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import ChangeTable
 from keyhole.synthesis.designate import Designation
-from keyhole.synthesis.exposure_after import TrueExposure, Visible
-from keyhole.synthesis.relations import Relations
-from keyhole.synthesis.self_match import SelfMatch
+from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
 from keyhole.utility import Distributions
 from keyhole.utility.distributions import VariableTest
 
@@ -244,7 +243,7 @@ def self_match_goal(
     return Goal(f"self-match (by {worst.metric})", worst.matched.value, wanted, met, advice)
 
 
-def decoy_goal(found: Visible, designation: Designation) -> Goal:
+def decoy_goal(found: VisibleChanges, designation: Designation) -> Goal:
     """Judge whether decoys make it unsure that a changed record was unique."""
     name, decoys = "P(unique | visibly changed)", designation.decoys_asked
     if not decoys:

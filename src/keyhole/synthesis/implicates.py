@@ -14,8 +14,7 @@ from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, Plan
-from keyhole.synthesis.design import Coded, make_design
-from keyhole.synthesis.gists import Gist, make_gists
+from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 
 __all__ = [
     "SMALLEST_POOL",
@@ -120,13 +119,13 @@ class Pool:
 class Task:
     """All that is to be drawn: each implicate of each pool is a piece of work by itself.
 
-    `gists` are those of the whole file.
+    `level_scores` are those of the whole file.
     """
 
     data: Microdata
     plan: Plan
     pools: Sequence[Pool]
-    gists: Mapping[str, Gist]
+    level_scores: Mapping[str, LevelScores]
     implicates: int
     seed: int
 
@@ -177,8 +176,8 @@ def draw_implicates(
         for _ in range(implicates)
     ]
     pools = list(_pools(data, plan, strata, at_risk))
-    gists = make_gists(data, plan.predictors, dimensions=plan.options.dimensions)
-    task = Task(data, plan, pools, gists, implicates, seed)
+    level_scores = make_level_scores(data, plan.predictors, dimensions=plan.options.dimensions)
+    task = Task(data, plan, pools, level_scores, implicates, seed)
     for implicate, rows, given in (drawing or draw_here)(task, progress):
         donors[implicate][place[rows]] = given
     return Implicates(
@@ -205,7 +204,7 @@ def draw_here(task: Task, progress: Progress | None = None) -> Iterator[tuple[in
     done = 0
     for number, pool in enumerate(task.pools):
         draw = draw_pool(
-            task.data, task.plan, pool.rows, pool.members(), task.gists, (task.seed, number)
+            task.data, task.plan, pool.rows, pool.members(), task.level_scores, (task.seed, number)
         )
         # One thread of linear algebra in each of ours, so that sums are the same every time.
         with threadpool_limits(1, user_api="blas"):
@@ -223,7 +222,7 @@ def draw_pool(
     plan: Plan,
     rows: Ints,
     members: Sequence[npt.NDArray[np.int32]],
-    gists: Mapping[str, Gist],
+    level_scores: Mapping[str, LevelScores],
     unit: tuple[int, int],
 ) -> Callable[[int], list[tuple[Ints, Ints]]]:
     """Return what draws an implicate, by its number, of one pool.
@@ -236,12 +235,14 @@ def draw_pool(
         The file, and what is to be replaced how.
     rows, members
         The pool's records, and for each subgroup the places of its records among them.
-    gists
+    level_scores
         What categories of many levels say of the targets, in the whole file.
     unit
         The seed and the number of the pool, of which the generators are made.
     """
-    design = make_design(data, names_of(plan), rows, knots=plan.options.knots, gists=gists)
+    design = make_design(
+        data, names_of(plan), rows, knots=plan.options.knots, level_scores=level_scores
+    )
     seed, number = unit
 
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:

@@ -1,4 +1,4 @@
-"""Models of one target: what is predicted, so that donors can be matched on it."""
+"""Additive models of one target: canonical variates, regressions and quantiles to match on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,94 @@ import numpy.typing as npt
 
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.synthesis.design import Design
-from keyhole.synthesis.gists import gist_name
+from keyhole.synthesis.design import Design, scores_name
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.variates import Moments, canonical_fit, regress
 
-__all__ = ["Fitted", "fit", "fit_quantiles", "refit", "strongest"]
+__all__ = [
+    "CentredGram",
+    "Fitted",
+    "canonical_fit",
+    "centred",
+    "fit",
+    "fit_quantiles",
+    "refit",
+    "regress",
+    "strongest",
+]
+
+
+Columns = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CentredGram:
+    """Centred sums of products of the design's columns, and the columns' means."""
+
+    products: Floats
+    means: Floats
+    weight: float
+
+
+def centred(gram: Floats) -> CentredGram:
+    """Centre a Gram matrix whose column 0 is the intercept."""
+    weight = float(gram[0, 0])
+    means = gram[0] / weight if weight > 0 else np.zeros(len(gram))
+    return CentredGram(gram - weight * np.outer(means, means), means, weight)
+
+
+def canonical_fit(
+    moments: CentredGram,
+    predictors: Columns,
+    target: Columns,
+    dimensions: int,
+    ridge: float,
+) -> tuple[Floats, Floats]:
+    r"""Find the target's canonical variates, and regress them on the predictors.
+
+    Returns
+    -------
+    The weights of the target's columns in its variates, which have unit variance, and the
+    coefficients of the predictors' columns: they predict the variates.
+
+    Notes
+    -----
+    With the sums of products :math:`S` of predictors x and target y, ridges added to the
+    diagonals and Cholesky factors :math:`S_{xx}=LL'`, :math:`S_{yy}=MM'`, the singular values of
+    :math:`L^{-1}S_{xy}M'^{-1} = UDV'` are the canonical correlations, and :math:`M'^{-1}V` the
+    weights up to scale. The sign makes the largest weight positive.
+    """
+    upper, lower = _root(moments, predictors, ridge), _root(moments, target, ridge)
+    half = _solve(upper, moments.products[np.ix_(predictors, target)])
+    _, _, right = np.linalg.svd(_solve(lower, half.T).T, full_matrices=False)
+    weights = _solve(lower, right[:dimensions].T, transposed=True) * np.sqrt(moments.weight)
+    largest = np.abs(weights).argmax(axis=0)
+    weights *= np.sign(weights[largest, np.arange(weights.shape[1])])
+    return weights, _solve(upper, half @ weights, transposed=True)
+
+
+def regress(
+    moments: CentredGram, predictors: Columns, target: Columns, weights: Floats, ridge: float
+) -> Floats:
+    """Regress given variates of the target on the predictors; return the coefficients."""
+    upper = _root(moments, predictors, ridge)
+    half = _solve(upper, moments.products[np.ix_(predictors, target)] @ weights)
+    return _solve(upper, half, transposed=True)
+
+
+def _root(moments: CentredGram, columns: Columns, ridge: float) -> Floats:
+    """Return the Cholesky factor of the columns' products with the ridge added."""
+    products = moments.products[np.ix_(columns, columns)]
+    root = np.linalg.cholesky(products + ridge * np.eye(len(columns)))
+    return root.astype(np.float64, copy=False)
+
+
+def _solve(lower: Floats, right: Floats, *, transposed: bool = False) -> Floats:
+    from scipy.linalg import solve_triangular
+
+    out: Floats = solve_triangular(
+        lower, right, lower=True, trans=int(transposed), check_finite=False
+    )
+    return out
 
 
 # A model has at least so many records for each of its columns.
@@ -46,7 +128,7 @@ class Fitted:
 
 def strongest(
     design: Design,
-    moments: Moments,
+    moments: CentredGram,
     target: str,
     predictors: Sequence[str],
     ridge: float,
@@ -56,14 +138,16 @@ def strongest(
 
     A model with a column for every few records fits its donors better than the recipients,
     which it has not seen; matched on such predictions, relationships fade. So a category of
-    many levels gives way to its gist, and predictors enter by what each explains of the target
-    by itself, for each of its columns. Those in `first` go before: being at risk is a matter of
-    the key as a whole, which ties its variables together among the records at risk.
+    many levels gives way to its level scores, and predictors enter by what each explains of the
+    target by itself, for each of its columns. Those in `first` go before: being at risk is a
+    matter of the key as a whole, which ties its variables together among the records at risk.
     """
     room = moments.weight / RECORDS_A_COLUMN
     if len(design.columns(predictors)) <= room:
         return tuple(predictors)
-    predictors = [gist if (gist := gist_name(n, target)) in design.names else n for n in predictors]
+    predictors = [
+        scores if (scores := scores_name(n, target)) in design.names else n for n in predictors
+    ]
     explained = {name: _explained(design, moments, target, name, ridge) for name in predictors}
     chosen: set[str] = set()
     for name in sorted(predictors, key=lambda name: (name not in first, -explained[name])):
@@ -73,7 +157,7 @@ def strongest(
 
 
 def _explained(
-    design: Design, moments: Moments, target: str, predictor: str, ridge: float
+    design: Design, moments: CentredGram, target: str, predictor: str, ridge: float
 ) -> float:
     """Return what a predictor explains of the target, for each of its columns."""
     goal, columns = design.columns([target]), design.columns([predictor])
@@ -86,7 +170,7 @@ def _explained(
 
 
 def fit(
-    design: Design, moments: Moments, target: str, predictors: Sequence[str], options: Options
+    design: Design, moments: CentredGram, target: str, predictors: Sequence[str], options: Options
 ) -> tuple[Floats, Fitted]:
     """Fit a target: return the weights of its columns in its variates, and the model of those."""
     if not predictors:
@@ -103,7 +187,7 @@ def fit(
 
 def refit(
     design: Design,
-    moments: Moments,
+    moments: CentredGram,
     target: str,
     predictors: Sequence[str],
     weights: Floats,

@@ -1,4 +1,7 @@
-"""Two outputs, never mixed: ``release/`` for the analyst, ``internal/`` for the producer."""
+"""Release folder: which columns go out, the implicates, their codebook and the analysts' note.
+
+There are two outputs, never mixed: ``release/`` for the analyst, ``internal/`` for the producer.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,212 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.files import put_folder
+from keyhole.core.names import absent
 from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
-from keyhole.errors import OptionError, RunError
-from keyhole.synthesis.analysts_note import analysts_note
-from keyhole.synthesis.withholding import WITHHELD
+from keyhole.errors import KeyholeError, OptionError, RunError
+from keyhole.screening.identifiers import recognise
+from keyhole.synthesis.associations import NEVER_RELEASED, Relation, Relations
+from keyhole.synthesis.constraints import revealing_columns
 
 if TYPE_CHECKING:
     from keyhole.synthesis.result import Synthesis
 
-__all__ = ["require_free", "write_release"]
+__all__ = [
+    "NEVER_RELEASED",
+    "analysts_note",
+    "drop_columns",
+    "dropped_columns",
+    "require_free",
+    "unsafe_columns",
+    "write_release",
+]
+
+
+# From this share of different values on, a column names records.
+NEARLY_ALL = 0.9
+# Fewer records than this may all differ by chance.
+LEAST_FILE = 50
+# How sure one must be that a name is that of a direct identifier.
+SURE = 0.8
+
+
+def dropped_columns(data: Microdata) -> list[str]:
+    """Return the columns that stay at home."""
+    return [variable.name for variable in data.variables if variable.role in NEVER_RELEASED]
+
+
+def drop_columns(
+    data: Microdata, drop: Sequence[str], needed: Sequence[str], problems: list[str]
+) -> Microdata:
+    """Keep some columns at home; what the release needs cannot be among them."""
+    try:
+        data.require(drop, purpose="column to drop")
+    except KeyholeError as error:
+        problems += getattr(error, "problems", [str(error)])
+        return data
+    both = [name for name in drop if name in needed]
+    problems += [
+        f"column {name!r} is to be dropped and is a key, a target or a stratum: leave it out of "
+        f"one of the two."
+        for name in both
+    ]
+    return data.with_roles(dict.fromkeys((n for n in drop if n not in both), "drop"))
+
+
+def unsafe_columns(
+    data: Microdata, *, keys: Sequence[str], targets: Sequence[str], allow: Sequence[str] = ()
+) -> list[str]:
+    """Say which columns of a release tell who somebody is, or what a target was.
+
+    Parameters
+    ----------
+    data
+        The file, with what stays at home marked by its role.
+    keys, targets
+        What is judged by its exposure, and what is replaced.
+    allow
+        Columns that may go out all the same.
+    """
+    problems = absent(allow, data.names, purpose="column to allow")
+    targets = [target for target in targets if target in data.names]
+    out = [
+        n for n in data.names if data.variable(n).role not in NEVER_RELEASED and n not in targets
+    ]
+    loose = [name for name in out if name not in allow]
+    naming = {name: why for name in loose if (why := _names_records(data, name))}
+    problems += [
+        f"column {name!r} {why}, so that a record would be known by it: leave it out with drop, "
+        f"or, if it may go out, name it in allow."
+        for name, why in naming.items()
+        if name not in keys
+    ]
+    problems += [
+        f"column {name!r} tells target {target!r} almost exactly, so that replacing it protects "
+        f"nobody: leave {name!r} out with drop, make it a target too, or, if it may go out, name "
+        f"it in allow."
+        for target, name in revealing_columns(data, targets, [n for n in loose if n not in naming])
+    ]
+    return problems
+
+
+def _names_records(data: Microdata, name: str) -> str:
+    """Say why a column names records, if it does."""
+    variable, column = data.variable(name), data.frame[name]
+    found = recognise(name, variable.label)
+    if found is not None and found.confidence >= SURE:
+        return f"looks like a direct identifier ({found.kind}: {found.reason})"
+    varies = column.dtype.is_float() or column.dtype.is_temporal() or variable.kind == "date"
+    levels = len(data.codes(name).levels)
+    if not varies and data.records >= LEAST_FILE and levels >= NEARLY_ALL * data.records:
+        return "is different in nearly every record"
+    return ""
+
+
+# From this strength on a relation is worth a word, and from this change on it is not kept.
+WORTH, NOT_KEPT = 0.05, 0.02
+# So many relations are named.
+MOST_NAMED = 12
+
+NOTE = """\
+# How to analyse these files
+
+{folder}
+Records and columns are as in the collected data. Most values are as they were collected. In some
+records values of {targets} were replaced, to protect the people they are about: each replaced
+value was taken from another record that is predicted to be alike. Which values were replaced is
+not told.
+
+## What to do
+
+{doing}
+
+## What is kept, and what is not
+
+{kept}
+
+## Method
+
+Values were drawn by predictive mean matching on semi-parametric additive models, after Hawala and
+Funk (2007).
+"""
+FOLDER = """\
+This folder holds {m} versions of the same data: `implicate-1` … `implicate-{m}`."""
+ALONE = "This folder holds one version of the data, `implicate-1`."
+SEVERAL = """\
+Run your analysis on each implicate by itself, as if it were the collected data; then combine the
+results by the rules below. Do not stack the implicates, and do not average the values of records
+over them.
+
+## Combining rules
+
+Let qᵢ be an estimate from implicate i, and uᵢ its estimated variance (the squared standard error),
+i = 1 … m. Then (Reiter 2003, *Survey Methodology* 29, for partially synthetic data):
+
+- the estimate is q̄ = Σ qᵢ / m;
+- its variance is T = ū + b/m, with ū = Σ uᵢ / m and b = Σ (qᵢ - q̄)² / (m - 1);
+- intervals take Student's t with (m - 1)(1 + ū / (b/m))² degrees of freedom, infinitely many if b
+  is 0.
+
+These are not Rubin's rules for missing data, which have (1 + 1/m) b.
+
+In Python, `keyhole.utility.combine(estimates, variances)` does it, `keyhole.utility.combine_fits`
+for fitted models of statsmodels, and `keyhole tabulate FOLDER --rows A --cols B` makes tables."""
+SINGLE = """\
+Run your analysis as if these were the collected data. Standard errors and intervals are then
+somewhat too short: what drawing the values adds to them cannot be estimated from one version.
+`keyhole tabulate FOLDER --rows A --cols B` makes tables, with a remark that says so."""
+KEPT = """\
+Distributions of the columns named above, and their relations with each other and with the other
+columns, are kept as far as models of main effects keep them. A relation that only shows in the
+interaction of several columns may be weaker than it was."""
+WEAKER = """\
+These relations are weaker than in the collected data (Cramér's V, numbers in ten bins): {named}."""
+STRONGER = "These are stronger: {named}."
+NO_CHANGE = "Each pair of a replaced and another column was compared; no relation differs by much."
+
+
+def analysts_note(targets: Sequence[str], implicates: int, relations: Relations) -> str:
+    """Return the note of a release."""
+    names = [_quoted(name) for name in targets]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return NOTE.format(
+        folder=ALONE if implicates == 1 else FOLDER.format(m=implicates),
+        targets=listed,
+        doing=SINGLE if implicates == 1 else SEVERAL,
+        kept=_kept(relations),
+    )
+
+
+def _kept(relations: Relations) -> str:
+    differ = [one for one in relations.beyond(NOT_KEPT) if max(one.original, one.synthetic) > WORTH]
+    weaker = [one for one in differ if one.difference < 0][:MOST_NAMED]
+    stronger = [one for one in differ if one.difference > 0][:MOST_NAMED]
+    said = [KEPT]
+    said += [WEAKER.format(named=_named(weaker))] if weaker else []
+    said += [STRONGER.format(named=_named(stronger))] if stronger else []
+    return "\n\n".join(said if differ else [*said, NO_CHANGE])
+
+
+def _named(pairs: Sequence[Relation]) -> str:
+    return "; ".join(
+        f"{_quoted(one.target)} with {_quoted(one.column)}, {one.synthetic:.2f} instead of "
+        f"{one.original:.2f}"
+        for one in pairs
+    )
+
+
+def _quoted(name: str) -> str:
+    """Write a column's name as code that it cannot break out of."""
+    safe = (c if c.isprintable() and c != "`" else "\N{REPLACEMENT CHARACTER}" for c in name)
+    return f"`{''.join(safe)}`"
+
 
 PARTS = frozenset({"release", "internal"})
 
@@ -72,7 +265,7 @@ def require_free(out: Path, force: bool) -> list[str]:
 
 def _fill_release(made: Synthesis, folder: Path) -> None:
     data = made.implicates.data
-    names = [n for n in data.names if data.variable(n).role not in WITHHELD]
+    names = [n for n in data.names if data.variable(n).role not in NEVER_RELEASED]
     suffix = written_suffix(data.origin.suffix)
     for i in range(len(made.implicates)):
         whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")

@@ -16,7 +16,7 @@ from typing import Literal
 import polars as pl
 
 from keyhole.core.names import absent
-from keyhole.synthesis.rule_tree import (
+from keyhole.synthesis.rule_syntax import (
     Arithmetic,
     Chain,
     Column,
@@ -66,7 +66,7 @@ class _Value:
 
 
 def bind_rule(tree: Node, schema: Mapping[str, pl.DataType]) -> Bound | list[RuleProblem]:
-    """Tie a rule to columns; return everything that makes no sense instead, if anything.
+    """Constraint a rule to columns; return everything that makes no sense instead, if anything.
 
     Examples
     --------

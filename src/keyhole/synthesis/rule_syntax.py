@@ -1,4 +1,4 @@
-"""The little language of rules: what it is made of, and how it is read.
+"""Rule language: the grammar, the tree that a rule is read into, and its parser.
 
 A rule is a condition on the columns of one record, such as ``served_vietnam => age >= 65``.
 From the loosest to the tightest::
@@ -14,7 +14,8 @@ From the loosest to the tightest::
     -x
     12.5   'text'   "text"   2020-01-31   true   false   column   `any column`   (…)
 
-It is read by this module alone, into a tree; nothing is ever run as Python.
+It is read by this module alone; nothing is ever run as Python. Every part of a tree knows the
+character of the rule at which it stands (from 1), for messages.
 """
 
 from __future__ import annotations
@@ -26,23 +27,160 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal as OneOf
 
-from keyhole.synthesis.rule_tree import (
-    Arithmetic,
-    Chain,
-    Column,
-    Comparison,
-    Constant,
-    Implies,
-    Membership,
-    Missing,
-    Negative,
-    Node,
-    Not,
-    RuleProblem,
-    columns_of,
+__all__ = [
+    "Arithmetic",
+    "Chain",
+    "Column",
+    "Comparison",
+    "Constant",
+    "Implies",
+    "Membership",
+    "Missing",
+    "Negative",
+    "Node",
+    "Not",
+    "RuleProblem",
+    "columns_of",
+    "parse_rule",
+]
+
+
+class RuleProblem(ValueError):  # noqa: N818
+    """What is wrong with a rule, and at which character (from 1)."""
+
+    def __init__(self, at: int, text: str) -> None:
+        self.at, self.text = at, text
+        super().__init__(f"character {at}: {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The value of a column."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, text, date or truth value."""
+
+    value: int | float | str | date | bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Minus a number."""
+
+    operand: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two values joined by ``+``, ``-``, ``*`` or ``/``."""
+
+    operator: str
+    left: Node
+    right: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two values compared."""
+
+    operator: str
+    left: Node
+    right: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a value is one of a list, or (negated) none of it."""
+
+    operand: Node
+    items: tuple[Constant, ...]
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Whether a value is missing, or (negated) known."""
+
+    operand: Node
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The contrary of a condition."""
+
+    operand: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Conditions joined by ``and``, or by ``or``."""
+
+    operator: OneOf["and", "or"]
+    parts: tuple[Node, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """If the left condition holds, so must the right."""
+
+    left: Node
+    right: Node
+    at: int
+
+
+Node = (
+    Column
+    | Constant
+    | Negative
+    | Arithmetic
+    | Comparison
+    | Membership
+    | Missing
+    | Not
+    | Chain
+    | Implies
 )
 
-__all__ = ["parse_rule"]
+
+def columns_of(node: Node) -> frozenset[str]:
+    """Return the columns that a rule mentions.
+
+    Examples
+    --------
+    >>> sorted(columns_of(Comparison("<", Column("entry", 1), Column("age", 9), 7)))
+    ['age', 'entry']
+    """
+    return frozenset(part.name for part in walk(node) if isinstance(part, Column))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Go through a tree, every part once."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        yield part
+        match part:
+            case Negative() | Membership() | Missing() | Not():
+                todo.append(part.operand)
+            case Arithmetic() | Comparison() | Implies():
+                todo += [part.left, part.right]
+            case Chain():
+                todo += part.parts
+
 
 MOST_CHARACTERS = 20_000
 DEEPEST = 50
@@ -87,7 +225,7 @@ def parse_rule(text: str) -> Node:
     >>> parse_rule("age >= and")
     Traceback (most recent call last):
     ...
-    keyhole.synthesis.rule_tree.RuleProblem: character 8: a value is expected, not 'and'.
+    keyhole.synthesis.rule_syntax.RuleProblem: character 8: a value is expected, not 'and'.
     """
     if len(text) > MOST_CHARACTERS:
         problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."

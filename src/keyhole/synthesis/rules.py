@@ -28,8 +28,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
-from keyhole.synthesis.rule_syntax import parse_rule
-from keyhole.synthesis.rule_tree import Node, RuleProblem, columns_of
+from keyhole.synthesis.rule_syntax import Node, RuleProblem, columns_of, parse_rule
 
 __all__ = ["BoundRules", "Rule", "Rules"]
 
@@ -156,7 +155,7 @@ class Rules:
         return Rules(rule for rule in self.rules if rule.columns & wanted)
 
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
-        """Tie the rules to columns, or say everything that makes no sense in any of them.
+        """Constraint the rules to columns, or say everything that makes no sense in any of them.
 
         Examples
         --------

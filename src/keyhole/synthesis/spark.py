@@ -22,12 +22,11 @@ from keyhole.data import Codes, Microdata, Variable, load
 from keyhole.engines.spark.tasks import without_words
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.synthesis.acceptance import Acceptance, RuleSet
 from keyhole.synthesis.chains import Plan
-from keyhole.synthesis.gists import Gist
+from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
+from keyhole.synthesis.design import LevelScores
 from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, names_of
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.ties import Tie
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,19 +98,20 @@ class _Recipe:
     predictors: Mapping[str, tuple[str, ...]]
     options: Options
     first: frozenset[str]
-    gists: Mapping[str, Gist]
+    level_scores: Mapping[str, LevelScores]
     columns: Mapping[str, tuple[Variable, pl.Series, bool]]
     rules: RuleSet | None
-    ties: tuple[Tie, ...]
+    constraints: tuple[Constraint, ...]
 
     def plan(self, part: _Part, held: Arrays) -> Plan:
         """Return the plan of some records."""
         blank = self._flags("replace", held)
-        ties = tuple(
-            replace(tie, groups=held[f"tie{i}"].astype(np.int64)) for i, tie in enumerate(self.ties)
+        constraints = tuple(
+            replace(constraint, groups=held[f"constraint{i}"].astype(np.int64))
+            for i, constraint in enumerate(self.constraints)
         )
         change = held.get("must_change")
-        acceptance = Acceptance(part, self.targets, self.rules, change, ties, blank)
+        acceptance = Acceptance(part, self.targets, self.rules, change, constraints, blank)
         alike = self._flags("alike", held) if "alike0" in held else None
         return Plan(
             self.targets, self.predictors, blank, self.options, acceptance, self.first, alike
@@ -128,10 +128,12 @@ def _recipe(task: Task) -> _Recipe:
         codes = data.codes(name)
         about[name] = data.variable(name), codes.levels, codes.has_missing
     nobody = np.zeros(0, dtype=np.int64)
-    ties = tuple(replace(tie, groups=nobody) for tie in plan.acceptance.ties)
+    constraints = tuple(
+        replace(constraint, groups=nobody) for constraint in plan.acceptance.constraints
+    )
     return _Recipe(
-        plan.targets, plan.predictors, plan.options, plan.first, task.gists, about,
-        plan.acceptance.rules, ties,
+        plan.targets, plan.predictors, plan.options, plan.first, task.level_scores, about,
+        plan.acceptance.rules, constraints,
     )  # fmt: skip
 
 
@@ -159,8 +161,8 @@ def _table(task: Task) -> Any:
         columns[f"replace{t}"] = plan.replace[rows, t]
         if plan.alike is not None:
             columns[f"alike{t}"] = plan.alike[rows, t]
-    for i, tie in enumerate(acceptance.ties):
-        columns[f"tie{i}"] = tie.groups[rows].astype(np.int32)
+    for i, constraint in enumerate(acceptance.constraints):
+        columns[f"constraint{i}"] = constraint.groups[rows].astype(np.int32)
     if acceptance.must_change is not None:
         columns["must_change"] = acceptance.must_change[rows]
     return pa.table(columns)
@@ -213,7 +215,7 @@ def _drawn(recipe: _Recipe, seed: int, key: Any, table: Any) -> Any:
     part = _Part(recipe, held)
     plan, places = recipe.plan(part, held), np.arange(len(held["row"]))
     with threadpool_limits(1, user_api="blas"):
-        draw = draw_pool(part, plan, places, _members(held), recipe.gists, (seed, pool))
+        draw = draw_pool(part, plan, places, _members(held), recipe.level_scores, (seed, pool))
         drawn = draw(implicate)
     return _answer(implicate, held["row"], drawn)
 

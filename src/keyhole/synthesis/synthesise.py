@@ -12,19 +12,25 @@ from keyhole.data.reading import load
 from keyhole.engines.sessions import session_for
 from keyhole.exposure.checks import listed, share_problems
 from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.synthesis.checks import check_asked, read_options, require_changes
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
 from keyhole.synthesis.goals import Limits
-from keyhole.synthesis.implicates import Implicates, draw_here
+from keyhole.synthesis.implicates import Implicates, Progress, draw_here
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.planning import Drawn, Question, Report, draw_with_decoys, part_of
-from keyhole.synthesis.release import require_free
+from keyhole.synthesis.planning import (
+    Drawn,
+    Request,
+    check_asked,
+    draw_with_decoys,
+    part_of,
+    read_options,
+    require_changes,
+)
+from keyhole.synthesis.release import drop_columns, dropped_columns, require_free, unsafe_columns
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.spark import draw_on, load_here
 from keyhole.synthesis.targets import order_targets
-from keyhole.synthesis.withholding import unsafe, withheld, withhold
 
 __all__ = ["Synthesis", "synthesise"]
 
@@ -60,7 +66,7 @@ def synthesise(
     force: bool = False,
     engine: Any = "auto",
     master: str | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Synthesis:
     """Replace what makes records stand out by values of donors like them, m times.
@@ -140,8 +146,8 @@ def synthesise(
         seed=seed,
     )  # fmt: skip
     blocked += share_problems("relations", relations)
-    data = withhold(data, listed(drop, "drop"), (*keys, *targets, *strata), blocked)
-    blocked += unsafe(data, keys=keys, targets=targets, allow=listed(allow, "allow"))
+    data = drop_columns(data, listed(drop, "drop"), (*keys, *targets, *strata), blocked)
+    blocked += unsafe_columns(data, keys=keys, targets=targets, allow=listed(allow, "allow"))
     bound = check_asked(data, targets, strata, rules, implicates, predictors, drawing, blocked)
     designating = partial(
         designate,
@@ -153,7 +159,7 @@ def synthesise(
         least_probability=least_probability,
         seed=seed,
     )
-    question = Question(
+    request = Request(
         data,
         keys,
         targets if keep_order else order_targets(data, targets),
@@ -170,9 +176,9 @@ def synthesise(
         lambda wanted: designating(decoys=wanted),
         draw_here if session is None else draw_on(session),
     )
-    drawn = draw_with_decoys(question, part_of(progress, 0.0, 0.7))
+    drawn = draw_with_decoys(request, part_of(progress, 0.0, 0.7))
     require_changes(drawn.implicates)
-    asked = _parameters(question, drawn, cutoff, weight, fraction, least_probability)
+    asked = _parameters(request, drawn, cutoff, weight, fraction, least_probability)
     evaluation = evaluate(
         drawn.implicates,
         drawn.designation,
@@ -193,7 +199,7 @@ def synthesise(
 
 
 def _parameters(
-    question: Question,
+    request: Request,
     drawn: Drawn,
     cutoff: int,
     weight: str | None,
@@ -201,20 +207,20 @@ def _parameters(
     least_probability: float | None,
 ) -> dict[str, Any]:
     """Return what was asked for, the seed included."""
-    rules = () if question.rules is None else question.rules.rules
+    rules = () if request.rules is None else request.rules.rules
     as_they_are = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
     return {
-        **{name: getattr(question, name) for name in as_they_are},
-        "graded": question.graded and not question.targeted,
-        "relations": question.relation,
+        **{name: getattr(request, name) for name in as_they_are},
+        "graded": request.graded and not request.targeted,
+        "relations": request.relation,
         "cutoff": cutoff,
         "weight": weight,
         "fraction": fraction,
         "least_probability": least_probability,
         "predictors": drawn.plan.predictors,
         "rules": {rule.name: rule.text for rule in rules},
-        "withheld": withheld(question.data),
-        **{name: getattr(question.options, name) for name in Options.__dataclass_fields__},
+        "withheld": dropped_columns(request.data),
+        **{name: getattr(request.options, name) for name in Options.__dataclass_fields__},
     }
 
 

@@ -1,8 +1,13 @@
-"""Which values of the designated records are replaced, in what order, and from what predicted.
+"""Targets: which values of the designated records are replaced, in what order, from what predicted.
 
 Hawala & Funk (section 3.1) replaced the same variables of all records; "ideally we would have
 imputed for the exact variables that put each of these records at risk". Targeted replacement does
 so: of each record the fewest variables that break all its minimal uniques, but at least two.
+
+They also found that their riskiest records were changed no more than the others. Graded
+replacement changes that: a record of high risk loses all its targets, one of medium risk keeps
+one of them every other time, and one of low risk always keeps one. Enough is replaced to break its
+fingerprint, and the analyst loses less.
 """
 
 from __future__ import annotations
@@ -20,14 +25,16 @@ from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.arrays import Flags, Words
 from keyhole.kernels.smallest_sets import break_all
-from keyhole.synthesis.associations import KIN, related
+from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
 from keyhole.synthesis.designate import Designation
 
 __all__ = [
+    "KEPT",
     "MOST_TARGETS",
     "TargetChoice",
     "choose_targets",
     "default_predictors",
+    "grade",
     "order_targets",
     "predicts",
 ]
@@ -37,7 +44,6 @@ __all__ = [
 MOST_TARGETS = 16
 # Categories with more levels than this predict little and cost much.
 MOST_LEVELS = 100
-NEVER_PREDICTORS = ("identifier", "household", "drop")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,7 +273,7 @@ def default_predictors(
     kept together with it. One in the key is predicted by keys, targets, strata and its kin, the
     columns that would contradict it otherwise (an age group, a period of service): the better it
     is predicted, the more often a record gets its own value again. What else such a target
-    needs is found by a pilot (`keyhole.synthesis.pilot`).
+    needs is found by a pilot (`keyhole.synthesis.planning`).
 
     Left out are free text, categories of more than a hundred levels, columns without two
     different values, and columns that name a record, a household or are to be dropped.
@@ -295,6 +301,31 @@ def default_predictors(
 def predicts(data: Microdata, name: str) -> bool:
     """Tell whether a column can predict anything."""
     variable, levels = data.variable(name), len(data.codes(name).levels)
-    if variable.role in NEVER_PREDICTORS or variable.kind == "text" or levels < 2:
+    if variable.role in NEVER_RELEASED or variable.kind == "text" or levels < 2:
         return False
     return variable.kind != "category" or levels <= MOST_LEVELS
+
+
+# The chance that a record of each level, 0 (a decoy) to 3, keeps one of its targets.
+KEPT = (1.0, 1.0, 0.5, 0.0)
+
+
+def grade(replace: Flags, level: npt.NDArray[np.integer], random: np.random.Generator) -> Flags:
+    """Let records of lower levels keep one of their targets, drawn at random.
+
+    A record with a single target keeps none: it would not be protected at all.
+
+    Examples
+    --------
+    >>> replace = np.ones((4, 3), dtype=bool)
+    >>> graded = grade(replace, np.array([1, 1, 3, 3]), np.random.default_rng(1))
+    >>> graded.sum(axis=1).tolist()
+    [2, 2, 3, 3]
+    """
+    chance = np.asarray(KEPT)[level]
+    keeps = (random.random(len(level)) < chance) & (replace.sum(axis=1) > 1)
+    lots = np.where(replace, random.random(replace.shape), -1.0)
+    out = replace.copy()
+    who = np.flatnonzero(keeps)
+    out[who, lots[who].argmax(axis=1)] = False
+    return out

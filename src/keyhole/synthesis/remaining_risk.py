@@ -1,8 +1,8 @@
-"""Who is still exposed in the implicates (DESIGN.md, Synthesis 8).
+"""Remaining risk of the implicates: true exposure, visible changes, and links to the original.
 
-A record that is alone in an implicate is a risk only if it is alone with its own key: one whose
-key was changed is nobody. With several implicates it also shows which records were replaced, so
-that being replaced must not mean being unique.
+A record that is alone in an implicate is a risk only if it is alone with its own key: a match on
+one whose key was changed is false. With several implicates it also shows which records were
+replaced, so that being replaced must not mean being unique.
 """
 
 from __future__ import annotations
@@ -17,18 +17,60 @@ import numpy.typing as npt
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
-from keyhole.kernels.arrays import Flags
+from keyhole.kernels.arrays import Flags, Ints
+from keyhole.reidentification import link
+from keyhole.reidentification.linking import Metric
+from keyhole.reidentification.rates import Rate
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.changes import drawn_codes
-from keyhole.synthesis.contradictions import Contradiction
+from keyhole.synthesis.constraints import Constraint
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 
-__all__ = ["Aftermath", "TrueExposure", "Visible", "true_exposure", "visibly_changed"]
+__all__ = [
+    "Contradiction",
+    "FileExposure",
+    "MetricMatch",
+    "SelfMatch",
+    "TrueExposure",
+    "VisibleChanges",
+    "contradictions",
+    "match_to_self",
+    "true_exposure",
+    "visibly_changed",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class Contradiction:
+    """How many records say in some implicate what no record of the original says."""
+
+    target: str
+    column: str
+    records: int
+
+
+def contradictions(
+    implicates: Implicates, constraints: Iterable[Constraint]
+) -> tuple[Contradiction, ...]:
+    """Count the records that contradict a constraint in any implicate."""
+    found = []
+    for constraint in constraints:
+        values = implicates.data.codes(constraint.target).values
+        against = np.zeros(implicates.data.records, dtype=np.bool_)
+        for place in range(len(implicates)):
+            groups = constraint.groups
+            if constraint.column in implicates.targets:
+                groups = groups[implicates.source(place, constraint.column)]
+            against |= ~constraint.allowed[
+                values[implicates.source(place, constraint.target)], groups
+            ]
+        found.append(Contradiction(constraint.target, constraint.column, int(against.sum())))
+    return tuple(one for one in found if one.records)
+
+
+@dataclass(frozen=True, slots=True)
+class FileExposure:
     """Who is alone on the key before and after, in one file.
 
     Parameters
@@ -93,11 +135,11 @@ class TrueExposure(Result):
     """
 
     keys: tuple[str, ...]
-    implicates: tuple[Aftermath, ...]
-    reconstruction: Aftermath
+    implicates: tuple[FileExposure, ...]
+    reconstruction: FileExposure
     designated_only: bool
 
-    def _counted(self, one: Aftermath) -> float | None:
+    def _counted(self, one: FileExposure) -> float | None:
         return one.designated_exposure if self.designated_only else one.exposure
 
     @property
@@ -186,7 +228,7 @@ def _cell_sizes(columns: Sequence[Codes]) -> npt.NDArray[np.int64]:
 
 def _aftermath(
     name: str, before: Sequence[Codes], after: Sequence[Codes], unique: Flags, at_risk: Flags
-) -> Aftermath:
+) -> FileExposure:
     alone = _cell_sizes(after) == 1
     own = np.ones(len(unique), dtype=np.bool_)
     for one, other in zip(before, after, strict=True):
@@ -195,11 +237,11 @@ def _aftermath(
     still = unique & alone & own
     masks = (unique, still, unique & at_risk, still & at_risk, alone, alone & ~own,
              alone & own & ~unique)  # fmt: skip
-    return Aftermath(name, *(int(mask.sum()) for mask in masks))
+    return FileExposure(name, *(int(mask.sum()) for mask in masks))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Visible(Result):
+class VisibleChanges(Result):
     """Which records show that they were replaced, because their implicates differ.
 
     `records`, `unique` and `at_risk` count them, those that were unique, and those that were at
@@ -271,17 +313,17 @@ def _given(part: int | None, whole: int | None) -> float | None:
 
 def visibly_changed(
     implicates: Implicates, designation: Designation, against: Iterable[Contradiction] = ()
-) -> Visible:
+) -> VisibleChanges:
     """Find the records whose implicates differ among themselves in any target."""
     if len(implicates) < 2:
-        return Visible(None, None, None, len(implicates.rows), tuple(against))
+        return VisibleChanges(None, None, None, len(implicates.rows), tuple(against))
     differs = np.zeros(len(implicates.rows), dtype=np.bool_)
     for target in implicates.targets:
         drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
         differs |= (drawn != drawn[0]).any(axis=0)
     who = implicates.rows[differs]
     unique = _cell_sizes([implicates.data.codes(key) for key in designation.keys]) == 1
-    return Visible(
+    return VisibleChanges(
         len(who),
         int(unique[who].sum()),
         int(designation.at_risk[who].sum()),
@@ -296,3 +338,153 @@ def _seen(data: Microdata, target: str) -> Codes:
     if variable.missing_codes or variable.missing_ranges or variable.parsed is not None:
         return encode(data.frame[target])
     return data.codes(target)
+
+
+METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
+# Unicity tries all sets of the key; of more variables than this they are too many.
+MOST_FOR_UNICITY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MetricMatch:
+    """Protected records that link to themselves by one metric, beside two baselines.
+
+    `unchanged` is the same of the records before they were protected, `chance` what ids dealt
+    out at random would give, and `suspected` the records with any suspected pair.
+    """
+
+    metric: str
+    matched: Rate
+    suspected: Rate
+    unchanged: Rate
+    chance: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        interval = self.matched.interval
+        return {
+            "metric": self.metric,
+            "records": self.matched.total,
+            "matched": self.matched.count,
+            "rate": self.matched.value,
+            "interval": None if interval is None else list(interval),
+            "suspected_rate": self.suspected.value,
+            "baseline": {"unchanged": self.unchanged.value, "chance": self.chance},
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SelfMatch(Result):
+    """The self-match rate by each metric; none where it could not be tried, as `notes` say."""
+
+    keys: tuple[str, ...]
+    metrics: tuple[MetricMatch, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> MetricMatch | None:
+        """The metric by which most records link to themselves."""
+        return max(self.metrics, key=lambda one: one.matched.count, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "keys": list(self.keys),
+            "rate": None if self.worst is None else self.worst.matched.value,
+            "metrics": [one.to_dict() for one in self.metrics],
+            "notes": list(self.notes),
+        }
+
+    def tables(self) -> list[Table]:
+        """Return a row a metric."""
+        rows = []
+        for one in self.metrics:
+            low, high = one.matched.interval or (None, None)
+            figures = (one.matched.value, low, high, one.unchanged.value, one.chance)
+            rows.append([one.metric, f"{one.matched.total:,}", *map(share, figures)])
+        columns = ["metric", "records tried", "linked to itself", "from", "to", "if unchanged",
+                   "by chance"]  # fmt: skip
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return [Table("Self-match of protected records", columns, rows, notes)]
+
+
+def match_to_self(
+    implicates: Implicates, designation: Designation, *, most: int, seed: int
+) -> SelfMatch:
+    """Link protected records of the first implicate with the original file.
+
+    Parameters
+    ----------
+    implicates, designation
+        The implicates, and who was at risk on which key.
+    most
+        How many records are tried, at most; 0 for none.
+    seed
+        Decides which ones, if there are more.
+
+    Notes
+    -----
+    The records are the PUF, the whole original file is the EIF, and the key is compared value by
+    value. Unicity asks that a record be alone in the PUF too, which is here a part of the
+    implicate: it finds at least what it would find in all of it.
+    """
+    data = implicates.data
+    keys = _usable(data, designation.keys)
+    rows = _draw(implicates, designation, most, seed)
+    reason = _reason(keys, rows, most)
+    if reason:
+        return SelfMatch(designation.keys, (), (reason,))
+    before = data.select(keys)
+    protected = before.frame.with_columns(
+        [implicates.column(0, key) for key in keys if key in implicates.targets]
+    )
+    puf = before.replace(frame=protected[rows], name="protected")
+    unprotected = before.replace(frame=before.frame[rows], name="unprotected")
+    notes = []
+    tried = [m for m in METRICS if m != "unicity" or len(keys) <= MOST_FOR_UNICITY]
+    if "unicity" not in tried:
+        notes.append(f"unicity was left out: it tries all sets of {len(keys)} variables")
+    found = [_match(metric, puf, unprotected, before, rows) for metric in tried]
+    total = int((designation.at_risk[implicates.rows]).sum())
+    if len(rows) < total:
+        notes.append(f"{len(rows):,} of {total:,} protected records were drawn at random")
+    return SelfMatch(keys, tuple(found), tuple(notes))
+
+
+def _usable(data: Microdata, keys: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the keys that are missing everywhere: there is nothing to link by."""
+    return tuple(key for key in keys if len(data.codes(key).levels))
+
+
+def _draw(implicates: Implicates, designation: Designation, most: int, seed: int) -> Ints:
+    pool = implicates.rows[designation.at_risk[implicates.rows]]
+    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12, 0)))
+    return np.sort(random.choice(pool, min(most, len(pool)), replace=False))
+
+
+def _reason(keys: Sequence[str], rows: Ints, most: int) -> str:
+    if most == 0:
+        return "no record was to be linked to itself"
+    if len(keys) < 2:
+        return "linking takes at least two key variables with values"
+    return "" if len(rows) else "no record at risk was replaced"
+
+
+def _match(
+    metric: Metric, puf: Microdata, unprotected: Microdata, eif: Microdata, rows: Ints
+) -> MetricMatch:
+    matched, suspected, pairs = _linked(metric, puf, eif, rows)
+    unchanged, _, _ = _linked(metric, unprotected, eif, rows)
+    # An id dealt out at random confirms each pair of a record with chance 1 / n.
+    return MetricMatch(metric, matched, suspected, unchanged, pairs / eif.records / len(rows))
+
+
+def _linked(metric: Metric, puf: Microdata, eif: Microdata, rows: Ints) -> tuple[Rate, Rate, int]:
+    """Return who links to itself, who links to anybody, and how many pairs there are."""
+    # A key may be missing in all the records drawn; then it says nothing of them.
+    names = [key for key in puf.names if puf.column(key).null_count() < puf.records]
+    if len(names) < 2:
+        return Rate(0, len(rows)), Rate(0, len(rows)), 0
+    found = link(puf.select(names), eif.select(names), link=names, metric=metric)
+    true = len(np.unique(found.puf[rows[found.puf] == found.eif]))
+    return Rate(true, len(rows)), Rate(found.suspected, len(rows)), found.pairs
