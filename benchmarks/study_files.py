@@ -13,9 +13,10 @@ import polars as pl
 from keyhole.data import load
 from keyhole.data.examples import LINK, World, veterans
 from keyhole.reidentification import Pairs, link
-from keyhole.reidentification.costs import Costs, euclidean, taxicab
-from keyhole.reidentification.files import Category, Number, common_codes, numbers, quintiles
-from keyhole.reidentification.scores import adhoc
+from keyhole.reidentification.costs import Costs
+from keyhole.reidentification.linking import prepare
+from keyhole.reidentification.question import Question
+from keyhole.reidentification.variables import Category
 
 __all__ = ["ALPHA", "CAP", "METRICS", "SCORES", "Files", "make_files", "variables_of"]
 
@@ -71,31 +72,27 @@ class Files:
         """Return the files with only the first so many records of the public one."""
         return Files(self.puf.head(queries), self.eif)
 
+    def _settings(self, metric: str) -> dict[str, Any]:
+        more: dict[str, Any] = {"scores": SCORES} if metric == "adhoc" else {"numeric": NUMERIC}
+        return {"link": self.variables, "metric": metric, **more}
+
     def link(self, metric: str) -> Pairs:
         """Link with keyhole, from frames, so that nothing has been encoded before."""
-        more: dict[str, Any] = {"scores": SCORES} if metric == "adhoc" else {"numeric": NUMERIC}
-        return link(self.puf, self.eif, link=self.variables, metric=metric, **more)  # type: ignore[arg-type]
+        return link(self.puf, self.eif, **self._settings(metric))
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         return load(self.puf, name="puf"), load(self.eif, name="eif")
 
-    def _typed(self) -> Iterator[Category | Number]:
-        for name in self.variables:
-            yield (numbers if name in NUMERIC else common_codes)(*self._loaded, name)
-
     def categories(self) -> list[Category]:
         """Return the variables encoded for unicity: numeric ones in quintiles."""
-        return [v if isinstance(v, Category) else quintiles(v) for v in self._typed()]
+        return list(prepare(*self._loaded, Question(**self._settings("unicity"))).categories)
 
     def costs(self, metric: str) -> Costs:
         """Return the encoded variables and their prices: what the rivals are given."""
-        if metric == "adhoc":
-            return adhoc(*self._loaded, self.variables, SCORES)[0]
-        variables = list(self._typed())
-        if metric == "taxicab":
-            return taxicab(variables, ALPHA, "puf")
-        return euclidean(variables, ALPHA, "published")
+        costs = prepare(*self._loaded, Question(**self._settings(metric), alpha=ALPHA)).costs
+        assert costs is not None
+        return costs
 
 
 def make_files(records: int, variables: Sequence[str], seed: int = 1) -> Files:

@@ -19,7 +19,7 @@ from benchmarks.study_answers import Found, joined, keep_ranks
 from benchmarks.study_files import ALPHA, CAP
 from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import Costs, Graded
-from keyhole.reidentification.files import Category
+from keyhole.reidentification.variables import Category
 
 __all__ = ["Broadcast", "OneHot", "Scorer"]
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from benchmarks.rivals import CORES
 from benchmarks.study_answers import Found, smallest_sets
-from keyhole.reidentification.files import Category
+from keyhole.reidentification.variables import Category
 
 __all__ = ["Sets", "SetsBySorting", "SetsBySql", "SetsByUnique"]
 

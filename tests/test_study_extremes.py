@@ -9,10 +9,10 @@ import pytest
 
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.reidentification.compare import compare_studies
-from keyhole.reidentification.files import Number, quintiles, z_scores
 from keyhole.reidentification.linking import link
 from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import study
+from keyhole.reidentification.variables import Number, quintiles, z_scores
 
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 LINK = ("sex", "age", "state")

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from keyhole.data import load
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
-from keyhole.reidentification.files import (
+from keyhole.reidentification.indexing import collapse
+from keyhole.reidentification.linking import link
+from keyhole.reidentification.strata import number_strata
+from keyhole.reidentification.variables import (
     Category,
     Number,
     common_codes,
-    common_strata,
-    numbers,
+    common_numbers,
     quintiles,
     z_scores,
 )
-from keyhole.reidentification.linking import link
-from keyhole.reidentification.patterns import collapse
 
 
 def codes(one: list, other: list, **types) -> Category:
@@ -127,7 +127,7 @@ def test_a_constant_has_no_scale_and_becomes_a_category(values):
 
 def test_dates_count_in_days():
     data = load(pl.DataFrame({"x": [date(2020, 1, 1), date(2020, 1, 31)]}))
-    found = numbers(data, data, "x")
+    found = common_numbers(data, data, "x")
     assert (found.puf[1] - found.puf[0]) == 30
 
 
@@ -137,15 +137,10 @@ def test_dates_count_in_days():
 def test_strata_are_numbered_together_and_a_missing_one_is_its_own():
     puf = load(pl.DataFrame({"s": ["a", None, "b"], "t": [1, 1, 2]}))
     eif = load(pl.DataFrame({"s": [None, "b", "c"], "t": [1, 2, 2]}))
-    found = common_strata(puf, eif, ["s", "t"])
+    found = number_strata(puf, eif, ["s", "t"])
     assert found.puf[1] == found.eif[0]
     assert found.puf[2] == found.eif[1]
     assert len({*found.puf.tolist(), *found.eif.tolist()}) == 4
-
-
-def test_no_strata():
-    data = load(pl.DataFrame({"s": ["a"]}))
-    assert common_strata(data, data, []) is None
 
 
 # Patterns.
@@ -268,9 +263,9 @@ def test_the_result_tells_what_produced_it_and_no_record():
 def test_whole_numbers_beyond_floating_point_are_counted_from_the_smallest():
     top = 2**63 - 1
     frame = pl.DataFrame({"x": [top - i for i in range(50)], "y": ["a"] * 50})
-    number = numbers(load(frame), load(frame), "x")
+    number = common_numbers(load(frame), load(frame), "x")
     assert number.puf.tolist() == [float(49 - i) for i in range(50)]
     found = link(frame, frame, link=["x", "y"], metric="euclidean", numeric=["x"], alpha=1)
     assert found.suspected == 50
-    ratios = numbers(load(frame), load(frame), "x", ratios=True)
+    ratios = common_numbers(load(frame), load(frame), "x", ratios=True)
     assert ratios.puf[0] == float(top)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.reidentification import cells, neighbours
+from keyhole.reidentification import indexing, neighbours
 from keyhole.reidentification.costs import euclidean, taxicab
-from keyhole.reidentification.files import Category, Number
 from keyhole.reidentification.linking import link
+from keyhole.reidentification.question import Question
+from keyhole.reidentification.variables import Category, Number
 
 NAMES = ("a", "b", "c", "x", "y")
 
@@ -195,14 +196,15 @@ def random_costs(seed: int):
         codes = [rng.integers(0, size + 1, n).astype(np.int32) for n in (puf, eif)]
         categories.append(Category(str(name), *codes, pl.Series(range(size))))
     if seed % 2:
-        return taxicab(categories, [0.5, 0.25, 1 / 3, 1.0, 0.7][seed % 5], "puf")
+        return taxicab(categories, Question((), alpha=[0.5, 0.25, 1 / 3, 1.0, 0.7][seed % 5]))
     measured = [
         Number("z", *(np.where(rng.random(n) < 0.1, np.nan, np.round(rng.normal(size=n), 1))
                       for n in (puf, eif)))
         for _ in range(int(rng.integers(0, 4)))
     ]  # fmt: skip
     threshold = ["published", "derived"][seed % 4 // 2]
-    return euclidean([*categories, *measured], [0.5, 0.4][seed % 3 // 2], threshold)
+    question = Question((), alpha=[0.5, 0.4][seed % 3 // 2], threshold=threshold)
+    return euclidean([*categories, *measured], question)
 
 
 def random_strata(costs, seed: int):
@@ -243,7 +245,7 @@ def test_every_method_gives_the_same_answer(seed, method, monkeypatch):
     strata, cap = random_strata(costs, seed), 1 + seed % 7
     options = {"one tree": {"trees": 1, "scans": False}, "two trees": {"scans": False}}
     if method == "fine cells":
-        monkeypatch.setattr(cells, "GROUPED", 1.0)
+        monkeypatch.setattr(indexing, "GROUPED", 1.0)
     if method == "both":
         monkeypatch.setattr(neighbours, "MANY", -1)
         monkeypatch.setattr(neighbours, "SPAN", 4)

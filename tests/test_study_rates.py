@@ -9,18 +9,19 @@ from scipy.stats import binomtest
 
 from keyhole.data import load
 from keyhole.errors import ColumnError
-from keyhole.reidentification.agreement import agreements, number_strata
 from keyhole.reidentification.baseline import permuted_baseline
-from keyhole.reidentification.breakdown import count_use
-from keyhole.reidentification.perturbation import restore
+from keyhole.reidentification.question import Question
 from keyhole.reidentification.rates import (
     Rate,
+    agreements,
     confirm,
+    count_use,
     measure_rates,
     rates_by_pair,
-    rates_by_record,
+    rates_by_stratum,
 )
-from keyhole.reidentification.truth import find_truth
+from keyhole.reidentification.strata import Strata, number_strata
+from keyhole.reidentification.truth import find_truth, restore
 
 PUF, EIF = 9, 7
 PAIRS = st.sets(st.tuples(st.integers(0, PUF - 1), st.integers(0, EIF - 1)), max_size=30)
@@ -58,13 +59,17 @@ def test_rates_are_counts_of_sets(pairs, truth):
 
 
 @given(PAIRS, PAIRS, st.lists(st.integers(0, 3), min_size=PUF, max_size=PUF))
-def test_rates_by_record_are_those_of_each_part(pairs, truth, groups):
+def test_rates_by_stratum_are_those_of_each_part(pairs, truth, groups):
     puf, eif = arrays(pairs)
     confirmed = confirm(puf, eif, *arrays(truth), EIF)
-    strata = np.array(groups)
-    for group, rates in enumerate(rates_by_record(puf, confirmed, strata, 4)):
-        inside = strata[puf] == group
-        assert rates == measure_rates(puf[inside], confirmed[inside], groups.count(group))
+    own, nothing = np.array(groups), np.zeros(4, dtype=bool)
+    strata = Strata(own, np.zeros(EIF, dtype=np.int64), tuple("0123"), nothing)
+    parts = rates_by_stratum(puf, confirmed, strata)
+    assert [part.label for part in parts] == sorted(map(str, set(groups)))
+    for part in parts:
+        inside = own[puf] == int(part.label)
+        count = groups.count(int(part.label))
+        assert part.rates == measure_rates(puf[inside], confirmed[inside], count)
 
 
 @given(PAIRS, PAIRS)
@@ -72,9 +77,9 @@ def test_rates_by_pair_cut_the_pairs(pairs, truth):
     puf, eif = arrays(pairs)
     confirmed = confirm(puf, eif, *arrays(truth), EIF)
     parts = rates_by_pair(puf, confirmed, eif % 3, PUF)
-    assert [group for group, _ in parts] == sorted(set((eif % 3).tolist()))
-    assert sum(rates.pairs for _, rates in parts) == len(pairs)
-    assert sum(rates.true_pairs for _, rates in parts) == len(pairs & truth)
+    assert [part.label for part in parts] == sorted(set((eif % 3).tolist()))
+    assert sum(part.rates.pairs for part in parts) == len(pairs)
+    assert sum(part.rates.true_pairs for part in parts) == len(pairs & truth)
 
 
 def test_chance_confirms_what_counting_says():
@@ -149,7 +154,7 @@ def test_numbers_agree_within_a_fifth_and_missing_with_nothing():
     puf = frames(x=[0, 25, 50, 75, 100], c=["a", None, "b", "b", "b"])
     eif = frames(x=[19.0, 20.5, None], c=["a", None, "b"])
     pairs = np.array([0, 0, 1, 4]), np.array([0, 1, 1, 2])
-    found = agreements(puf, eif, pairs, link=["x", "c"], numeric=["x"])
+    found = agreements(puf, eif, pairs, Question(["x", "c"], numeric=["x"]))
     # The PUF's cuts are at 20, 40, 60 and 80.
     assert [same.tolist() for same in found] == [[True, False, True, False],
                                                  [True, False, False, True]]  # fmt: skip
@@ -158,9 +163,9 @@ def test_numbers_agree_within_a_fifth_and_missing_with_nothing():
 def test_each_file_can_be_cut_by_itself():
     puf, eif = frames(x=list(range(100))), frames(x=list(range(0, 1000, 10)))
     pairs = np.array([5, 99]), np.array([5, 99])
-    own = agreements(puf, eif, pairs, link=["x"], numeric=["x"], cuts="each")
+    own = agreements(puf, eif, pairs, Question(["x"], numeric=["x"], cuts="each"))
     assert next(own).tolist() == [True, True]
-    shared = agreements(puf, eif, pairs, link=["x"], numeric=["x"])
+    shared = agreements(puf, eif, pairs, Question(["x"], numeric=["x"]))
     assert next(shared).tolist() == [False, True]
 
 

@@ -14,10 +14,10 @@ from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification import spark_study
-from keyhole.reidentification.files import Number, quintiles, z_scores
 from keyhole.reidentification.spark_blocks import by_stratum
 from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import text_ids
+from keyhole.reidentification.variables import Number, quintiles, z_scores
 
 IDS = {"puf_id": "puf_id", "eif_id": "eif_id"}
 SCORES = {

@@ -69,11 +69,10 @@ def _seen_problems(sources: list[Any], asked: Mapping[str, Any]) -> list[str]:
     """Say what the headers of the files and the question tell to be wrong, before Spark runs."""
     from keyhole.reidentification.baseline import chance_problems
     from keyhole.reidentification.beforehand import question_problems
-    from keyhole.reidentification.linking import Metric
-    from keyhole.reidentification.question import Question
+    from keyhole.reidentification.question import Metric, Question
 
-    problems = chance_problems(asked["permutations"], asked["seed"])
     given = {name: asked[name] for name in Question.__dataclass_fields__ if name in asked}
+    problems = chance_problems(Question(**given))
     # What is wrong with these was told already, and several releases are none for Spark.
     no_scores = given["metric"] == "adhoc" and given["scores"] is None
     if not given["link"] or len(sources) != 3:

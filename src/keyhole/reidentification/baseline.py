@@ -1,4 +1,4 @@
-"""What chance alone would confirm: the suspected pairs with ids dealt out at random."""
+"""Baseline of a study: what the suspected pairs would confirm under random matching."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
+from keyhole.reidentification.question import Question
 
 __all__ = [
     "Baseline",
@@ -28,8 +29,9 @@ Ids = npt.NDArray[np.int32]
 MOST_PERMUTATIONS = 100_000
 
 
-def chance_problems(permutations: Any, seed: Any) -> list[str]:
+def chance_problems(question: Question) -> list[str]:
     """Return what is wrong with how often ids are dealt out, and the seed."""
+    permutations, seed = question.permutations, question.seed
     problems = [
         f"{name} must be a whole number, 0 or more. Got {value!r} instead."
         for name, value in (("permutations", permutations), ("seed", seed))

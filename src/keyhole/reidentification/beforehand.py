@@ -9,8 +9,7 @@ from typing import Any
 
 from keyhole.data.microdata import require_columns
 from keyhole.errors import InputError
-from keyhole.reidentification.attack import Asked
-from keyhole.reidentification.linking import asked_problems, read_asked
+from keyhole.reidentification.linking import setting_problems
 from keyhole.reidentification.question import Question
 from keyhole.reidentification.truth import name_problems
 
@@ -97,30 +96,29 @@ def question_problems(sources: Sequence[Any], ids: Ids, question: Question) -> l
     question
         What is asked.
     """
-    given = {name: getattr(question, name) for name in Asked.__dataclass_fields__}
     try:
-        asked = read_asked(**given)
+        question = question.with_scores()
     except InputError as error:
         return list(error.problems)
     headers = [header_of(*one) for one in zip(sources, ("PUF", "EIF", "IUF"), strict=True)]
-    return [*check_names(headers, ids, asked), *stratum_problems(asked)]
+    return [*check_names(headers, ids, question), *stratum_problems(question)]
 
 
-def check_names(headers: Sequence[Header | None], ids: Ids, asked: Asked) -> list[str]:
+def check_names(headers: Sequence[Header | None], ids: Ids, question: Question) -> list[str]:
     """Say everything that is wrong with what is asked of the PUF, the EIF and the IUF."""
     puf, eif, iuf = headers
     if puf is not None and eif is not None and puf.name == eif.name:
         puf, eif = Header(f"PUF {puf.name}", puf.names), Header(f"EIF {eif.name}", eif.names)
     known = {one.name: one.names for one in (puf, eif) if one is not None}
-    problems = asked_problems(asked, known)
+    problems = setting_problems(question, known)
     if puf is not None and eif is not None and iuf is not None:
         problems += name_problems((puf, ids[0]), (eif, ids[1]), iuf)
     return list(dict.fromkeys(problems))
 
 
-def stratum_problems(asked: Asked) -> list[str]:
+def stratum_problems(question: Question) -> list[str]:
     """Say so if a metric needs strata on Spark and has none."""
-    if asked.strata or asked.metric != "unicity":
+    if question.strata or question.metric != "unicity":
         return []
     return [
         "strata must name columns to cut the work by, for unicity on Spark. Got none instead: "

@@ -1,4 +1,4 @@
-"""A candidate release made fit for a study: its ids by row, and what it leaves out as missing."""
+"""Candidate releases made ready for a study: their ids, absent variables, a scenario's key."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from keyhole.core.names import quoted
+from keyhole.data.keyed import KeyedData, require_key
 from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError
+from keyhole.errors import ColumnError, OptionError
+from keyhole.reidentification.question import Question
 
-__all__ = ["attach_ids", "blank_variables", "with_blanks"]
+__all__ = ["attach_ids", "blank_variables", "linking_keys", "with_blanks"]
 
 
 def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microdata:
@@ -89,3 +91,33 @@ def with_blanks(
         f"{quoted(gone)} {'is' if len(gone) == 1 else 'are'} not told by this release: taken as "
         f"missing in every record"
     ]
+
+
+def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tuple[str, ...]:
+    """Return the linking variables: those asked for, or the key as far as the EIF has it.
+
+    A stratum is none of them: within it records are linked already.
+    """
+    require_key(scenario)
+    problems = []
+    strange = [name for name in question.link if name not in scenario.keys]
+    if strange:
+        problems.append(
+            f"link must be in the key of scenario {scenario.name!r}. Got {quoted(strange)} "
+            f"instead: nobody in it can match them."
+        )
+    if question.numeric:
+        problems.append(
+            f"numeric and a scenario exclude each other: the key holds groups. Got "
+            f"{quoted(question.numeric)} instead: leave it out."
+        )
+    held = [name for name in scenario.keys if name in eif.names]
+    shared = question.link or tuple(name for name in held if name not in question.strata)
+    if not shared:
+        problems.append(
+            f"the EIF {eif.name!r} has no column of the key of scenario {scenario.name!r}. Name "
+            f"its columns as the target's."
+        )
+    if problems:
+        raise OptionError(problems)
+    return shared

@@ -1,4 +1,4 @@
-"""Candidate releases and metrics compared in one table."""
+"""Comparison of studies: candidate releases and metrics in one table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.candidates import blank_variables
+from keyhole.reidentification.question import column_names
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import Progress, study
-from keyhole.reidentification.truth import names_of
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -164,16 +164,16 @@ def compare_studies(
         raise OptionError(
             f"pufs must map names of releases to their files. Got {type(pufs).__name__} instead."
         )
-    metrics = names_of(metrics)
+    metrics = column_names(metrics)
     if not pufs or not metrics:
         raise OptionError("pufs and metrics must each name at least one. Got none instead.")
     own = isinstance(iuf, Mapping) and set(iuf) == set(pufs)
     loaded = {name: load(puf) for name, puf in pufs.items()}
-    blanks = _blanks(loaded, names_of(options.get("link")))
+    blanks = _blanks(loaded, column_names(options.get("link")))
     rows: list[ComparedStudy] = []
     problems: list[str] = []
     for name, puf in loaded.items():
-        gone = (*names_of(options.get("blank")), *blanks[name])
+        gone = (*column_names(options.get("blank")), *blanks[name])
         asked = {**options, "blank": gone, "eif": eif, "iuf": iuf[name] if own else iuf}
         for metric in metrics:
             if progress is not None:

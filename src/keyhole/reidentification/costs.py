@@ -1,4 +1,4 @@
-"""What a pair of records costs under each metric (Singer & Dajani, section 2.2).
+"""Costs of a pair of records under each metric (Singer & Dajani, section 2.2).
 
 Taxicab, euclidean and adhoc are additive: each linking variable has a price for a pair, and the
 metric is a function of the sum. So one search serves all three. Prices are turned round where a
@@ -8,29 +8,18 @@ high score is good: the cost of an adhoc pair is what it lacks of the highest sc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import LOGISTIC
-from keyhole.reidentification.files import Category, Cuts, Number, quintiles, z_scores
+from keyhole.reidentification.question import Question
+from keyhole.reidentification.variables import Category, Number, quintiles, z_scores
 
-__all__ = [
-    "BEST_SCORE",
-    "Costs",
-    "Graded",
-    "Threshold",
-    "additive",
-    "adhoc_threshold",
-    "euclidean",
-    "euclidean_threshold",
-    "taxicab",
-]
-
-Threshold = Literal["published", "derived"]
+__all__ = ["BEST_SCORE", "DECIMALS", "Costs", "Graded", "additive", "euclidean", "taxicab"]
 
 BEST_SCORE = 5.0
 # Scores are compared to nine decimals.
@@ -85,18 +74,29 @@ class Costs:
         Whether the score is the root of the total.
     divisor
         What it is divided by for the score that is ranked; ties are to nine decimals.
+    threshold
+        The score to be below, or for adhoc above.
     bound
         The first key (a billion times the ranked score) that is not suspected.
+    warnings
+        What the user should know of prices and threshold.
     """
 
     counted: tuple[Category, ...]
     graded: tuple[Graded, ...]
     differ: float
     absent: float
+    threshold: float
     bound: int
     base: float = 0.0
     root: bool = False
     divisor: float = 1.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def eif_records(self) -> int:
+        """The records of the EIF."""
+        return len((self.counted or self.graded)[0].eif)
 
     @property
     def scale(self) -> float:
@@ -146,46 +146,45 @@ def _common_unit(prices: list[float]) -> float:
     return unit if unit >= max(prices) / 64 else 0.0
 
 
-def taxicab(variables: list[Category | Number], alpha: float, cuts: Cuts) -> Costs:
+def taxicab(variables: Sequence[Category | Number], question: Question) -> Costs:
     """Price for taxicab: 0 same, 1 different, alpha missing; suspected below alpha / 2.
 
     The mean over v variables is ranked as the sum, which is exact.
     """
-    counted = [v if isinstance(v, Category) else quintiles(v, cuts) for v in variables]
-    most = Fraction(str(float(alpha))) * len(variables) / 2 * DECIMALS
-    return Costs(tuple(counted), (), 1.0, alpha, math.ceil(most))
+    counted = [v if isinstance(v, Category) else quintiles(v, question.cuts) for v in variables]
+    alpha = float(question.alpha)
+    most = Fraction(str(alpha)) * len(variables) / 2 * DECIMALS
+    return Costs(tuple(counted), (), 1.0, alpha, alpha / 2, math.ceil(most))
 
 
-def euclidean_threshold(alpha: float, variables: int, threshold: Threshold) -> float:
-    """Return the score below which a pair is suspected.
+def euclidean(variables: Sequence[Category | Number], question: Question) -> Costs:
+    """Price for euclidean: squares of the scores; the root of the sum over v is the metric.
 
-    Examples
-    --------
-    >>> euclidean_threshold(0.5, 8, "published"), euclidean_threshold(0.5, 8, "derived")
-    (0.25, 0.125)
+    Suspected below alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`).
     """
-    return alpha / 2 if threshold == "published" else alpha / math.sqrt(2 * variables)
-
-
-def euclidean(variables: list[Category | Number], alpha: float, threshold: Threshold) -> Costs:
-    """Price for euclidean: squares of the scores; the root of the sum over v is the metric."""
     scaled = [v if isinstance(v, Category) else z_scores(v) for v in variables]
     counted = tuple(v for v in scaled if isinstance(v, Category))
-    graded = tuple(
-        Graded(v.name, v.puf, v.eif, alpha * alpha) for v in scaled if isinstance(v, Number)
+    alpha, count = float(question.alpha), len(variables)
+    missing = alpha * alpha
+    graded = tuple(Graded(v.name, v.puf, v.eif, missing) for v in scaled if isinstance(v, Number))
+    derived, largest = alpha / math.sqrt(2 * count), 1 / math.sqrt(count)
+    threshold = alpha / 2 if question.threshold == "published" else derived
+    bound = max(1, round(threshold * DECIMALS))  # a score of 0 is below every threshold
+    warning = (
+        f"The threshold {threshold:.4g} lets every pair pass, since euclidean is at most "
+        f"1 / sqrt(v) = {largest:.4g} for {count} variables: only the ranks "
+        f"choose. Threshold 'derived' is {derived:.4g}."
     )
-    most = euclidean_threshold(alpha, len(variables), threshold) * DECIMALS
-    bound = max(1, round(most))  # a score of 0 is below every threshold
-    return Costs(counted, graded, 1.0, alpha * alpha, bound, root=True, divisor=len(variables))
+    return Costs(
+        counted, graded, 1.0, missing, threshold, bound, root=True, divisor=count,
+        warnings=(warning,) if threshold > largest else (),
+    )  # fmt: skip
 
 
-def adhoc_threshold(variables: int) -> float:
-    """Return the score above which a pair is suspected."""
-    return BEST_SCORE * variables / 2
-
-
-def additive(variables: list[Category | Graded], lacking: float) -> Costs:
-    """Price for adhoc: what a pair lacks of the highest score.
+def additive(
+    variables: Sequence[Category | Graded], lacking: float, warnings: Sequence[str] = ()
+) -> Costs:
+    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2.
 
     Parameters
     ----------
@@ -194,8 +193,14 @@ def additive(variables: list[Category | Graded], lacking: float) -> Costs:
         lacks of the variable's own highest score.
     lacking
         What these highest scores lack of 5, summed up.
+    warnings
+        What the user should know of the scores.
     """
     counted = tuple(v for v in variables if isinstance(v, Category))
     graded = tuple(v for v in variables if isinstance(v, Graded))
-    bound = round(adhoc_threshold(len(variables)) * DECIMALS)
-    return Costs(counted, graded, BEST_SCORE, BEST_SCORE, bound, base=lacking)
+    threshold = BEST_SCORE * len(variables) / 2
+    bound = round(threshold * DECIMALS)
+    return Costs(
+        counted, graded, BEST_SCORE, BEST_SCORE, threshold, bound, base=lacking,
+        warnings=tuple(warnings),
+    )  # fmt: skip

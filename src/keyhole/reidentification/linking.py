@@ -1,80 +1,280 @@
-"""Link a public file with an intruder's: the suspected pairs (Singer & Dajani, section 2)."""
+"""Linkage of a public file with an intruder's: the suspected pairs (Singer & Dajani, section 2)."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from keyhole.core.names import absent, repeated
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.errors import ColumnError, OptionError
-from keyhole.reidentification.attack import Asked, Metric, prepare
-from keyhole.reidentification.costs import Threshold
-from keyhole.reidentification.files import Cuts, common_strata
-from keyhole.reidentification.neighbours import Progress
-from keyhole.reidentification.pairs import Pairs
-from keyhole.reidentification.scores import Scores, load_scores, score_problems
-from keyhole.reidentification.truth import names_of
-from keyhole.reidentification.unicity import MOST_VARIABLES, Orders
-from keyhole.reidentification.variables import strangers, variable_problems
+from keyhole.kernels.arrays import Floats, Ints, Words
+from keyhole.reidentification.costs import (
+    BEST_SCORE,
+    DECIMALS,
+    Costs,
+    Graded,
+    euclidean,
+    taxicab,
+)
+from keyhole.reidentification.neighbours import Progress, find_nearest
+from keyhole.reidentification.question import Cuts, Metric, Orders, Question, Threshold
+from keyhole.reidentification.scores import adhoc, score_problems
+from keyhole.reidentification.strata import number_strata
+from keyhole.reidentification.unicity import MOST_VARIABLES, find_mates
+from keyhole.reidentification.variables import (
+    Category,
+    linking_category,
+    linking_variable,
+    strangers,
+    variable_problems,
+)
+from keyhole.results import Result, Table, share
 
-__all__ = ["Metric", "Pairs", "asked_problems", "carried", "check_variables", "link", "read_asked"]
+__all__ = [
+    "Attack",
+    "Pairs",
+    "check_variables",
+    "find_pairs",
+    "link",
+    "only",
+    "prepare",
+    "setting_problems",
+]
+
+Places = Mapping[str, npt.NDArray[np.integer]]
+V = TypeVar("V", bound=Category | Graded)
 
 
-def link(
-    puf: Any,
-    eif: Any,
-    *,
-    link: Iterable[str],
-    numeric: Iterable[str] = (),
-    metric: Metric,
-    alpha: float = 0.5,
-    threshold: Threshold = "published",
-    cuts: Cuts = "puf",
-    scores: Scores | str | os.PathLike[str] | None = None,
-    orders: Orders = "all",
-    rank_cap: int = 5,
-    strata: Iterable[str] = (),
-    blank: Iterable[str] = (),
-    progress: Progress | None = None,
-) -> Pairs:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Pairs(Result):
+    """The suspected re-identification pairs, in order of PUF record, rank and EIF record.
+
+    Parameters
+    ----------
+    question
+        The linking variables, the metric and its settings.
+    puf, eif
+        The record numbers of each pair, counted from 0 in the order of the files.
+    score
+        The metric of each pair; for unicity the number of variables of the smallest set.
+    rank
+        The rank of the score within the PUF record, 1 the best; for unicity 1 throughout.
+    subset
+        For unicity the smallest set of variables that makes the pair, bit j for the j-th
+        linking variable; for the other metrics none.
+    threshold
+        The score to be below, or for adhoc above; None for unicity.
+    """
+
+    question: Question
+    puf_records: int
+    eif_records: int
+    puf: Ints
+    eif: Ints
+    score: Floats
+    rank: Ints
+    subset: Words | None = None
+    threshold: float | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """The number of suspected pairs."""
+        return len(self.puf)
+
+    @property
+    def suspected(self) -> int:
+        """The number of PUF records with at least one suspected pair."""
+        return len(np.unique(self.puf))
+
+    @property
+    def putative_rate(self) -> float:
+        """The share of PUF records with at least one suspected pair."""
+        return self.suspected / self.puf_records
+
+    def subset_names(self) -> list[str] | None:
+        """Return for unicity the variables of each pair's smallest set, as ``sex + age``."""
+        if self.subset is None:
+            return None
+        masks, places = np.unique(self.subset, return_inverse=True)
+        named = [
+            " + ".join(name for j, name in enumerate(self.question.link) if mask >> j & 1)
+            for mask in masks.tolist()
+        ]
+        return [named[place] for place in places]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values; no record is told."""
+        asked = self.question
+        out: dict[str, Any] = {
+            "metric": asked.metric,
+            "link": list(asked.link),
+            "numeric": list(asked.numeric),
+            "strata": list(asked.strata),
+            "puf_records": self.puf_records,
+            "eif_records": self.eif_records,
+            "pairs": self.pairs,
+            "suspected": self.suspected,
+            "putative_rate": self.putative_rate,
+            "warnings": list(self.warnings),
+        }
+        if self.subset is not None:
+            return {**out, "cuts": asked.cuts, "orders": asked.orders}
+        return {
+            **out,
+            "alpha": float(asked.alpha),
+            "cuts": asked.cuts,
+            "threshold": self.threshold,
+            "threshold_rule": asked.threshold,
+            "rank_cap": int(asked.rank_cap),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a pair: record numbers, score and rank, or for unicity the subset."""
+        frame = pl.DataFrame({"puf": self.puf, "eif": self.eif})
+        if self.subset is None:
+            return frame.with_columns(score=pl.Series(self.score), rank=pl.Series(self.rank))
+        return frame.with_columns(
+            size=pl.Series(self.score.astype(np.int64)),
+            subset=pl.Series(self.subset_names(), dtype=pl.String),
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the figures as a table; no record is shown."""
+        asked = self.question
+        rows = [
+            ["PUF records", f"{self.puf_records:,}"],
+            ["EIF records", f"{self.eif_records:,}"],
+            ["suspected pairs", f"{self.pairs:,}"],
+            ["PUF records suspected", f"{self.suspected:,}"],
+            ["suspected (putative) rate", share(self.putative_rate)],
+        ]
+        if self.threshold is not None:
+            word = "above" if asked.metric == "adhoc" else "below"
+            text = f"{word} {self.threshold:.6g} ({asked.threshold})"
+            rows += [["threshold", text], ["rank cap", f"{asked.rank_cap}"]]
+        title = f"Pairs by {asked.metric} on {', '.join(asked.link)}"
+        return [Table(title, ["figure", "value"], rows, list(self.warnings))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attack:
+    """The linking variables as a metric needs them.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    categories
+        For unicity the variables; none for the other metrics.
+    costs
+        For those the prices.
+    """
+
+    question: Question
+    categories: tuple[Category, ...] = ()
+    costs: Costs | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """The score to be below, or for adhoc above; None for unicity."""
+        return None if self.costs is None else self.costs.threshold
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know of prices and threshold."""
+        return () if self.costs is None else self.costs.warnings
+
+    def find(
+        self, strata: Category | None = None, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Search; return the pairs, their scores and ranks by their names in `Pairs`."""
+        asked = self.question
+        if self.costs is None:
+            mates = find_mates(self.categories, strata, asked.orders, progress)
+            return {
+                "puf": mates.puf,
+                "eif": mates.eif,
+                "score": np.bitwise_count(mates.subset).astype(np.float64),
+                "rank": np.ones(len(mates.puf), dtype=np.int64),
+                "subset": mates.subset,
+            }
+        cap = min(int(asked.rank_cap), self.costs.eif_records)  # nobody has more pairs
+        ranked = find_nearest(self.costs, strata, cap, progress=progress)
+        score, count = ranked.keys / DECIMALS, len(asked.link)
+        if asked.metric == "taxicab":
+            score = np.round(score / count, 9)
+        elif asked.metric == "adhoc":
+            score = np.round(BEST_SCORE * count - score, 9)
+        return {"puf": ranked.puf, "eif": ranked.eif, "score": score, "rank": ranked.ranks}
+
+    def only(self, puf: Places, eif: Places) -> Attack:
+        """Return the attack on some records, given by their places in each variable."""
+        costs = self.costs
+        if costs is not None:
+            counted = tuple(only(v, puf, eif) for v in costs.counted)
+            graded = tuple(only(v, puf, eif) for v in costs.graded)
+            costs = dataclasses.replace(costs, counted=counted, graded=graded)
+        categories = tuple(only(v, puf, eif) for v in self.categories)
+        return dataclasses.replace(self, categories=categories, costs=costs)
+
+
+def only(variable: V, puf: Places, eif: Places) -> V:
+    """Return a variable of some records, given by their places in it."""
+    name = variable.name
+    held: dict[str, Any] = {"puf": variable.puf[puf[name]], "eif": variable.eif[eif[name]]}
+    return dataclasses.replace(variable, **held)
+
+
+def prepare(
+    puf: Microdata,
+    eif: Microdata,
+    question: Question,
+    counts: Mapping[str, tuple[Ints, Ints]] | None = None,
+) -> Attack:
+    """Make the linking variables ready for a search.
+
+    Parameters
+    ----------
+    puf, eif
+        The two files.
+    question
+        What is asked; it is sound, and its scores are read.
+    counts
+        By variable how many records each row stands for in the two files, if not for one.
+    """
+    held = counts or {}
+    if question.metric == "unicity":
+        cut = (linking_category(puf, eif, n, question, held.get(n)) for n in question.link)
+        return Attack(question, categories=tuple(cut))
+    if question.metric == "adhoc":
+        return Attack(question, costs=adhoc(puf, eif, question))
+    variables = [linking_variable(puf, eif, n, question, held.get(n)) for n in question.link]
+    price = taxicab if question.metric == "taxicab" else euclidean
+    return Attack(question, costs=price(variables, question))
+
+
+def link(puf: Any, eif: Any, *, progress: Progress | None = None, **settings: Any) -> Pairs:
     """Find the pairs of records that an intruder would suspect to be one person.
 
     Parameters
     ----------
     puf, eif
         The public use file and the external intruder file: files, frames or `Microdata`.
-    link
-        The linking variables, which are columns of both.
-    numeric
-        Those of them that are numbers: quintiles in unicity and taxicab, z-scores in
-        euclidean. For adhoc the scores tell.
-    metric
-        `unicity`, `taxicab`, `euclidean` or `adhoc`.
-    alpha
-        What a missing value scores in taxicab and euclidean, where 1 is different.
-    threshold
-        `published`, or `derived` from the paper's definition of euclidean.
-    cuts
-        Quintiles by the cut points of the `puf`, or of `each` file by itself.
-    scores
-        For adhoc: by linking variable its score, or a TOML file of them
-        (`keyhole.reidentification.scores`).
-    orders
-        For unicity: `all` sets of variables, or the `highest` only.
-    rank_cap
-        Ranks are kept while they hold no more pairs than this, all in all.
-    strata
-        Columns of both files; records are compared within the same stratum only, and a
-        missing value makes a stratum of its own.
-    blank
-        Linking variables that may be missing in every record of the PUF.
     progress
         Called now and then with the work done and all of it.
+    settings
+        The linking variables, the metric and its settings: the parameters of
+        `keyhole.reidentification.question.Question`.
 
     Notes
     -----
@@ -95,124 +295,84 @@ def link(
     >>> found.to_frame().rows()
     [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
     """
-    asked = read_asked(
-        link=link, numeric=numeric, strata=strata, blank=blank, metric=metric, alpha=alpha,
-        threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
-    )  # fmt: skip
-    one, other = load(puf), load(eif)
-    if one.name == other.name:
-        one, other = one.replace(name=f"PUF {one.name}"), other.replace(name=f"EIF {other.name}")
-    problems = asked_problems(asked, {one.name: one.names, other.name: other.names})
+    question = Question(**settings).with_scores()
+    return find_pairs(load(puf), load(eif), question, progress)
+
+
+def find_pairs(
+    puf: Microdata, eif: Microdata, question: Question, progress: Progress | None = None
+) -> Pairs:
+    """Check what is asked, its scores read, and search both files for the suspected pairs."""
+    if puf.name == eif.name:
+        puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
+    problems = setting_problems(question, {puf.name: puf.names, eif.name: eif.names})
     if problems:
         raise OptionError(problems)
-    check_variables(one, other, asked)
-    groups = common_strata(one, other, asked.strata)
-    attack = prepare(one, other, asked)
-    if asked.metric != "unicity":  # nobody has more pairs
-        attack = dataclasses.replace(attack, cap=min(attack.cap, other.records))
+    check_variables(puf, eif, question)
+    strata = number_strata(puf, eif, question.strata).as_category() if question.strata else None
+    attack = prepare(puf, eif, question)
     return Pairs(
-        **carried(asked, one.records, other.records),
-        **attack.find(groups, progress),
+        question,
+        puf.records,
+        eif.records,
+        **attack.find(strata, progress),
         threshold=attack.threshold,
         warnings=attack.warnings,
     )
 
 
-def read_asked(**given: Any) -> Asked:
-    """Read what is asked: names of columns as lists, and scores that are in a file."""
-    for option in ("link", "numeric", "strata", "blank"):
-        given[option] = names_of(given[option])
-    if given["metric"] == "adhoc" and isinstance(given["scores"], str | os.PathLike):
-        given["scores"] = load_scores(given["scores"])
-    return Asked(**given)
+def check_variables(puf: Microdata, eif: Microdata, question: Question) -> None:
+    """Say everything that is wrong with the variables."""
+    for data in (puf, eif):
+        data.require_records()
+    problems = variable_problems(puf, eif, question)
+    if problems:
+        raise ColumnError(problems)
 
 
-def asked_problems(asked: Asked, files: Mapping[str, Sequence[str]]) -> list[str]:
+def setting_problems(question: Question, files: Mapping[str, Sequence[str]]) -> list[str]:
     """Say everything that is wrong with what is asked of files, given by name their columns."""
-    problems = _option_problems(asked) + _name_problems(asked)
-    columns = {"linking variable": asked.link, "stratum": asked.strata}
+    problems = []
+    choices = {"metric": Metric, "threshold": Threshold, "cuts": Cuts, "orders": Orders}
+    for option, choice in choices.items():
+        if getattr(question, option) not in get_args(choice):
+            problems.append(
+                f"{option} must be one of {', '.join(get_args(choice))}. "
+                f"Got {getattr(question, option)!r} instead."
+            )
+    alpha, cap = question.alpha, question.rank_cap
+    if not (isinstance(alpha, Real) and not isinstance(alpha, bool) and 0 < alpha <= 1):
+        problems.append(f"alpha must be a number above 0 and at most 1. Got {alpha!r} instead.")
+    if not (isinstance(cap, Integral) and not isinstance(cap, bool) and cap >= 1):
+        problems.append(f"rank_cap must be a whole number of at least 1. Got {cap!r} instead.")
+    problems += _name_problems(question)
+    columns = {"linking variable": question.link, "stratum": question.strata}
     for file, known in files.items():
         for purpose, names in columns.items():
             problems += absent(names, list(known), purpose=purpose, where=repr(file))
     return problems
 
 
-def check_variables(puf: Microdata, eif: Microdata, asked: Asked) -> None:
-    """Say everything that is wrong with the variables."""
-    for data in (puf, eif):
-        data.require_records()
-    problems = variable_problems(
-        puf, eif, asked.link, numeric=asked.numeric, graded=_graded(asked), strata=asked.strata,
-        blank=asked.blank,
-    )  # fmt: skip
-    if problems:
-        raise ColumnError(problems)
-
-
-def _graded(asked: Asked) -> tuple[str, ...]:
-    """Return the variables that need no value in common, because nearness scores too."""
-    if asked.metric != "adhoc":
-        return asked.numeric
-    scores = asked.scores.items()
-    return tuple(n for n, score in scores if not (isinstance(score, Mapping) and "exact" in score))
-
-
-def _option_problems(asked: Asked) -> list[str]:
-    problems = []
-    choices = {"metric": Metric, "threshold": Threshold, "cuts": Cuts, "orders": Orders}
-    for option, choice in choices.items():
-        if getattr(asked, option) not in get_args(choice):
-            problems.append(
-                f"{option} must be one of {', '.join(get_args(choice))}. "
-                f"Got {getattr(asked, option)!r} instead."
-            )
-    alpha, cap = asked.alpha, asked.rank_cap
-    if not (isinstance(alpha, Real) and not isinstance(alpha, bool) and 0 < alpha <= 1):
-        problems.append(f"alpha must be a number above 0 and at most 1. Got {alpha!r} instead.")
-    if not (isinstance(cap, Integral) and not isinstance(cap, bool) and cap >= 1):
-        problems.append(f"rank_cap must be a whole number of at least 1. Got {cap!r} instead.")
-    return problems
-
-
-def _name_problems(asked: Asked) -> list[str]:
-    problems = []
-    if len(set(asked.link)) < 2:
-        problems.append(
-            f"link must name at least two variables. Got {len(set(asked.link))} instead."
-        )
-    if asked.metric == "unicity" and len(asked.link) > MOST_VARIABLES:
+def _name_problems(question: Question) -> list[str]:
+    link, problems = question.link, []
+    if len(set(link)) < 2:
+        problems.append(f"link must name at least two variables. Got {len(set(link))} instead.")
+    if question.metric == "unicity" and len(link) > MOST_VARIABLES:
         problems.append(
             f"link must name at most {MOST_VARIABLES} variables for unicity. "
-            f"Got {len(asked.link)} instead."
+            f"Got {len(link)} instead."
         )
-    lists = {"link": asked.link, "numeric": asked.numeric, "strata": asked.strata}
-    for option, names in lists.items():
-        problems += [f"{option} lists {n!r} more than once. List it once." for n in repeated(names)]
-    problems += strangers(asked.numeric, asked.link, "numeric")
+    for option in ("link", "numeric", "strata"):
+        twice = repeated(getattr(question, option))
+        problems += [f"{option} lists {name!r} more than once. List it once." for name in twice]
+    problems += strangers(question.numeric, link, "numeric")
     problems += [
         f"{name!r} is a linking variable and a stratum. Leave it out of one of them."
-        for name in asked.link
-        if name in asked.strata
+        for name in link
+        if name in question.strata
     ]
-    if asked.metric == "adhoc":
-        problems += score_problems(asked.scores, asked.link)
-    elif asked.scores is not None:
-        problems.append(f"scores belong to metric 'adhoc'. Got metric {asked.metric!r} instead.")
+    if question.metric == "adhoc":
+        problems += score_problems(question.scores, link)
+    elif question.scores is not None:
+        problems.append(f"scores belong to metric 'adhoc'. Got metric {question.metric!r} instead.")
     return problems
-
-
-def carried(asked: Asked, puf_records: int, eif_records: int) -> dict[str, Any]:
-    """Return what a result carries of what produced it."""
-    return {
-        "metric": asked.metric,
-        "link": asked.link,
-        "numeric": asked.numeric,
-        "strata": asked.strata,
-        "puf_records": puf_records,
-        "eif_records": eif_records,
-        "alpha": float(asked.alpha),
-        "threshold_rule": asked.threshold,
-        "cuts": asked.cuts,
-        "orders": asked.orders,
-        "rank_cap": int(asked.rank_cap),
-    }

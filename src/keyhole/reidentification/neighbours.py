@@ -19,16 +19,18 @@ from keyhole.engines.resources import workers
 from keyhole.kernels import nearest, scanning
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.kernels.grading import Asked, Rules
-from keyhole.reidentification.cells import Arrangement, arrange
 from keyhole.reidentification.costs import Costs
-from keyhole.reidentification.files import Category
 from keyhole.reidentification.indexing import (
+    Arrangement,
+    Patterns,
+    arrange,
+    collapse,
     make_bins,
     make_index,
     make_rules,
     pack_counted,
 )
-from keyhole.reidentification.patterns import Patterns, collapse
+from keyhole.reidentification.variables import Category
 
 __all__ = ["Progress", "Ranked", "find_nearest", "in_turn"]
 

@@ -1,30 +1,89 @@
-"""What is asked of a study: the linking variables, the metric and its settings."""
+"""Question of a re-identification study: the linking variables, the metric and its settings.
+
+One frozen `Question` is handed down whole, from the verb to the search and back to the result.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError
-from keyhole.reidentification.costs import Threshold
-from keyhole.reidentification.files import Cuts
-from keyhole.reidentification.linking import Metric, link
-from keyhole.reidentification.pairs import Pairs
-from keyhole.reidentification.scores import Scores
-from keyhole.reidentification.unicity import Orders
+from keyhole.errors import OptionError
 
-__all__ = ["Question"]
+__all__ = ["Cuts", "Metric", "Orders", "Question", "Score", "Scores", "Threshold", "column_names"]
+
+Metric = Literal["unicity", "taxicab", "euclidean", "adhoc"]
+Threshold = Literal["published", "derived"]
+Cuts = Literal["puf", "each"]
+Orders = Literal["all", "highest"]
+Score = Mapping[str, Any] | Callable[[Any, Any], Any]
+Scores = Mapping[str, Score]
 
 # A measure with more values than this is hardly meant as a category.
 MANY_VALUES = 20
 
 
+def column_names(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return names of columns; one name alone is meant as a list of one.
+
+    Examples
+    --------
+    >>> column_names("age"), column_names(["age", "sex"]), column_names(None)
+    (('age',), ('age', 'sex'), ())
+    """
+    if isinstance(names, str):
+        return (names,)
+    if names is not None and not isinstance(names, Iterable):
+        raise OptionError(
+            f"columns must be given as a name or a list of names. Got {type(names).__name__} "
+            f"instead."
+        )
+    return tuple(map(str, names or ()))
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The linking variables, the metric and its settings, as `link` takes them."""
+    """The linking variables, the metric and its settings.
+
+    Parameters
+    ----------
+    link
+        The linking variables, which are columns of both files.
+    numeric
+        Those of them that are numbers: quintiles in unicity and taxicab, z-scores in
+        euclidean. For adhoc the scores tell.
+    metric
+        `unicity`, `taxicab`, `euclidean` or `adhoc`.
+    alpha
+        What a missing value scores in taxicab and euclidean, where 1 is different.
+    threshold
+        `published`, or `derived` from the paper's definition of euclidean.
+    cuts
+        Quintiles by the cut points of the `puf`, or of `each` file by itself.
+    scores
+        For adhoc: by linking variable its score, or a TOML file of them
+        (`keyhole.reidentification.scores`).
+    orders
+        For unicity: `all` sets of variables, or the `highest` only.
+    rank_cap
+        Ranks are kept while they hold no more pairs of a PUF record than this, all in all.
+    strata
+        Columns of both files; records are compared within the same stratum only, and a
+        missing value makes a stratum of its own.
+    blank
+        Linking variables that may be missing in every record of the PUF.
+    permutations, seed
+        How often ids are dealt out at random for the baseline of a study (0: never), and its seed.
+
+    Examples
+    --------
+    >>> Question("age", metric="taxicab").link
+    ('age',)
+    """
 
     link: tuple[str, ...]
     numeric: tuple[str, ...] = ()
@@ -37,38 +96,32 @@ class Question:
     rank_cap: int = 5
     strata: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
+    permutations: int = 200
+    seed: int = 1
 
-    def ask(
-        self, puf: Microdata, eif: Microdata, progress: Callable[..., None] | None = None
-    ) -> Pairs:
-        """Link two files by the metric."""
-        return link(
-            puf,
-            eif,
-            link=self.link,
-            numeric=self.numeric,
-            metric=self.metric,
-            alpha=self.alpha,
-            threshold=self.threshold,
-            cuts=self.cuts,
-            scores=self.scores,
-            orders=self.orders,
-            rank_cap=self.rank_cap,
-            strata=self.strata,
-            blank=self.blank,
-            progress=progress,
+    def __post_init__(self) -> None:
+        for field in ("link", "numeric", "strata", "blank"):
+            object.__setattr__(self, field, column_names(getattr(self, field)))
+
+    def with_scores(self) -> Question:
+        """Return the question with its scores read, if they are in a file."""
+        if self.metric != "adhoc" or not isinstance(self.scores, str | os.PathLike):
+            return self
+        from keyhole.reidentification.scores import load_scores
+
+        return dataclasses.replace(self, scores=load_scores(self.scores))
+
+    @property
+    def graded(self) -> tuple[str, ...]:
+        """The variables that need no value in common, because nearness scores too."""
+        if self.metric != "adhoc":
+            return self.numeric
+        declared = self.scores if isinstance(self.scores, Mapping) else {}
+        return tuple(
+            name
+            for name, score in declared.items()
+            if not (isinstance(score, Mapping) and "exact" in score)
         )
-
-    def column_problems(self, puf: Microdata, eif: Microdata) -> list[str]:
-        """Say which columns are not there, where other problems are told already."""
-        problems: list[str] = []
-        for purpose, names in (("linking variable", self.link), ("stratum", self.strata)):
-            for data in (puf, eif):
-                try:
-                    data.require(names, purpose=purpose)
-                except ColumnError as error:
-                    problems += error.problems
-        return problems
 
     def to_dict(self, threshold: float | None) -> dict[str, Any]:
         """Return the settings that matter to the metric, with the threshold in effect."""
@@ -114,24 +167,6 @@ class Question:
             f"What is missing agrees with nothing."
         )
 
-    def taken_as_categories(self, puf: Microdata) -> list[str]:
-        """Name the measures with many values that are not declared to be numbers."""
-        if self.metric == "adhoc":  # the scores tell
-            return []
-        found = [
-            name
-            for name in self.link
-            if name not in self.numeric
-            and puf.variable(name).kind == "measure"
-            and puf.column(name).dtype.is_numeric()
-            and puf.column(name).drop_nulls().n_unique() > MANY_VALUES
-        ]
-        return [
-            f"{name!r} holds many different numbers and is linked as a category, so that only the "
-            f"very same number agrees: name it in numeric if near ones should count"
-            for name in found
-        ]
-
     def in_words(self, threshold: float | None) -> str:
         """Say what a suspected pair is."""
         if threshold is None:
@@ -143,3 +178,17 @@ class Question:
             f"Suspected: a score {side} {threshold:.6g}{rule}, in ranks "
             f"that hold at most {self.rank_cap} pairs of a PUF record."
         )
+
+    def taken_as_categories(self, puf: Microdata) -> list[str]:
+        """Name the measures with many values that are not declared to be numbers."""
+        if self.metric == "adhoc":  # the scores tell
+            return []
+        return [
+            f"{name!r} holds many different numbers and is linked as a category, so that only the "
+            f"very same number agrees: name it in numeric if near ones should count"
+            for name in self.link
+            if name not in self.numeric
+            and puf.variable(name).kind == "measure"
+            and puf.column(name).dtype.is_numeric()
+            and puf.column(name).drop_nulls().n_unique() > MANY_VALUES
+        ]

@@ -1,4 +1,7 @@
-"""The result of a re-identification study."""
+"""Result of a re-identification study, in figures, tables and words.
+
+What it cannot say stands beside what it says (Singer & Dajani, sections 1 and 3).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,22 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.charts import percentage
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
-from keyhole.reidentification import verdict
-from keyhole.reidentification.agreement import Gap
 from keyhole.reidentification.baseline import Baseline
-from keyhole.reidentification.breakdown import Part, VariableUse, part_table, use_table
-from keyhole.reidentification.pairs import Pairs
-from keyhole.reidentification.perturbation import Perturbation
+from keyhole.reidentification.linking import Pairs
 from keyhole.reidentification.question import Question
-from keyhole.reidentification.rates import Rate, Rates
+from keyhole.reidentification.rates import (
+    Part,
+    Rate,
+    Rates,
+    VariableUse,
+    part_table,
+    use_table,
+)
+from keyhole.reidentification.strata import Gap, unlinked
+from keyhole.reidentification.truth import Perturbation
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -28,6 +37,23 @@ if TYPE_CHECKING:
 __all__ = ["Study"]
 
 LINE = 88
+CAVEATS = (
+    "One point in time: the study links this PUF with this EIF as they are now. Other external "
+    "data, or later data, may succeed where this did not.",
+    "No intimate knowledge: it does not tell whether somebody who knows a respondent well could "
+    "find that person in the file.",
+    "No proof of safety: it looks for obvious weaknesses of the whole file. That it finds none "
+    "does not confirm that the file is safe.",
+)
+
+# Chance is called an explanation if it would do as well at least this often.
+DOUBTFUL = 0.05
+_WORDS = {
+    "putative_rate": "suspected",
+    "confirmed_rate": "confirmed",
+    "conditional_rate": "conditional",
+    "pair_precision": "pairs that are true",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -39,8 +65,6 @@ class Study(Result):
 
     Parameters
     ----------
-    question
-        The linking variables, the metric and its settings.
     rates
         Suspected, confirmed, conditional, and the share of pairs that are true.
     baseline
@@ -60,8 +84,6 @@ class Study(Result):
         Where it was run. On Spark the pairs stay on the cluster: `linked` has none.
     """
 
-    question: Question
-    eif_records: int
     rates: Rates
     baseline: Baseline | None
     overlap: int
@@ -72,13 +94,17 @@ class Study(Result):
     by_variables: tuple[VariableUse, ...]
     perturbation: Perturbation | None
     warnings: tuple[str, ...]
-    seed: int
     linked: Pairs
     confirmed_pairs: npt.NDArray[np.bool_]
     puf_ids: pl.DataFrame
     eif_ids: pl.DataFrame
     scenario: str | None = None
     engine: str = "memory"
+
+    @property
+    def question(self) -> Question:
+        """The linking variables, the metric and its settings."""
+        return self.linked.question
 
     @property
     def metric(self) -> str:
@@ -89,6 +115,11 @@ class Study(Result):
     def puf_records(self) -> int:
         """The size of the public file."""
         return self.rates.puf_records
+
+    @property
+    def eif_records(self) -> int:
+        """The size of the intruder's file."""
+        return self.linked.eif_records
 
     @property
     def suspected(self) -> int:
@@ -109,21 +140,26 @@ class Study(Result):
     def verdict(self) -> dict[str, str]:
         """What the study says, in words, by what it is about; the caveats come last."""
         said = {
-            "finding": verdict.finding(self.rates),
-            "chance": verdict.chance(self.baseline),
-            "overlap": verdict.overlapping(self.overlap, self.rates),
+            "finding": _finding(self.rates),
+            "chance": _chance(self.baseline),
+            "overlap": _overlapping(self.overlap, self.rates),
         }
         if self.perturbation is not None:
-            said["perturbation"] = verdict.perturbed(self.rates, self.perturbation)
+            said["perturbation"] = _perturbed(self.rates, self.perturbation)
         if self.question.strata:
-            said["strata"] = verdict.stratified(self.question.strata)
-        said.update((f"caveat {i}", text) for i, text in enumerate(verdict.CAVEATS, 1))
+            said["strata"] = (
+                f"Records are linked within {', '.join(self.question.strata)}. Where that is finer "
+                f"than what will be released, rates that are acceptable here speak for the "
+                f"release, and for a finer one later."
+            )
+        said.update((f"caveat {i}", text) for i, text in enumerate(CAVEATS, 1))
         return said
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
         found = Rate(self.confirmed, self.overlap)
         named = {} if self.scenario is None else {"scenario": self.scenario}
+        gaps = self.gaps and {"puf": self.gaps[0].to_dict(), "eif": self.gaps[1].to_dict()}
         return {
             **self.question.to_dict(self.linked.threshold),
             **named,
@@ -131,14 +167,14 @@ class Study(Result):
             "eif_records": self.eif_records,
             **self.rates.to_dict(),
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
-            "seed": self.seed,
+            "seed": int(self.question.seed),
             "overlap": {
                 "records": self.overlap,
                 "found": found.value,
                 "interval": None if found.interval is None else list(found.interval),
             },
             "by_stratum": [part.to_dict("stratum") for part in self.by_stratum],
-            "unlinked": self._gaps(),
+            "unlinked": gaps,
             "by_agreement": [part.to_dict("agreeing") for part in self.by_agreement],
             f"by_{self._place}": [part.to_dict(self._place) for part in self.by_rank],
             "by_variables": [use.to_dict() for use in self.by_variables],
@@ -176,13 +212,8 @@ class Study(Result):
         return [
             text
             for (one, other), gap in zip(files, self.gaps, strict=True)
-            for text in verdict.unlinked(gap.to_dict(), one, other, named)
+            for text in unlinked(gap.to_dict(), one, other, named)
         ]
-
-    def _gaps(self) -> dict[str, Any] | None:
-        if self.gaps is None:
-            return None
-        return {name: gap.to_dict() for name, gap in zip(("puf", "eif"), self.gaps, strict=True)}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a rate: count, total, value, interval, and what chance would give."""
@@ -218,11 +249,11 @@ class Study(Result):
                 "engine must be memory for the pairs themselves. Got 'spark' instead, where they "
                 "stay on the cluster."
             )
-        subsets = self.linked.subset
+        subsets = self.linked.subset_names()
         if subsets is None:
             place = pl.Series("rank", self.linked.rank)
         else:
-            place = pl.Series("subset", self._named(subsets), dtype=pl.String)
+            place = pl.Series("subset", subsets, dtype=pl.String)
         figures = [
             pl.Series("score", self.linked.score),
             place,
@@ -236,12 +267,6 @@ class Study(Result):
             {series.name for series in figures},
         )
         return pl.DataFrame([*columns, *figures])
-
-    def _named(self, subsets: npt.NDArray[np.uint64]) -> list[str]:
-        """Name the variables of each pair's smallest subset."""
-        masks, places = np.unique(subsets, return_inverse=True)
-        named = [" + ".join(self.linked.subset_names(mask)) for mask in masks.tolist()]
-        return [named[place] for place in places]
 
     def tables(self) -> list[Table]:
         """Return the figures as tables, then what they say in words."""
@@ -297,14 +322,6 @@ class Study(Result):
         return rates_chart(self) if self.engine == "spark" else study_chart(self)
 
 
-_WORDS = {
-    "putative_rate": "suspected",
-    "confirmed_rate": "confirmed",
-    "conditional_rate": "conditional",
-    "pair_precision": "pairs that are true",
-}
-
-
 def _named_apart(groups: list[tuple[str, list[pl.Series]]], taken: set[str]) -> list[pl.Series]:
     """Give a column a prefix where its name is another's."""
     names = [series.name for _, columns in groups for series in columns]
@@ -315,3 +332,64 @@ def _named_apart(groups: list[tuple[str, list[pl.Series]]], taken: set[str]) -> 
         for prefix, columns in groups
         for series in columns
     ]
+
+
+def _finding(rates: Rates) -> str:
+    """Say who is suspected, who confirmed, and how often a suspicion is right."""
+    total = f"{rates.puf_records:,} PUF records"
+    if not rates.suspected:
+        return f"No record is suspected among {total}, so there is no conditional rate."
+    share_found = percentage(rates.conditional.value or 0.0)
+    low, high = (percentage(bound) for bound in rates.conditional.interval or (0.0, 1.0))
+    return (
+        f"Of {total}, {_counted(rates.putative)} are suspected and "
+        f"{_counted(rates.confirmed_rate)} are confirmed: {share_found} (95% interval {low} to "
+        f"{high}) of the suspected have a pair that is true. This conditional rate is what a "
+        f"release hangs on. "
+        f"Of the pairs themselves {percentage(rates.pair_precision.value or 0.0)} are true."
+    )
+
+
+def _counted(rate: Rate) -> str:
+    return f"{rate.count:,} ({percentage(rate.value or 0.0)})"
+
+
+def _overlapping(overlap: int, rates: Rates) -> str:
+    """Say how many could be found at all, and how many were."""
+    if not overlap:
+        return "The IUF names no pair of the two files, so nothing can be confirmed."
+    found = Rate(rates.confirmed, overlap)
+    return (
+        f"{overlap:,} PUF records are in the EIF and could be found at all; the attack finds "
+        f"{_counted(found)} of them. An EIF that covers more of the PUF would confirm more."
+    )
+
+
+def _chance(baseline: Baseline | None) -> str:
+    """Say what dealing out ids at random would confirm."""
+    if baseline is None:
+        return "What chance alone would confirm was not asked for (permutations = 0)."
+    if baseline.conditional_rate is None or baseline.conditional_interval is None:
+        return "Nobody is suspected, so chance has nothing to confirm."
+    low, high = (percentage(bound) for bound in baseline.conditional_interval)
+    more = (baseline.p_value or 0.0) < DOUBTFUL
+    return (
+        f"With ids dealt out at random {percentage(baseline.conditional_rate)} of the suspected "
+        f"would be confirmed (middle 95% of {baseline.permutations:,} times: {low} to {high}). "
+        + ("The study confirms more." if more else "The study confirms no more than chance does.")
+    )
+
+
+def _perturbed(rates: Rates, perturbation: Perturbation) -> str:
+    """Say what the perturbation bought."""
+    before, after = perturbation.without, rates
+    saved = before.confirmed - after.confirmed
+    effect = f"{saved:,} fewer" if saved > 0 else f"{-saved:,} more" if saved < 0 else "as many"
+    said = (
+        f"Without the perturbation {_counted(before.confirmed_rate)} would be confirmed; with it "
+        f"{_counted(after.confirmed_rate)} are, {effect}."
+    )
+    first, second = before.conditional.value, after.conditional.value
+    if first is None or second is None:
+        return said
+    return f"{said} The conditional rate goes from {percentage(first)} to {percentage(second)}."

@@ -1,4 +1,4 @@
-"""Adhoc scores, declared variable by variable (Singer & Dajani, section 2.2.3).
+"""Scores of agreement for adhoc, declared variable by variable (Singer & Dajani, section 2.2.3).
 
 A score says how well the values of a pair match, from 0 to 5. It is declared as a mapping, in
 Python or in TOML, or as a function of two arrays. Where a value is missing the score is 0.
@@ -34,18 +34,17 @@ from keyhole.errors import FileError, OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
-from keyhole.reidentification.files import (
+from keyhole.reidentification.question import Question, Score
+from keyhole.reidentification.variables import (
     Category,
     common_codes,
+    common_numbers,
     family_of,
-    numbers,
+    infinite_problems,
+    strangers,
 )
-from keyhole.reidentification.variables import infinite_problems, strangers
 
-__all__ = ["Scores", "adhoc", "load_scores", "score_problems"]
-
-Score = Mapping[str, Any] | Callable[[Any, Any], Any]
-Scores = Mapping[str, Score]
+__all__ = ["adhoc", "load_scores", "score_problems"]
 
 KINDS = ("exact", "absolute", "relative", "days", "table")
 EXTRAS = {"absolute": {"beyond"}, "relative": {"beyond"}, "days": {"beyond"},
@@ -166,27 +165,20 @@ class _Priced:
     lacking: float = 0.0
 
 
-def adhoc(
-    puf: Microdata, eif: Microdata, link: Sequence[str], scores: Scores
-) -> tuple[Costs, list[str]]:
-    """Price for adhoc: suspected where the sum of scores is above 5 v / 2.
-
-    Returns
-    -------
-    The prices, and warnings about scores that can never apply.
-    """
+def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
+    """Price for adhoc, with warnings about scores that can never apply."""
+    scores: Any = question.scores
     warnings: list[str] = []
     priced: list[_Priced] = []
     problems: list[str] = []
-    for name in link:
+    for name in question.link:
         try:
             priced.append(_price(puf, eif, name, scores[name], warnings))
         except OptionError as error:
             problems += error.problems
     if problems:
         raise OptionError(problems)
-    lacking = sum(p.lacking for p in priced)
-    return additive([p.variable for p in priced], lacking), warnings
+    return additive([p.variable for p in priced], sum(p.lacking for p in priced), warnings)
 
 
 def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]) -> _Priced:
@@ -211,11 +203,18 @@ def _price_exact(category: Category, best: float) -> _Priced:
 
 def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> _Priced:
     kind = next(kind for kind in BANDED if kind in score)
-    _require_kind(puf, eif, name, "dates" if kind == "days" else "numbers")
+    wanted = "dates" if kind == "days" else "numbers"
+    for data in (puf, eif):
+        family = family_of(data.column(name).dtype)
+        if family != wanted:
+            raise OptionError(
+                f"score of {name!r}: the variable must hold {wanted}. Got {family} in "
+                f"{data.name!r} instead: declare another score."
+            )
     problems = infinite_problems(name, (puf.column(name), eif.column(name)))
     if problems:
         raise OptionError(problems)
-    number = numbers(puf, eif, name, ratios=kind == "relative")
+    number = common_numbers(puf, eif, name, ratios=kind == "relative")
     values = [float(row[1]) for row in score[kind]] + [float(score.get("beyond", 0))]
     best = values[0]
     graded = Graded(
@@ -237,19 +236,8 @@ def _as_limit(value: Any) -> float:
         return math.inf
 
 
-def _require_kind(puf: Microdata, eif: Microdata, name: str, kind: str) -> None:
-    for data in (puf, eif):
-        family = family_of(data.column(name).dtype)
-        if family != kind:
-            raise OptionError(
-                f"score of {name!r}: the variable must hold {kind}. Got {family} in "
-                f"{data.name!r} instead: declare another score."
-            )
-
-
 def _price_table(category: Category, score: Mapping[str, Any], warnings: list[str]) -> _Priced:
-    size = len(category.levels)
-    _require_room(category.name, size, size)
+    size = _pairwise_size(category)
     values = np.full((size, size), float(score.get("other", 0)))
     np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
     places = {_word(level): i for i, level in enumerate(category.levels.to_list())}
@@ -278,8 +266,7 @@ def _word(value: Any) -> str:
 
 
 def _price_function(category: Category, function: Callable[[Any, Any], Any]) -> _Priced:
-    size = len(category.levels)
-    _require_room(category.name, size, size)
+    size = _pairwise_size(category)
     levels = category.levels.to_numpy()
     left, right = np.repeat(levels, size), np.tile(levels, size)
     try:
@@ -310,12 +297,15 @@ def _priced_by(category: Category, values: Floats) -> _Priced:
     return _Priced(graded, BEST_SCORE - best)
 
 
-def _require_room(name: str, rows: int, columns: int) -> None:
-    if rows * columns > MOST_ENTRIES:
+def _pairwise_size(category: Category) -> int:
+    """Return the number of values, if it is not too large to score them pair by pair."""
+    size = len(category.levels)
+    if size * size > MOST_ENTRIES:
         raise OptionError(
-            f"score of {name!r}: {rows:,} different values are too many to score pair by pair. "
-            f"Round the variable, or declare bands of differences."
+            f"score of {category.name!r}: {size:,} different values are too many to score pair by "
+            f"pair. Round the variable, or declare bands of differences."
         )
+    return size
 
 
 def _as_values(category: Category) -> tuple[Floats, Floats]:

@@ -11,17 +11,14 @@ import polars as pl
 from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.agreement import Strata
-from keyhole.reidentification.attack import Attack
 from keyhole.reidentification.baseline import Baseline, summarise
-from keyhole.reidentification.breakdown import Part, VariableUse
-from keyhole.reidentification.linking import carried
-from keyhole.reidentification.pairs import Pairs
+from keyhole.reidentification.linking import Attack, Pairs
 from keyhole.reidentification.question import Question
-from keyhole.reidentification.rates import Rate, Rates
+from keyhole.reidentification.rates import Part, Rate, Rates, VariableUse
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.spark_blocks import KINDS
 from keyhole.reidentification.spark_truth import SparkTruth
+from keyhole.reidentification.strata import Strata
 from keyhole.reidentification.truth import incomplete_warnings
 
 __all__ = ["Answers", "Groups", "put_together"]
@@ -60,13 +57,17 @@ class Answers:
     `unused` are the linking variables of the IUF.
     """
 
-    question: Question
     attack: Attack
     records: tuple[int, int]
     truth: SparkTruth
     groups: Groups | None
     counts: pl.DataFrame
     unused: Sequence[str]
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self.attack.question
 
     def of(self, kind: str) -> pl.DataFrame:
         """Return the counts of one kind."""
@@ -97,8 +98,9 @@ class Answers:
             out.append(VariableUse(name, *both, held))
         return tuple(out)
 
-    def baseline(self, rates: Rates, permutations: int) -> Baseline | None:
+    def baseline(self, rates: Rates) -> Baseline | None:
         """Return what chance would confirm, if that was asked for."""
+        permutations = int(self.question.permutations)
         if not permutations:
             return None
         counts = np.zeros(permutations, dtype=np.int64)
@@ -129,7 +131,7 @@ class Answers:
         return tuple(part for part in out if part.rates.puf_records)
 
 
-def put_together(answers: Answers, puf: Microdata, *, permutations: int, seed: int) -> Study:
+def put_together(answers: Answers, puf: Microdata) -> Study:
     """Make the study of its counts.
 
     Parameters
@@ -138,16 +140,12 @@ def put_together(answers: Answers, puf: Microdata, *, permutations: int, seed: i
         The counts.
     puf
         The different values of the PUF.
-    permutations, seed
-        How often ids were dealt out, and the seed.
     """
-    question, groups, truth = answers.question, answers.groups, answers.truth
+    groups, truth = answers.groups, answers.truth
     rates = answers.rates()
-    baseline = answers.baseline(rates, permutations)
+    baseline = answers.baseline(rates)
     nothing = pl.DataFrame()
     return Study(
-        question=question,
-        eif_records=answers.records[1],
         rates=rates,
         baseline=baseline,
         overlap=truth.overlap,
@@ -158,12 +156,11 @@ def put_together(answers: Answers, puf: Microdata, *, permutations: int, seed: i
         by_variables=answers.uses(rates),
         perturbation=None,
         warnings=(
-            *question.taken_as_categories(puf),
+            *answers.question.taken_as_categories(puf),
             *answers.attack.warnings,
             *incomplete_warnings(truth.incomplete, truth.rows),
             *_left_out(answers.unused),
         ),
-        seed=seed,
         linked=_no_pairs(answers),
         confirmed_pairs=np.zeros(0, dtype=np.bool_),
         puf_ids=nothing,
@@ -185,7 +182,8 @@ def _no_pairs(answers: Answers) -> Pairs:
     """Return what is known of the pairs, which stay on the cluster."""
     none = np.zeros(0, dtype=np.int64)
     return Pairs(
-        **carried(answers.attack.asked, *answers.records),
+        answers.question,
+        *answers.records,
         puf=none,
         eif=none,
         score=none.astype(np.float64),

@@ -16,13 +16,18 @@ import polars as pl
 
 from keyhole.engines.spark.tasks import without_words
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.agreement import agree
-from keyhole.reidentification.attack import Attack, only
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
-from keyhole.reidentification.breakdown import count_use
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.files import Category
-from keyhole.reidentification.rates import Rates, confirm, measure_rates, rates_by_pair
+from keyhole.reidentification.linking import Attack, only
+from keyhole.reidentification.rates import (
+    Rates,
+    agree,
+    confirm,
+    count_use,
+    measure_rates,
+    rates_by_pair,
+)
+from keyhole.reidentification.variables import Category
 
 __all__ = ["ALONE", "COUNTS", "KINDS", "Block", "by_broadcast", "by_stratum"]
 
@@ -49,16 +54,12 @@ class Block:
         By the codes of the strata's variables the number of the stratum.
     order
         The types by which the ids of the EIF are put in order, one a column.
-    permutations, seed
-        How often ids are dealt out, and the seed.
     """
 
     attack: Attack
     agreeing: tuple[Category | Graded, ...]
     strata: Mapping[tuple[int, ...], int]
     order: Sequence[pl.DataType]
-    permutations: int
-    seed: int
 
     def count(self, puf: Any, eif: Any, stratum: int) -> Any:
         """Attack the records of two tables of Arrow; return a table of counts."""
@@ -79,8 +80,8 @@ class Block:
         same = [agree(only(v, *places), pairs) for v in self.agreeing]
         agreeing, used = count_use([v.name for v in self.agreeing], same, confirmed, subset)
         for kind, groups in (("place", place), ("agreeing", agreeing)):
-            for key, rates in rates_by_pair(pairs[0], confirmed, groups, records):
-                tally.add(kind, key, rates)
+            for part in rates_by_pair(pairs[0], confirmed, groups, records):
+                tally.add(kind, int(part.label), part.rates)
         for i, use in enumerate(used):
             smallest = 0 if use.smallest is None else use.smallest.count
             tally.row("variable", i, use.pairs.count, smallest, 0, use.true_pairs.count)
@@ -89,15 +90,15 @@ class Block:
     def _deal(self, chances: Chances, records: int, tally: _Tally) -> None:
         if not len(chances.who):
             return
-        if tally.stratum == ALONE:
-            counts = deal_all(chances, records, self.permutations, self.seed)
-        else:
-            counts = deal_stratum(tally.stratum, chances, records, self.permutations, self.seed)
+        question = self.attack.question
+        dealt = (chances, records, int(question.permutations), int(question.seed))
+        alone = tally.stratum == ALONE
+        counts = deal_all(*dealt) if alone else deal_stratum(tally.stratum, *dealt)
         for i, count in enumerate(counts.tolist()):
             tally.row("chance", i, 0, 0, count, 0)
 
     def _places(self, frame: pl.DataFrame) -> dict[str, npt.NDArray[np.int32]]:
-        return {name: frame[f"v{i}"].to_numpy() for i, name in enumerate(self.attack.asked.link)}
+        return {name: frame[f"v{i}"].to_numpy() for i, name in enumerate(self.attack.question.link)}
 
     def _sorted(self, eif: pl.DataFrame) -> pl.DataFrame:
         """Put the EIF in order of its ids: numbers by size, all else as text."""

@@ -23,8 +23,8 @@ from keyhole.engines.spark.local_files import LocalFiles, called
 from keyhole.engines.spark.sources import FrameSource, Source, TextSource, open_source, read_by
 from keyhole.engines.spark.tasks import ChangedError, Coding, coder, without_words
 from keyhole.errors import OptionError, RunError
-from keyhole.reidentification.files import WIDE
 from keyhole.reidentification.truth import text_ids
+from keyhole.reidentification.variables import WIDE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,12 +19,10 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines.spark.jobs import failures, run
 from keyhole.engines.spark.levels import Column
 from keyhole.errors import OptionError
-from keyhole.reidentification.agreement import agreeing, number_strata
-from keyhole.reidentification.attack import Asked, Attack, prepare
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.beforehand import Header, check_names, stratum_problems
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.files import Category, Counts, common_codes, common_strata
-from keyhole.reidentification.linking import check_variables, read_asked
+from keyhole.reidentification.linking import Attack, check_variables, prepare
 from keyhole.reidentification.question import Question
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.spark_answers import Answers, Groups, put_together
@@ -37,6 +35,8 @@ from keyhole.reidentification.spark_truth import (
     find_truth_on_spark,
     named_pairs,
 )
+from keyhole.reidentification.strata import number_strata
+from keyhole.reidentification.variables import Category, common_codes, linking_category
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,9 +52,6 @@ def study_on_spark(
     files: tuple[SparkFile, SparkFile, SparkFile],
     ids: Ids,
     question: Question,
-    *,
-    permutations: int,
-    seed: int,
 ) -> Study:
     """Run a study whose records are on Spark; the answers are those of `study` in memory.
 
@@ -66,32 +63,32 @@ def study_on_spark(
         The columns that name a record of the PUF, and of the EIF.
     question
         What is asked.
-    permutations, seed
-        How often ids are dealt out at random, and the seed.
     """
-    asked = read_asked(**{name: getattr(question, name) for name in Asked.__dataclass_fields__})
+    question = question.with_scores()
     puf, eif, iuf = files
     if puf.name == eif.name:
         puf, eif = replace(puf, name=f"PUF {puf.name}"), replace(eif, name=f"EIF {eif.name}")
-    problems = check_names([Header(one.name, one.names) for one in (puf, eif, iuf)], ids, asked)
+    problems = check_names([Header(one.name, one.names) for one in (puf, eif, iuf)], ids, question)
     if problems:
         raise OptionError(problems)
-    sides = _Sides.look(puf, eif, asked)
-    check_variables(*sides.levels, asked)
-    _require_blocks(asked, sides.records[1])
-    attack = prepare(*sides.levels, asked, sides.counts())
+    sides = _Sides.look(puf, eif, question)
+    check_variables(*sides.levels, question)
+    _require_blocks(question, sides.records[1])
+    attack = prepare(*sides.levels, question, sides.counts())
     order = [column.order for column in eif.id_columns(ids[1]).values()]
     with _kept(*sides.encoded(ids), named_pairs(iuf, ids)) as (one, other, named):
         truth = find_truth_on_spark(iuf.name, named, (one, other), ids)
-        groups = sides.groups(one, other) if asked.strata else None
+        groups = sides.groups(one, other) if question.strata else None
         block = Block(
             _bare(attack), tuple(sides.agreeing(attack)), groups.numbers() if groups else {},
-            order, permutations, seed,
+            order,
         )  # fmt: skip
         counts = _attack(attach_mates(one, truth), other, block)
-    lacking = [name for name in asked.link if name in iuf.names and name not in {*ids[0], *ids[1]}]
-    answers = Answers(question, attack, sides.records, truth, groups, pl.DataFrame(counts), lacking)
-    return put_together(answers, sides.levels[0], permutations=permutations, seed=seed)
+    lacking = [
+        name for name in question.link if name in iuf.names and name not in {*ids[0], *ids[1]}
+    ]
+    answers = Answers(attack, sides.records, truth, groups, pl.DataFrame(counts), lacking)
+    return put_together(answers, sides.levels[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,19 +98,19 @@ class _Sides:
     `levels` are these values as small files: a row for each code, the last of them missing.
     """
 
-    asked: Asked
+    question: Question
     files: tuple[SparkFile, SparkFile]
     columns: tuple[dict[str, Column], dict[str, Column]]
     levels: tuple[Microdata, Microdata]
 
     @classmethod
-    def look(cls, puf: SparkFile, eif: SparkFile, asked: Asked) -> _Sides:
+    def look(cls, puf: SparkFile, eif: SparkFile, question: Question) -> _Sides:
         """Count the values of the columns that are asked for."""
-        names = (*asked.link, *asked.strata)
+        names = (*question.link, *question.strata)
         with failures():
             columns = puf.columns(names), eif.columns(names)
         found = cls(
-            asked, (puf, eif), columns, (_levels(puf, columns[0]), _levels(eif, columns[1]))
+            question, (puf, eif), columns, (_levels(puf, columns[0]), _levels(eif, columns[1]))
         )
         for file, records in zip(found.files, found.records, strict=True):
             file.require_records(records)
@@ -125,11 +122,11 @@ class _Sides:
         puf, eif = (next(iter(one.values())).records for one in self.columns)
         return puf, eif
 
-    def counts(self) -> dict[str, tuple[Counts, Counts]]:
+    def counts(self) -> dict[str, tuple[Ints, Ints]]:
         """Return by linking variable how many records have each code, in both files."""
-        return {name: (self._count(0, name), self._count(1, name)) for name in self.asked.link}
+        return {name: (self._count(0, name), self._count(1, name)) for name in self.question.link}
 
-    def _count(self, side: int, name: str) -> Counts:
+    def _count(self, side: int, name: str) -> Ints:
         out = np.zeros(self.levels[side].records, dtype=np.int64)
         held = self.columns[side][name].counts
         if held is not None:
@@ -138,21 +135,19 @@ class _Sides:
 
     def agreeing(self, attack: Attack) -> Iterator[Category | Graded]:
         """Return what tells on which variables a pair agrees."""
-        asked, counts = self.asked, self.counts()
+        asked, counts = self.question, self.counts()
         priced = attack.costs.by_name() if asked.metric == "adhoc" and attack.costs else {}
         for name in asked.link:
-            found = priced.get(name) or agreeing(
-                *self.levels, name, numeric=asked.numeric, cuts=asked.cuts, counts=counts[name]
-            )
+            found = priced.get(name) or linking_category(*self.levels, name, asked, counts[name])
             yield _unnamed(found) if isinstance(found, Category) else found
 
     def encoded(self, ids: Ids) -> tuple[DataFrame, DataFrame]:
         """Return the records of both files as codes and ids, on the cluster."""
-        strata = [common_codes(*self.levels, name) for name in self.asked.strata]
+        strata = [common_codes(*self.levels, name) for name in self.question.strata]
         frames = []
         for side, file in enumerate(self.files):
             codes = {}
-            for i, name in enumerate(self.asked.link):
+            for i, name in enumerate(self.question.link):
                 codes[f"v{i}"] = name, self.columns[side][name].coding
             for i, common in enumerate(strata):
                 own = self.columns[side][common.name].coding
@@ -164,7 +159,7 @@ class _Sides:
 
     def groups(self, one: DataFrame, other: DataFrame) -> Groups:
         """Count the records of each stratum, and number the strata as `study` does."""
-        names, keys = self.asked.strata, _keys(self.asked.strata)
+        names, keys = self.question.strata, _keys(self.question.strata)
         table = run(beside(one, other, *keys).groupBy("side", *keys).count())
         commons = [common_codes(*self.levels, name) for name in names]
         files, counts, found = [], [], []
@@ -174,7 +169,6 @@ class _Sides:
             files.append(_strata_file(data, commons, codes))
             counts.append(here["count"].to_numpy())
             found.append([tuple(map(int, row)) for row in zip(*codes, strict=True)])
-        common_strata(files[0], files[1], names)  # says so if they have none in common
         strata = number_strata(files[0], files[1], names)
         return Groups(strata, (counts[0], counts[1]), (found[0], found[1]))
 
@@ -209,14 +203,14 @@ def _strata_file(
     )
 
 
-def _require_blocks(asked: Asked, eif_records: int) -> None:
+def _require_blocks(question: Question, eif_records: int) -> None:
     """Say so if there is nothing to cut the work by."""
-    if asked.strata:
+    if question.strata:
         return
-    problems = stratum_problems(asked)
+    problems = stratum_problems(question)
     if problems:
         raise OptionError(problems)
-    size = eif_records * (4 * len(asked.link) + ID_BYTES)
+    size = eif_records * (4 * len(question.link) + ID_BYTES)
     if size > BROADCAST:
         raise OptionError(
             f"strata must name columns to cut the work by, since the EIF's {eif_records:,} records "
@@ -230,9 +224,9 @@ def _bare(attack: Attack) -> Attack:
     costs = attack.costs
     if costs is not None:
         costs = replace(costs, counted=tuple(map(_unnamed, costs.counted)))
-    asked = replace(attack.asked, scores=None)
+    question = replace(attack.question, scores=None)
     categories = tuple(map(_unnamed, attack.categories))
-    return replace(attack, asked=asked, categories=categories, costs=costs)
+    return replace(attack, question=question, categories=categories, costs=costs)
 
 
 def _unnamed(category: Category) -> Category:
@@ -255,6 +249,6 @@ def _attack(puf: DataFrame, eif: DataFrame, block: Block) -> Any:
     """Run the tasks; return their counts as a table of Arrow."""
     if not block.strata:
         return run(puf.mapInArrow(by_broadcast(block, run(eif)), COUNTS))
-    keys = _keys(block.attack.asked.strata)
+    keys = _keys(block.attack.question.strata)
     both = puf.groupBy(*keys).cogroup(eif.groupBy(*keys))
     return run(both.applyInArrow(by_stratum(block), COUNTS))

@@ -1,9 +1,9 @@
-"""A re-identification study: link, confirm, measure (Singer & Dajani, section 1.2)."""
+"""Re-identification study: link, confirm, measure (Singer & Dajani, section 1.2)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,30 +14,40 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines.sessions import session_for
 from keyhole.errors import InputError, OptionError
-from keyhole.kernels.arrays import Flags, Ints
-from keyhole.reidentification.agreement import Strata, agreements, number_strata, top_scores
+from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline, chance_problems, permuted_baseline
-from keyhole.reidentification.breakdown import Part, by_pair, by_stratum, count_use
-from keyhole.reidentification.candidates import attach_ids, with_blanks
-from keyhole.reidentification.costs import Threshold
-from keyhole.reidentification.files import Cuts
-from keyhole.reidentification.linking import Metric
-from keyhole.reidentification.pairs import Pairs
-from keyhole.reidentification.perturbation import Perturbation, restore
-from keyhole.reidentification.question import Question
-from keyhole.reidentification.rates import confirm, measure_rates
+from keyhole.reidentification.candidates import attach_ids, linking_keys, with_blanks
+from keyhole.reidentification.linking import Pairs, find_pairs
+from keyhole.reidentification.question import (
+    Cuts,
+    Metric,
+    Orders,
+    Question,
+    Scores,
+    Threshold,
+    column_names,
+)
+from keyhole.reidentification.rates import (
+    Part,
+    agreements,
+    confirm,
+    count_use,
+    measure_rates,
+    rates_by_pair,
+    rates_by_stratum,
+)
 from keyhole.reidentification.result import Study
-from keyhole.reidentification.scenario import linking_keys, recode_files
-from keyhole.reidentification.scores import Scores, load_scores
+from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import (
+    Perturbation,
     Truth,
+    absent_problems,
     find_truth,
     incomplete_warnings,
-    names_of,
     order_by_id,
     require_rows,
+    restore,
 )
-from keyhole.reidentification.unicity import Orders
 
 __all__ = ["study"]
 
@@ -137,74 +147,56 @@ def study(
     True
     """
     question = Question(
-        link=names_of(link), numeric=names_of(numeric), metric=metric, alpha=alpha,
+        link=column_names(link), numeric=column_names(numeric), metric=metric, alpha=alpha,
         threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
-        strata=names_of(strata), blank=names_of(blank),
+        strata=column_names(strata), blank=column_names(blank), permutations=permutations,
+        seed=seed,
     )  # fmt: skip
-    chance, ids = _Chance(permutations, seed), (names_of(puf_id), names_of(eif_id))
-    there = _Remote((puf, eif, iuf), ids, question, chance)
+    ids = (column_names(puf_id), column_names(eif_id))
+    remote = _Remote((puf, eif, iuf), ids, question)
     session = session_for(
-        engine, master, (puf, eif, iuf), verb="a study", beforehand=there.look,
+        engine, master, (puf, eif, iuf), verb="a study", beforehand=remote.look,
         in_memory_for={"a scenario's recoding": scenario is not None, "blank": question.blank,
                        "ids_from": ids_from is not None},
     )  # fmt: skip
     if session is not None:
-        return there.attack(session)
-    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"))
+        return remote.attack(session)
+    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"), *ids)
     if scenario is not None:
-        linking = linking_keys(
-            scenario, files.eif, question.link, numeric=question.numeric, strata=question.strata
+        question = replace(question, link=linking_keys(scenario, files.eif, question))
+        keyed, outside, inside = (
+            scenario.recode(data, partial=True) for data in (files.puf, files.eif, files.iuf)
         )
-        question = replace(question, link=linking)
-        files = _Files(*recode_files(scenario, files.puf, (files.eif, files.iuf)))
-    files, told = _fit(files, ids[0], ids_from, question)
-    truth = _checked_truth(files, ids, question, chance)
-    found = _attack(files, ids, truth, question, chance, progress or _say_nothing)
+        files = _Files(keyed, outside, inside, *ids)
+    if ids_from is not None and not set(files.puf_id) <= set(files.puf.names):
+        files = replace(files, puf=attach_ids(files.puf, _load(ids_from, "file of ids"), ids[0]))
+    whole, warnings = with_blanks(files.puf, files.eif, question.blank)
+    files = replace(files, puf=whole)
+    truth = _checked_truth(files, question)
+    result = _attack(files, truth, question.with_scores(), progress or _say_nothing)
     name = None if scenario is None else scenario.name
-    return replace(found, warnings=(*told, *found.warnings), scenario=name)
+    return replace(result, warnings=(*warnings, *result.warnings), scenario=name)
 
 
 def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
     return None
 
 
+def _load(source: Any, name: str) -> Microdata:
+    """Load a file; a frame, which has no name, is called by its part in the study."""
+    data = load(source)
+    return data.replace(name=name) if data.name == "data" else data
+
+
 @dataclass(frozen=True, slots=True)
 class _Files:
+    """The three files, and the columns that name a record of the PUF and of the EIF."""
+
     puf: Microdata
     eif: Microdata
     iuf: Microdata
-
-
-@dataclass(frozen=True, slots=True)
-class _Chance:
-    """How often ids are dealt out at random, and where the chance comes from."""
-
-    permutations: int
-    seed: int
-
-    def problems(self) -> list[str]:
-        """Return what is wrong with the two numbers."""
-        return chance_problems(self.permutations, self.seed)
-
-    def baseline(
-        self, linked: Pairs, truth: Truth, order: Ints, puf_records: int, strata: Strata | None
-    ) -> Baseline | None:
-        """Measure what chance would confirm, if asked for; `order` is that of the EIF's ids."""
-        if not self.permutations:
-            return None
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return permuted_baseline(
-            linked.puf,
-            place[linked.eif],
-            truth.puf,
-            place[truth.eif],
-            puf_records=puf_records,
-            eif_records=len(order),
-            strata=None if strata is None else (strata.puf, strata.eif[order]),
-            permutations=int(self.permutations),
-            seed=int(self.seed),
-        )
+    puf_id: tuple[str, ...]
+    eif_id: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -214,14 +206,13 @@ class _Remote:
     sources: Sequence[Any]
     ids: tuple[tuple[str, ...], tuple[str, ...]]
     question: Question
-    chance: _Chance
 
     def look(self) -> list[str]:
         """Say what is wrong as far as it is known before Spark runs."""
         from keyhole.reidentification.beforehand import look, question_problems
 
         self.sources, problems = look(self.sources)
-        problems += self.chance.problems()
+        problems += chance_problems(self.question)
         return [*problems, *question_problems(self.sources, self.ids, self.question)]
 
     def attack(self, session: Any) -> Study:
@@ -232,77 +223,53 @@ class _Remote:
             open_file(source, session, name=name)
             for source, name in zip(self.sources, ("PUF", "EIF", "IUF"), strict=True)
         )
-        return study_on_spark(
-            (puf, eif, iuf), self.ids, self.question,
-            permutations=self.chance.permutations, seed=self.chance.seed,
-        )  # fmt: skip
+        return study_on_spark((puf, eif, iuf), self.ids, self.question)
 
 
-def _load(source: Any, name: str) -> Microdata:
-    """Load a file; a frame, which has no name, is called by its part in the study."""
-    data = load(source)
-    return data.replace(name=name) if data.name == "data" else data
-
-
-def _checked_truth(
-    files: _Files, ids: tuple[tuple[str, ...], ...], question: Question, chance: _Chance
-) -> Truth:
+def _checked_truth(files: _Files, question: Question) -> Truth:
     """Find the true pairs, or say at once what is wrong with ids, variables and options."""
-    for data in (files.puf, files.eif):
+    both = (files.puf, files.eif)
+    for data in both:
         data.require_records()
     require_rows(files.iuf.name, files.iuf.records)
-    problems = chance.problems()
+    problems = chance_problems(question)
     truth = None
     try:
-        truth = find_truth(files.puf, files.eif, files.iuf, puf_id=ids[0], eif_id=ids[1])
+        truth = find_truth(*both, files.iuf, puf_id=files.puf_id, eif_id=files.eif_id)
     except InputError as error:
         problems += error.problems
     if problems or truth is None:
-        raise OptionError([*problems, *question.column_problems(files.puf, files.eif)])
+        for purpose, names in (("linking variable", question.link), ("stratum", question.strata)):
+            for data in both:
+                problems += absent_problems(data, names, purpose)
+        raise OptionError(problems)
     return truth
 
 
-def _fit(
-    files: _Files, ids: tuple[str, ...], source: Any, question: Question
-) -> tuple[_Files, list[str]]:
-    """Give a release the ids it lacks, and take what it does not tell as missing."""
-    puf = files.puf
-    if source is not None and not set(ids) <= set(puf.names):
-        puf = attach_ids(puf, _load(source, "file of ids"), ids)
-    puf, told = with_blanks(puf, files.eif, question.blank)
-    return replace(files, puf=puf), told
-
-
-def _attack(
-    files: _Files,
-    ids: tuple[tuple[str, ...], ...],
-    truth: Truth,
-    question: Question,
-    chance: _Chance,
-    tell: Progress,
-) -> Study:
+def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> Study:
     tell("linking")
-    linked = question.ask(files.puf, files.eif, tell)
-    confirmed = _confirmed(linked, truth, files)
-    perturbation, skipped = _undo(files, ids, truth, question, tell)
+    linked = find_pairs(files.puf, files.eif, question, tell)
+    confirmed = _confirmed(linked, truth)
+    perturbation, skipped = _undo(files, truth, question, tell)
     tell("dealing out ids at random")
     strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
-    order = order_by_id(files.eif, ids[1])
-    baseline = chance.baseline(linked, truth, order, files.puf.records, strata)
-    same = _agreements(files, linked, question)
+    baseline = _baseline(files, linked, truth, strata)
+    same = agreements(files.puf, files.eif, (linked.puf, linked.eif), question)
     agreeing, used = count_use(question.link, same, confirmed, linked.subset)
     place = linked.rank if linked.subset is None else linked.score.astype(np.int64)
     records = files.puf.records
+    parts: tuple[Part, ...] = ()
+    if strata is not None:
+        by_chance = None if baseline is None else baseline.by_stratum
+        parts = rates_by_stratum(linked.puf, confirmed, strata, by_chance)
     return Study(
-        question=question,
-        eif_records=files.eif.records,
         rates=measure_rates(linked.puf, confirmed, records),
         baseline=baseline,
         overlap=truth.overlap,
-        by_stratum=_by_stratum(linked, confirmed, strata, baseline),
+        by_stratum=parts,
         gaps=None if strata is None else strata.gaps(),
-        by_agreement=by_pair(linked.puf, confirmed, agreeing, records),
-        by_rank=by_pair(linked.puf, confirmed, place, records),
+        by_agreement=rates_by_pair(linked.puf, confirmed, agreeing, records),
+        by_rank=rates_by_pair(linked.puf, confirmed, place, records),
         by_variables=used,
         perturbation=perturbation,
         warnings=(
@@ -311,60 +278,55 @@ def _attack(
             *incomplete_warnings(truth.incomplete, files.iuf.records),
             *skipped,
         ),
-        seed=int(chance.seed),
         linked=linked,
         confirmed_pairs=confirmed,
-        puf_ids=files.puf.frame.select(ids[0]),
-        eif_ids=files.eif.frame.select(ids[1]),
+        puf_ids=files.puf.frame.select(files.puf_id),
+        eif_ids=files.eif.frame.select(files.eif_id),
     )
 
 
-def _agreements(files: _Files, linked: Pairs, question: Question) -> Iterator[Flags]:
-    """Tell for each variable which pairs agree on it."""
-    pairs, scores = (linked.puf, linked.eif), question.scores
-    if question.metric != "adhoc" or scores is None:
-        return agreements(
-            files.puf, files.eif, pairs, link=question.link, numeric=question.numeric,
-            cuts=question.cuts,
-        )  # fmt: skip
-    given = load_scores(scores) if isinstance(scores, str | os.PathLike) else scores
-    return top_scores(files.puf, files.eif, pairs, link=question.link, scores=given)
+def _confirmed(linked: Pairs, truth: Truth) -> Flags:
+    return confirm(linked.puf, linked.eif, truth.puf, truth.eif, linked.eif_records)
 
 
-def _confirmed(linked: Pairs, truth: Truth, files: _Files) -> Flags:
-    return confirm(linked.puf, linked.eif, truth.puf, truth.eif, files.eif.records)
-
-
-def _by_stratum(
-    linked: Pairs, confirmed: Flags, strata: Strata | None, baseline: Baseline | None
-) -> tuple[Part, ...]:
-    if strata is None:
-        return ()
-    by_chance = None if baseline is None else baseline.by_stratum
-    return by_stratum(linked.puf, confirmed, strata, by_chance)
+def _baseline(files: _Files, linked: Pairs, truth: Truth, strata: Strata | None) -> Baseline | None:
+    """Measure what chance would confirm, if asked for, whatever order the EIF's records have."""
+    question = linked.question
+    if not question.permutations:
+        return None
+    order = order_by_id(files.eif, files.eif_id)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return permuted_baseline(
+        linked.puf,
+        place[linked.eif],
+        truth.puf,
+        place[truth.eif],
+        puf_records=linked.puf_records,
+        eif_records=linked.eif_records,
+        strata=None if strata is None else (strata.puf, strata.eif[order]),
+        permutations=int(question.permutations),
+        seed=int(question.seed),
+    )
 
 
 def _undo(
-    files: _Files,
-    ids: tuple[tuple[str, ...], ...],
-    truth: Truth,
-    question: Question,
-    tell: Progress,
+    files: _Files, truth: Truth, question: Question, tell: Progress
 ) -> tuple[Perturbation | None, list[str]]:
     """Run the attack on the values as they were, if the internal file has other ones."""
-    link = [name for name in question.link if name not in {*ids[0], *ids[1]}]
+    link = [name for name in question.link if name not in {*files.puf_id, *files.eif_id}]
     before = restore(files.puf, files.iuf, truth, link)
     if before is None:
         return None, []
     skipped = [
-        f"the perturbation of {one}: it is left as it is in the PUF" for one in before.skipped
+        f"the perturbation of {reason}: it is left as it is in the PUF" for reason in before.skipped
     ]
     if not any(before.changed.values()):
         return None, skipped
     tell("linking without the perturbation")
     try:
-        linked = question.ask(before.puf, files.eif, tell)
+        linked = find_pairs(before.puf, files.eif, question, tell)
     except InputError as error:
         return None, [*skipped, *(f"not run without the perturbation: {p}" for p in error.problems)]
-    rates = measure_rates(linked.puf, _confirmed(linked, truth, files), files.puf.records)
+    rates = measure_rates(linked.puf, _confirmed(linked, truth), linked.puf_records)
     return Perturbation(before.records, before.changed, rates), skipped

@@ -1,41 +1,47 @@
-"""Who is who: the ids of the two files, and the pairs that the internal file names.
+"""Internal file (IUF): the true pairs, and the values before perturbation.
 
-The internal file (IUF) holds the ids of the public file (PUF) and of the external file (EIF), side
-by side (Singer & Dajani, section 1.1). An id may be several columns. Only counts are told of
-ids that cannot be used, never an id.
+It holds the ids of the public file (PUF) and of the external file (EIF) side by side, and may
+carry the linking values before they were perturbed (Singer & Dajani, section 1.1). An id may be
+several columns. Only counts are told of ids that cannot be used, never an id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError, OptionError
+from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.files import WIDE
+from keyhole.reidentification.question import column_names
+from keyhole.reidentification.rates import Rate, Rates
+from keyhole.reidentification.variables import EXACT, WIDE
+from keyhole.results import Table, share
 
 __all__ = [
+    "Perturbation",
+    "Restored",
     "Truth",
+    "absent_problems",
     "find_truth",
     "id_problems",
     "incomplete_warnings",
     "name_problems",
-    "names_of",
     "order_by_id",
     "require_rows",
+    "restore",
     "text_ids",
     "unknown_problems",
 ]
 
 
 NOBODY = -1
-_EXACT = 2**53  # above, a float no longer tells whole numbers apart
+UNKNOWN = -2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,24 +67,6 @@ class Truth:
     def overlap(self) -> int:
         """PUF records that are in the EIF too."""
         return len(np.unique(self.puf))
-
-
-def names_of(names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return names of columns; one name alone is meant as a list of one.
-
-    Examples
-    --------
-    >>> names_of("age"), names_of(["age", "sex"]), names_of(None)
-    (('age',), ('age', 'sex'), ())
-    """
-    if isinstance(names, str):
-        return (names,)
-    if names is not None and not isinstance(names, Iterable):
-        raise OptionError(
-            f"columns must be given as a name or a list of names. Got {type(names).__name__} "
-            f"instead."
-        )
-    return tuple(map(str, names or ()))
 
 
 def find_truth(
@@ -120,17 +108,22 @@ def find_truth(
     >>> truth.puf.tolist(), truth.eif.tolist(), truth.incomplete
     ([2], [0], 1)
     """
-    sides = (_Side(puf, names_of(puf_id), "PUF"), _Side(eif, names_of(eif_id), "EIF"))
+    sides = (_Side(puf, column_names(puf_id), "PUF"), _Side(eif, column_names(eif_id), "EIF"))
     problems = name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
     if not problems:
         problems = [problem for side in sides for problem in side.problems()]
     if problems:
         raise ColumnError(problems)
-    found = [side.find(iuf) for side in sides]
-    problems = [p for side, rows in zip(sides, found, strict=True) for p in side.unknown(iuf, rows)]
+    puf_rows, eif_rows = (side.find(iuf) for side in sides)
+    for side, rows in zip(sides, (puf_rows, eif_rows), strict=True):
+        strange = int((rows == UNKNOWN).sum())
+        problems += unknown_problems(side.file, side.names, strange, iuf.records)
     if problems:
         raise ColumnError(problems)
-    return _pair(*found)
+    complete = (puf_rows >= 0) & (eif_rows >= 0)
+    span = int(eif_rows.max(initial=0)) + 1
+    pairs = np.unique(puf_rows[complete] * span + eif_rows[complete])
+    return Truth(pairs // span, pairs % span, puf_rows, len(complete) - int(complete.sum()))
 
 
 def order_by_id(data: Microdata, names: Sequence[str]) -> Ints:
@@ -144,16 +137,6 @@ def order_by_id(data: Microdata, names: Sequence[str]) -> Ints:
     """
     ids = _ids(data, names)
     return ids.select(pl.arg_sort_by(ids.columns)).to_series().to_numpy().astype(np.int64)
-
-
-def _pair(puf: Ints, eif: Ints) -> Truth:
-    complete = (puf >= 0) & (eif >= 0)
-    span = int(eif.max(initial=0)) + 1
-    pairs = np.unique(puf[complete] * span + eif[complete])
-    return Truth(pairs // span, pairs % span, puf, len(puf) - int(complete.sum()))
-
-
-_UNKNOWN = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +156,15 @@ class _Side:
 
     def find(self, iuf: Microdata) -> Ints:
         """Return the record that each row of the IUF names: -1 for none, -2 for an unknown."""
-        ours, theirs = _alike(_ids(self.data, self.names), _ids(iuf, self.names))
+        ours, theirs = _ids(self.data, self.names), _ids(iuf, self.names)
+        differ = [name for name in ours.columns if ours.schema[name] != theirs.schema[name]]
+        as_text = [pl.col(name).cast(pl.String) for name in differ]
+        ours, theirs = ours.with_columns(as_text), theirs.with_columns(as_text)
         missing = theirs.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
         positions = ours.with_columns(pl.Series("record", np.arange(ours.height), pl.Int64))
         joined = theirs.join(positions, on=ours.columns, how="left", maintain_order="left")
-        rows = joined["record"].fill_null(_UNKNOWN).to_numpy()
+        rows = joined["record"].fill_null(UNKNOWN).to_numpy()
         return np.where(missing, NOBODY, rows).astype(np.int64)
-
-    def unknown(self, iuf: Microdata, rows: Ints) -> list[str]:
-        """Say how many rows of the IUF name a record that is not there."""
-        return unknown_problems(self.file, self.names, int((rows == _UNKNOWN).sum()), iuf.records)
 
 
 def id_problems(
@@ -252,7 +234,7 @@ def name_problems(
         if not names:
             problems.append(f"{file} id must name at least one column. Got none instead.")
         for one in (data, iuf):
-            problems += _absent(one, names, f"{file} id")
+            problems += absent_problems(one, names, f"{file} id")
     if puf[1] and set(puf[1]) == set(eif[1]):
         problems.append(
             f"PUF id and EIF id must have names of their own, since the IUF holds both. Got "
@@ -261,7 +243,8 @@ def name_problems(
     return list(dict.fromkeys(problems))
 
 
-def _absent(data: Named, names: Sequence[str], purpose: str) -> list[str]:
+def absent_problems(data: Named, names: Sequence[str], purpose: str) -> list[str]:
+    """Say which names are no columns of the data, or are given twice."""
     try:
         data.require(names, purpose=purpose)
     except ColumnError as error:
@@ -277,7 +260,7 @@ def _ids(data: Microdata, names: Sequence[str]) -> pl.DataFrame:
 def _plain(series: pl.Series) -> pl.Series:
     """Bring an id to one of few types; a file with gaps may hold its whole numbers as floats."""
     if series.dtype.is_float():
-        whole = ((series.floor() == series) & (series.abs() < _EXACT)).all()
+        whole = ((series.floor() == series) & (series.abs() < EXACT)).all()
         return series.cast(pl.Int64) if whole else series.cast(pl.Float64)
     if series.dtype == pl.Binary:  # which need not be text
         return series.bin.encode("hex")
@@ -313,7 +296,7 @@ def text_ids(columns: Sequence[pl.Series]) -> pl.Series:
 
 def _text(series: pl.Series) -> pl.Series:
     if series.dtype.is_float():
-        whole = (series.floor() == series) & (series.abs() < _EXACT)
+        whole = (series.floor() == series) & (series.abs() < EXACT)
         return (
             series.cast(pl.Int64, strict=False)
             .cast(pl.String)
@@ -324,8 +307,133 @@ def _text(series: pl.Series) -> pl.Series:
     return series.cast(pl.String)
 
 
-def _alike(one: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Bring the ids of two files to one type each, as text where they differ."""
-    differ = [name for name in one.columns if one.schema[name] != other.schema[name]]
-    as_text = [pl.col(name).cast(pl.String) for name in differ]
-    return one.with_columns(as_text), other.with_columns(as_text)
+@dataclass(frozen=True, slots=True, eq=False)
+class Restored:
+    """The PUF with the values of the internal file in place of its own.
+
+    `changed` counts by variable the values that differ; `skipped` says why a variable that the
+    internal file carries could not be used.
+    """
+
+    puf: Microdata
+    records: int
+    changed: Mapping[str, int]
+    skipped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """The rates with the values as they were, beside what was changed.
+
+    Parameters
+    ----------
+    records
+        PUF records whose values the internal file carries.
+    changed
+        By linking variable, how many of their values were perturbed.
+    without
+        The rates without the perturbation.
+    """
+
+    records: int
+    changed: Mapping[str, int]
+    without: Rates
+
+    def to_dict(self, with_it: Rates) -> dict[str, Any]:
+        """Return the figures as plain values, beside the rates with the perturbation."""
+        return {
+            "records": self.records,
+            "changed": dict(self.changed),
+            "without": self.without.to_dict(),
+            "bought": {
+                "confirmed": self.without.confirmed - with_it.confirmed,
+                "confirmed_rate": _less(self.without.confirmed_rate, with_it.confirmed_rate),
+                "conditional_rate": _less(self.without.conditional, with_it.conditional),
+            },
+        }
+
+    def table(self, with_it: Rates) -> Table:
+        """Set the rates with and without the perturbation side by side."""
+        pairs = [
+            ("suspected", self.without.putative, with_it.putative),
+            ("confirmed", self.without.confirmed_rate, with_it.confirmed_rate),
+            ("conditional", self.without.conditional, with_it.conditional),
+            ("pairs that are true", self.without.pair_precision, with_it.pair_precision),
+        ]
+        rows = [[name, share(one.value), share(two.value)] for name, one, two in pairs]
+        changed = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
+        notes = [f"Values perturbed, in {self.records:,} records of the IUF: {changed}."]
+        columns = ["rate", "without it", "with it"]
+        return Table("What the perturbation bought", columns, rows, notes)
+
+
+def _less(before: Rate, after: Rate) -> float | None:
+    return None if before.value is None or after.value is None else before.value - after.value
+
+
+def restore(puf: Microdata, iuf: Microdata, truth: Truth, link: Sequence[str]) -> Restored | None:
+    """Put the values that the internal file carries in place of the PUF's own.
+
+    Parameters
+    ----------
+    puf, iuf
+        The two files.
+    truth
+        Which PUF record each row of the IUF names.
+    link
+        The linking variables; those that the IUF has are restored.
+
+    Returns
+    -------
+    Restored
+        Or nothing if the internal file has none of the linking variables.
+    """
+    carried = [name for name in link if name in iuf.names]
+    known = truth.rows >= 0
+    if not carried or not known.any():
+        return None
+    source = np.full(puf.records, -1, dtype=np.int64)
+    source[truth.rows[known]] = np.flatnonzero(known)
+    columns, changed, skipped = {}, {}, []
+    for name in carried:
+        values, problem = _restored(puf.column(name), iuf.column(name), source, truth)
+        if values is None:
+            skipped.append(f"{name!r} {problem}")
+            continue
+        columns[name] = values
+        changed[name] = int(values.ne_missing(puf.column(name)).sum())
+    frame = puf.frame.with_columns(values.alias(name) for name, values in columns.items())
+    return Restored(puf.replace(frame=frame), int((source >= 0).sum()), changed, tuple(skipped))
+
+
+def _restored(
+    ours: pl.Series, theirs: pl.Series, source: np.ndarray[Any, Any], truth: Truth
+) -> tuple[pl.Series | None, str]:
+    """Return the values, or why there are none."""
+    dtype = _common_type(ours.dtype, theirs.dtype)
+    if dtype is None:
+        return None, "holds values of another type in the IUF"
+    ours, theirs = ours.cast(dtype), theirs.cast(dtype)
+    given = theirs.gather(np.maximum(source, 0))
+    values = given.zip_with(pl.Series(source >= 0), ours)
+    named = np.flatnonzero(truth.rows >= 0)
+    again = values.gather(truth.rows[named])
+    if again.ne_missing(theirs.gather(named)).any():
+        return None, "has several values for one PUF record in the IUF"
+    return values, ""
+
+
+def _common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """Return the type that holds the values of two columns, if they are of one kind."""
+    text = (pl.String, pl.Categorical, pl.Enum)
+    if one.base_type() in text and other.base_type() in text:
+        return pl.String()
+    if one == other:
+        return one
+    if pl.UInt128 in (one, other):  # nothing holds these and others
+        return None
+    if one.is_integer() and other.is_integer():
+        return pl.Int128() if {one, other} & set(WIDE) else pl.Int64()
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    return next((dtype for dtype in (one, other) if {one, other} <= {dtype, pl.Null()}), None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +19,14 @@ from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
-from keyhole.reidentification.files import Category
+from keyhole.reidentification.indexing import Patterns, collapse, entropy
 from keyhole.reidentification.neighbours import Progress, in_turn
-from keyhole.reidentification.patterns import Patterns, collapse, entropy
+from keyhole.reidentification.question import Orders
+from keyhole.reidentification.variables import Category
 
-__all__ = ["MOST_VARIABLES", "Mates", "Orders", "find_mates"]
+__all__ = ["MOST_VARIABLES", "Mates", "find_mates"]
 
 Masks = npt.NDArray[np.uint64]
-Orders = Literal["all", "highest"]
 
 MOST_VARIABLES = 64
 _NO_CODE = -1

@@ -1,17 +1,314 @@
-"""What makes variables unfit for linking: names, types, and values that are not there."""
+"""Linking variables of both files in one code (Singer & Dajani, sections 1.1, 1.4 and 2).
+
+A value has the same code wherever it occurs. Numeric variables become quintiles or z-scores by
+the public file's cut points, mean and standard deviation, so that both files share one scale.
+What makes a variable unfit for linking (its type, nothing known, nothing in common) is told here
+too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from keyhole.core.names import nearest
+from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
-from keyhole.reidentification.files import alike, as_floats, family_of, is_empty
+from keyhole.kernels.arrays import Floats, Ints, Numbers
+from keyhole.reidentification.question import Cuts, Question
 
-__all__ = ["infinite_problems", "strangers", "variable_problems"]
+__all__ = [
+    "EXACT",
+    "WIDE",
+    "Category",
+    "Number",
+    "common_codes",
+    "common_numbers",
+    "family_of",
+    "infinite_problems",
+    "linking_category",
+    "linking_variable",
+    "quintiles",
+    "strangers",
+    "variable_problems",
+    "z_scores",
+]
+
+QUINTILES = (0.2, 0.4, 0.6, 0.8)
+_DAY = 86_400_000_000  # in microseconds
+# Whole numbers that need not fit 64 bits with a sign.
+WIDE = (pl.UInt64, pl.Int128, pl.UInt128)
+# Beyond it floating-point numbers do not tell all whole numbers apart.
+EXACT = 2**53
+# More than the six standard deviations up to which distances are told apart.
+FAR = 7.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Category:
+    """A linking variable as codes common to both files.
+
+    Parameters
+    ----------
+    name
+        The variable.
+    puf, eif
+        One code a record.
+    levels
+        The values the codes stand for, those of both files.
+    """
+
+    name: str
+    puf: Numbers
+    eif: Numbers
+    levels: pl.Series
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        return len(self.levels)
+
+    @property
+    def size(self) -> int:
+        """The number of codes, with the missing one."""
+        return len(self.levels) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """A linking variable as numbers in both files; not a number is missing.
+
+    Where a number stands for several records, `counts` tells for how many, in the PUF and in
+    the EIF.
+    """
+
+    name: str
+    puf: Floats
+    eif: Floats
+    counts: tuple[Ints, Ints] | None = None
+
+
+def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
+    """Encode a variable so that a value has the same code in both files.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> puf = load(pl.DataFrame({"ms": ["married", "single", None]}))
+    >>> eif = load(pl.DataFrame({"ms": ["single", "widowed"]}))
+    >>> found = common_codes(puf, eif, "ms")
+    >>> found.puf.tolist(), found.eif.tolist(), found.missing
+    ([0, 1, 3], [1, 2], 3)
+    """
+    one, other = alike(puf.column(name), eif.column(name))
+    both = encode(pl.concat([one, other]))
+    values = both.values.astype(np.int32)
+    return Category(name, values[: len(one)], values[len(one) :], both.levels)
+
+
+def common_numbers(
+    puf: Microdata,
+    eif: Microdata,
+    name: str,
+    *,
+    ratios: bool = False,
+    counts: tuple[Ints, Ints] | None = None,
+) -> Number:
+    """Take a variable as numbers; dates count in days.
+
+    Whole numbers too large to be told apart as floating-point ones are counted from the smallest,
+    unless ratios are wanted of them. For `counts` see `Number`.
+    """
+    one, other = alike(puf.column(name), eif.column(name))
+    if not ratios:
+        one, other = _from_smallest(one, other)
+    return Number(name, as_floats(one), as_floats(other), counts)
+
+
+def linking_variable(
+    puf: Microdata,
+    eif: Microdata,
+    name: str,
+    question: Question,
+    counts: tuple[Ints, Ints] | None = None,
+) -> Category | Number:
+    """Return a linking variable as numbers, if the question takes it so, or as codes."""
+    if name in question.numeric:
+        return common_numbers(puf, eif, name, counts=counts)
+    return common_codes(puf, eif, name)
+
+
+def linking_category(
+    puf: Microdata,
+    eif: Microdata,
+    name: str,
+    question: Question,
+    counts: tuple[Ints, Ints] | None = None,
+) -> Category:
+    """Return a linking variable as what must be the same in both files to agree on it."""
+    variable = linking_variable(puf, eif, name, question, counts)
+    return variable if isinstance(variable, Category) else quintiles(variable, question.cuts)
+
+
+def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    if not (one.dtype.is_integer() and other.dtype.is_integer()):
+        return one, other
+    ends = [end for s in (one, other) for end in (s.min(), s.max()) if isinstance(end, int)]
+    if not ends or max(map(abs, ends)) <= EXACT:
+        return one, other
+    least = pl.lit(min(ends), dtype=pl.Int128)
+    counted = (s.to_frame("x").select(pl.col("x").cast(pl.Int128) - least) for s in (one, other))
+    first, second = (frame.to_series() for frame in counted)
+    return first, second
+
+
+def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
+    """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
+
+    Parameters
+    ----------
+    number
+        The variable.
+    cuts
+        `puf` applies the public file's cut points to both files, `each` cuts each file by its
+        own. A value equal to a cut point falls below it.
+
+    Examples
+    --------
+    >>> five = np.array([1.0, 2, 3, 4, 5])
+    >>> quintiles(Number("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
+    [0, 1, 4, 5]
+    """
+    sides = (number.puf, number.eif)
+    whose = (0, 0) if cuts == "puf" else (0, 1)
+    counts = number.counts or (None, None)
+    codes = [_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose)]
+    return Category(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
+
+
+def z_scores(number: Number) -> Number | Category:
+    """Scale by the public file's mean and n - 1 standard deviation.
+
+    A variable that is constant in the public file has no such scale: it becomes a category.
+
+    Examples
+    --------
+    >>> z_scores(Number("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
+    [2.0]
+    """
+    filled = ~np.isnan(number.puf)
+    known = number.puf[filled]
+    if len(known) == 0 or known.min() == known.max():
+        values = pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None)
+        both = encode(values)
+        codes = both.values.astype(np.int32)
+        count = len(number.puf)
+        return Category(number.name, codes[:count], codes[count:], both.levels)
+    counts = None if number.counts is None else number.counts[0][filled]
+    mean, deviation = _scale(_near_one(known, known), counts)
+    puf, eif = (
+        (_near_one(values, number.puf) - mean) / deviation for values in (number.puf, number.eif)
+    )
+    # Farther from everybody than distances count; so that nothing is infinite.
+    low, high = np.nanmin(puf) - FAR, np.nanmax(puf) + FAR
+    return Number(number.name, puf, np.clip(eif, low, high))
+
+
+def is_empty(series: pl.Series) -> bool:
+    """Tell whether all values of a column are missing."""
+    return series.null_count() == len(series)
+
+
+def family_of(dtype: pl.DataType) -> str:
+    """Name the kind of values that may be compared with each other."""
+    if dtype.is_numeric():
+        return "numbers"
+    if dtype in (pl.Date, pl.Datetime):
+        return "dates"
+    words = {pl.Boolean: "truth values", pl.Time: "times", pl.Duration: "durations"}
+    return words.get(dtype.base_type(), "text")
+
+
+def alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Bring two columns of one family, or one without any value, to one type."""
+    if is_empty(one):
+        return one.clear(len(one)).cast(other.dtype), other
+    if is_empty(other):
+        return one, other.clear(len(other)).cast(one.dtype)
+    return _plain(one, other), _plain(other, one)
+
+
+def _plain(series: pl.Series, other: pl.Series) -> pl.Series:
+    family = family_of(series.dtype)
+    if family == "numbers":
+        whole = series.dtype.is_integer() and other.dtype.is_integer()
+        return series.cast(_whole_type(series, other) if whole else pl.Float64)
+    if family == "dates":
+        return series.cast(pl.Datetime("us"))
+    if family == "durations":
+        return series.cast(pl.Duration("us"))
+    if series.dtype == pl.Binary:
+        return series.bin.encode("hex")
+    return series.cast(pl.String) if family == "text" else series
+
+
+def _whole_type(*columns: pl.Series) -> type[pl.DataType]:
+    """Return a type that tells all whole numbers of the columns apart."""
+    wide = any(c.dtype in WIDE for c in columns)
+    if wide and any((c.cast(pl.Float64).abs() >= 2.0**62).any() for c in columns):
+        return pl.String
+    return pl.Int64
+
+
+def as_floats(series: pl.Series) -> Floats:
+    """Return a column as numbers, dates in days, missing ones as not a number."""
+    if family_of(series.dtype) == "dates":
+        series = series.cast(pl.Datetime("us")).to_physical() / _DAY
+    values: Floats = series.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return values
+
+
+def _near_one(values: Floats, own: Floats) -> Floats:
+    """Divide by the power of two at the largest number, which is exact and never overflows."""
+    largest = np.nanmax(np.abs(own), initial=0.0)
+    with np.errstate(over="ignore"):  # far beyond them is infinite
+        return np.asarray(np.ldexp(values, -np.frexp(largest)[1]), dtype=np.float64)
+
+
+def _scale(values: Floats, counts: Ints | None) -> tuple[float, float]:
+    """Return the mean and the n - 1 standard deviation, whatever order the records come in."""
+    levels, places = np.unique(values, return_inverse=True)
+    weights = np.bincount(places, counts)
+    total = weights.sum()
+    mean = (weights * levels).sum() / total
+    return mean, np.sqrt((weights * (levels - mean) ** 2).sum() / (total - 1))
+
+
+def _cut(values: Floats, own: Floats, counts: Ints | None = None) -> Numbers:
+    filled = ~np.isnan(own)
+    known = _near_one(own[filled], own)
+    points = np.zeros(len(QUINTILES))
+    if len(known):
+        points = _cut_points(known, None if counts is None else counts[filled])
+    codes = np.searchsorted(points, _near_one(values, own), side="left")
+    return np.where(np.isnan(values), len(QUINTILES) + 1, codes).astype(np.int32)
+
+
+def _cut_points(values: Floats, counts: Ints | None) -> Floats:
+    if counts is None:
+        return np.asarray(np.quantile(values, QUINTILES))
+    order = np.argsort(values)
+    values, ends = values[order], np.cumsum(counts[order])
+    points = []
+    for share in QUINTILES:
+        at = (int(ends[-1]) - 1) * share
+        below = int(at)
+        pair = np.searchsorted(ends, [below, min(below + 1, int(ends[-1]) - 1)], side="right")
+        points.append(np.quantile(values[pair], at - below))  # between two records, as above
+    return np.array(points)
 
 
 def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[str]:
@@ -31,60 +328,35 @@ def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[s
     return problems
 
 
-def variable_problems(
-    puf: Microdata,
-    eif: Microdata,
-    link: Sequence[str],
-    *,
-    numeric: Sequence[str] = (),
-    graded: Sequence[str] = (),
-    strata: Sequence[str] = (),
-    blank: Sequence[str] = (),
-) -> list[str]:
-    """Say what makes variables unfit: types that clash, nothing known, nothing in common.
-
-    Parameters
-    ----------
-    puf, eif
-        The two files.
-    link
-        The linking variables.
-    numeric, graded
-        Those that are numbers, and those that need no value in common.
-    strata
-        The variables that make the strata.
-    blank
-        Those that may be missing in every record of the PUF.
-    """
+def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> list[str]:
+    """Say what makes variables unfit: types that clash, nothing known, nothing in common."""
     both = (puf.name, eif.name)
     problems = []
-    for name in strata:
+    for name in question.strata:
         problems += _type_problems(both, name, (puf.column(name), eif.column(name)), "stratum")
-    for name in link:
+    for name in question.link:
         pair = (puf.column(name), eif.column(name))
-        if name in blank and is_empty(pair[0]) and not is_empty(pair[1]):
+        if name in question.blank and is_empty(pair[0]) and not is_empty(pair[1]):
             continue
-        found = _empty_problems(both, name, pair) or _type_problems(both, name, pair)
-        if not found and name in numeric:
-            found = _number_problems(name, pair)
-        if not found and name not in graded and not _overlap(*alike(*pair)):
-            found = [
+        wrong = [
+            f"linking variable {name!r} must have values. Got only missing ones in {file!r} "
+            f"instead: leave it out, or check the missing codes."
+            for file, series in zip(both, pair, strict=True)
+            if is_empty(series)
+        ] or _type_problems(both, name, pair)
+        if not wrong and name in question.numeric:
+            wrong = _number_problems(name, pair)
+        if not wrong and name not in question.graded and not _overlap(*alike(*pair)):
+            wrong = [
                 f"linking variable {name!r} must have a value in common in {puf.name!r} and "
                 f"{eif.name!r}. Got none instead: check that they are coded alike."
             ]
-        problems += found
+        problems += wrong
     return problems
 
 
-def _empty_problems(
-    files: tuple[str, str], name: str, pair: tuple[pl.Series, pl.Series]
-) -> list[str]:
-    return [
-        f"linking variable {name!r} must have values. Got only missing ones in {file!r} "
-        f"instead: leave it out, or check the missing codes."
-        for file, series in zip(files, pair, strict=True)
-        if is_empty(series)
-    ]
+def _overlap(one: pl.Series, other: pl.Series) -> bool:
+    return bool(one.drop_nulls().unique().is_in(other.drop_nulls().unique().implode()).any())
 
 
 def _type_problems(
@@ -120,7 +392,3 @@ def infinite_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]
         f"numeric variable {name!r} must have finite values. Got infinite ones instead: "
         f"declare them as missing codes."
     ]
-
-
-def _overlap(one: pl.Series, other: pl.Series) -> bool:
-    return bool(one.drop_nulls().unique().is_in(other.drop_nulls().unique().implode()).any())

@@ -13,9 +13,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.drivers import option_problems as driver_problems
 from keyhole.exposure.population import Approximation
 from keyhole.exposure.scores import Convention
-from keyhole.reidentification.costs import Threshold
-from keyhole.reidentification.files import Cuts
-from keyhole.reidentification.unicity import Orders
+from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
     Check,
     Columns,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.environment.scenarios.identification import shown as interval_shown
-from keyhole.reidentification.verdict import unlinked
+from keyhole.reidentification.strata import unlinked
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
 from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure

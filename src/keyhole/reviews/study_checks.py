@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from keyhole.core.names import absent
 from keyhole.data import Microdata, load
 from keyhole.errors import InputError
-from keyhole.reidentification.candidates import blank_variables
-from keyhole.reidentification.scenario import linking_keys, recode_files
+from keyhole.reidentification.candidates import blank_variables, linking_keys
+from keyhole.reidentification.question import Question
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.unicity import MOST_VARIABLES
@@ -87,12 +87,13 @@ def _keyed(
     if key is None or not key.keys or len(files) < len(PARTS):
         return given, {}, []
     try:
-        link = linking_keys(key, data["eif"], numeric=given.numeric, strata=given.strata)
-        puf, eif, iuf = recode_files(key, data["puf"], (data["eif"], data["iuf"]))
+        question = Question((), numeric=given.numeric, strata=given.strata)
+        link = linking_keys(key, data["eif"], question)
+        recoded = {part: key.recode(data[part], partial=True) for part in PARTS}
     except InputError as error:
         at = ("study", "link")
         return given, {}, [source.problem(at, f"[study] {text}") for text in error.problems]
-    return dataclasses.replace(given, link=link), {"puf": puf, "eif": eif, "iuf": iuf}, []
+    return dataclasses.replace(given, link=link), recoded, []
 
 
 def _candidates(
@@ -266,16 +267,9 @@ def _content(
         except InputError as error:
             problems += error.problems
     for metric in given.metrics:
-        numeric = given.numeric if metric != "adhoc" else ()
-        graded = given.numeric if metric != "adhoc" else _near(given)
-        problems += variable_problems(
-            data["puf"], data["eif"], link, numeric=numeric, graded=graded,
-            strata=given.strata,
-        )  # fmt: skip
+        own: dict[str, Any] = {"metric": metric, "numeric": given.numeric}
+        if metric == "adhoc":
+            own = {"metric": metric, "scores": given.scores}
+        question = Question(link, strata=given.strata, **own)
+        problems += variable_problems(data["puf"], data["eif"], question)
     return list(dict.fromkeys(problems))
-
-
-def _near(given: StudySettings) -> tuple[str, ...]:
-    """Return the variables that need no value in common, because nearness scores too."""
-    scores = given.scores or {}
-    return tuple(n for n, s in scores.items() if not (isinstance(s, Mapping) and "exact" in s))

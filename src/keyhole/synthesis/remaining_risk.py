@@ -19,7 +19,7 @@ from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification import link
-from keyhole.reidentification.linking import Metric
+from keyhole.reidentification.question import Metric
 from keyhole.reidentification.rates import Rate
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.changes import drawn_codes

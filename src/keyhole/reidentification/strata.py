@@ -1,0 +1,165 @@
+"""Strata of both files: their numbers and labels, and the records that they leave unlinked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Flags, Ints
+from keyhole.reidentification.variables import Category, common_codes
+
+__all__ = ["Gap", "Strata", "number_strata", "unlinked"]
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """The stratum of each record of both files, and what the strata are called.
+
+    `without` tells of each stratum whether a value is missing in it.
+    """
+
+    puf: Ints
+    eif: Ints
+    labels: tuple[str, ...]
+    without: Flags
+
+    def as_category(self) -> Category:
+        """Return the strata as a variable, of which no value is missing."""
+        levels = pl.Series(range(len(self.labels)))
+        return Category("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
+
+    def gaps(self, counts: tuple[Ints, Ints] | None = None) -> tuple[Gap, Gap]:
+        """Return what cannot be linked of the PUF, and of the EIF.
+
+        Where a place stands for several records, `counts` tells for how many.
+        """
+        puf, eif = counts or (np.ones_like(self.puf), np.ones_like(self.eif))
+        return self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif)
+
+    def _gap(self, own: Ints, other: Ints, counts: Ints) -> Gap:
+        alone = ~np.isin(own, other)
+        missing = self.without[own]
+        which = (missing, missing & alone, alone & ~missing)
+        return Gap(*(int(counts[chosen].sum()) for chosen in which))
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Records of a file with a missing stratum, and those whose stratum the other has not.
+
+    Parameters
+    ----------
+    missing
+        Records with a missing value on a variable of the strata, which is a category of its own.
+    missing_alone
+        Those of them in a stratum that the other file does not have.
+    alone
+        The other records in such strata.
+    """
+
+    missing: int
+    missing_alone: int
+    alone: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the figures as plain values."""
+        return {
+            "missing_stratum": self.missing,
+            "missing_stratum_unlinked": self.missing_alone,
+            "other_unlinked": self.alone,
+        }
+
+
+def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strata:
+    """Number the strata of both files together; a missing value is a category of its own.
+
+    Raises
+    ------
+    ColumnError
+        If the files have no stratum in common.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> puf, eif = load({"state": ["ny", "ca"]}), load({"state": ["ny"]})
+    >>> strata = number_strata(puf, eif, ["state"])
+    >>> strata.puf.tolist(), strata.eif.tolist(), strata.labels
+    ([1, 0], [1], ('ca', 'ny'))
+    >>> strata.gaps()[0].alone
+    1
+    """
+    columns = [common_codes(puf, eif, name) for name in names]
+    codes = [np.concatenate([column.puf, column.eif]) for column in columns]
+    stratum = np.zeros(puf.records + eif.records, dtype=np.int64)
+    for column, own in zip(columns, codes, strict=True):
+        stratum = np.unique(stratum * column.size + own, return_inverse=True)[1]
+    here, there = stratum[: puf.records], stratum[puf.records :]
+    if not np.intersect1d(here, there).size:
+        raise ColumnError(
+            f"strata {', '.join(map(repr, names))} must have a stratum in common in "
+            f"{puf.name!r} and {eif.name!r}. Got none instead: check that they are coded alike."
+        )
+    firsts = np.unique(stratum, return_index=True)[1]
+    words, without = [], np.zeros(len(firsts), dtype=np.bool_)
+    for column, own in zip(columns, codes, strict=True):
+        words.append([_word(puf, column, code) for code in own[firsts].tolist()])
+        without |= own[firsts] == column.missing
+    labels = tuple(", ".join(label) for label in zip(*words, strict=True))
+    return Strata(here, there, labels, without)
+
+
+def _word(puf: Microdata, column: Category, code: int) -> str:
+    if code == column.missing:
+        return MISSING
+    value = column.levels[code]
+    return str(puf.variable(column.name).value_labels.get(value, value))
+
+
+def unlinked(
+    gap: Mapping[str, int],
+    one: str,
+    other: str,
+    strata: str,
+    count: Callable[[int], str] = "{:,}".format,
+) -> list[str]:
+    """Say how many records of one file have no stratum, or one that the other has not.
+
+    Parameters
+    ----------
+    gap
+        The figures of a `Gap`.
+    one, other
+        What the two files are called.
+    strata
+        The variables of the strata.
+    count
+        How a count is written.
+
+    Examples
+    --------
+    >>> gap = {"missing_stratum": 4, "missing_stratum_unlinked": 4, "other_unlinked": 0}
+    >>> unlinked(gap, "EIF", "PUF", "sex")
+    ['4 EIF records have no value of sex, unlike any PUF record, and cannot be linked']
+    """
+    missing, alone = gap["missing_stratum"], gap["missing_stratum_unlinked"]
+    said = []
+    if missing:
+        end = "which makes a stratum of their own"
+        if alone == missing:
+            end = f"unlike any {other} record, and cannot be linked"
+        elif alone:
+            end += f"; {count(alone)} of them are unlike any {other} record and cannot be linked"
+        said.append(f"{count(missing)} {one} records have no value of {strata}, {end}")
+    if gap["other_unlinked"]:
+        said.append(
+            f"{count(gap['other_unlinked'])} {one} records are in strata without {other} records "
+            f"and cannot be linked"
+        )
+    return said
