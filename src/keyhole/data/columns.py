@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.errors import ColumnError
+from keyhole.kernels.arrays import Array
 
 __all__ = [
     "KINDS",
@@ -105,7 +106,7 @@ class Codes:
         Whether any value is missing.
     """
 
-    values: np.ndarray[Any, np.dtype[Any]]
+    values: Array
     levels: pl.Series
     has_missing: bool
 
@@ -140,7 +141,8 @@ def encode(series: pl.Series) -> Codes:
     if series.dtype == pl.String:
         return _codes(*_encode_text(series), missing)
     if series.dtype.is_decimal() or series.dtype in (pl.Int128, pl.UInt128):
-        return _codes(*_encode_by_rank(series), missing)
+        ranks = series.rank("dense").fill_null(1).to_numpy().astype(np.int64) - 1
+        return _codes(ranks, series.drop_nulls().unique().sort(), missing)
     return _codes(*_encode_numbers(series), missing)
 
 
@@ -196,7 +198,7 @@ def _plain(series: pl.Series) -> pl.Series:
     return series
 
 
-def _encode_text(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
+def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:
     levels = series.drop_nulls().unique().sort()
     if len(levels) <= _FEW_LEVELS:
         return series.cast(pl.Enum(levels)).to_physical().fill_null(0).to_numpy(), levels
@@ -207,12 +209,7 @@ def _encode_text(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
     return joined["code"].fill_null(0).to_numpy(), levels
 
 
-def _encode_by_rank(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
-    ranks = series.rank("dense").fill_null(1).to_numpy()
-    return ranks.astype(np.int64) - 1, series.drop_nulls().unique().sort()
-
-
-def _encode_numbers(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]:
+def _encode_numbers(series: pl.Series) -> tuple[Array, pl.Series]:
     physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
     array = physical.fill_null(physical.drop_nulls().first()).to_numpy()
     codes, levels = _number_array(array)
@@ -221,28 +218,21 @@ def _encode_numbers(series: pl.Series) -> tuple[np.ndarray[Any, Any], pl.Series]
     return codes, pl.Series(series.name, levels, dtype=physical.dtype).cast(series.dtype)
 
 
-def _number_array(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any]:
+def _number_array(array: Array) -> tuple[Array, Any]:
     """Return the rank of each number among the distinct ones, and those."""
     if array.dtype.kind in "iu":
         lowest, highest = int(array.min()), int(array.max())
         if highest - lowest <= max(_SMALL_SPAN, 2 * len(array)) and highest < 1 << 63:
-            offsets = np.subtract(array, lowest, dtype=np.int64)
-            codes, present = _by_lookup(offsets, highest - lowest + 1)
-            return codes, (present + lowest).astype(array.dtype)
+            offsets, span = np.subtract(array, lowest, dtype=np.int64), highest - lowest + 1
+            present = np.zeros(span, dtype=bool)
+            present[offsets] = True
+            table = (np.cumsum(present, dtype=np.int64) - 1).astype(np.min_scalar_type(span))
+            return table[offsets], (np.flatnonzero(present) + lowest).astype(array.dtype)
     levels, codes = np.unique(array, return_inverse=True)
     return codes, levels
 
 
-def _by_lookup(offsets: np.ndarray[Any, Any], span: int) -> tuple[np.ndarray[Any, Any], Any]:
-    present = np.zeros(span, dtype=bool)
-    present[offsets] = True
-    table = np.cumsum(present, dtype=np.int64) - 1
-    return table.astype(np.min_scalar_type(span))[offsets], np.flatnonzero(present)
-
-
-def _codes(
-    codes: np.ndarray[Any, Any], levels: pl.Series, missing: np.ndarray[Any, Any] | None
-) -> Codes:
+def _codes(codes: Array, levels: pl.Series, missing: Array | None) -> Codes:
     size = len(levels) + (missing is not None)
     values = codes.astype(np.min_scalar_type(max(size - 1, 0)))
     if missing is not None:

@@ -18,7 +18,7 @@ from keyhole.errors import ColumnError
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
 
-__all__ = ["Facts", "Request", "describe", "describe_again", "describe_text"]
+__all__ = ["Facts", "Request", "describe", "describe_again", "describe_text", "role_problems"]
 
 Facts = Mapping[str, Any]
 """What a file itself says of a column: fields of `Variable`."""
@@ -56,15 +56,16 @@ class Request:
         if names.count("") > 1:
             problems.append(f"{where} has {names.count('')} columns without a name. Name them.")
         if any(repeated(names)):
-            problems.append(_repetition(names, where, are_vouched(named, names)))
+            vouched = are_vouched(named, names)
+            double = quoted(filter(None, repeated(names))) if vouched else repeated_places(names)
+            problems.append(
+                f"{where} has columns of the same name: {double}. Rename them, so that each name "
+                f"stands for one column."
+            )
         return problems + absent(dict.fromkeys(named), names, where=where)
 
     def _value_problems(self) -> list[str]:
-        problems = [
-            f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
-            for name, role in self.roles.items()
-            if role not in ROLES
-        ]
+        problems = role_problems(self.roles)
         problems += [
             f"the kind of {name!r} must be one of {quoted(KINDS)}. Got {kind!r} instead."
             for name, kind in self.kinds.items()
@@ -85,12 +86,19 @@ class Request:
         return tuple(code for codes in lists for code in _listed(codes))
 
 
-def _repetition(names: Sequence[str], where: str, vouched: bool) -> str:
-    double = quoted(filter(None, repeated(names))) if vouched else repeated_places(names)
-    return (
-        f"{where} has columns of the same name: {double}. Rename them, so that each name stands "
-        f"for one column."
-    )
+def role_problems(roles: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the roles of columns.
+
+    Examples
+    --------
+    >>> role_problems({"age": "keys"})
+    ["the role of 'age' must be one of ... Got 'keys' instead."]
+    """
+    return [
+        f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
+        for name, role in roles.items()
+        if role not in ROLES
+    ]
 
 
 def _listed(codes: Any) -> Iterable[Any]:

@@ -37,20 +37,17 @@ def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.Dat
     try:
         with _quiet():
             book = fastexcel.read_excel(path)
-            _require_sheet(book.sheet_names, sheet, path.name)
+            if sheet is not None and sheet not in book.sheet_names:
+                names = quoted(book.sheet_names)
+                raise OptionError(
+                    f"sheet must be one of {names} in {path.name!r}. Got {sheet!r} instead."
+                )
             return _read_sheet(book, sheet or 0, request, path.name)
     except fastexcel.FastExcelError:
         raise FileError(
             f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
             f"password or not whole. Save it anew as .xlsx."
         ) from None
-
-
-def _require_sheet(names: list[str], sheet: str | None, name: str) -> None:
-    if sheet is not None and sheet not in names:
-        raise OptionError(
-            f"sheet must be one of {quoted(names)} in {name!r}. Got {sheet!r} instead."
-        )
 
 
 def _read_sheet(book: Any, sheet: str | int, request: Request, name: str) -> pl.DataFrame:
@@ -181,19 +178,14 @@ def _cell(series: pl.Series) -> pl.Series:
         return series if not isinstance(small, int) or small <= _EXACT else series.cast(pl.String)
     if dtype.is_decimal():
         return series.cast(pl.Float64)
-    if dtype in (pl.Date, pl.Datetime) and not _before_excel(series):
+    # Excel's calendar begins in 1900.
+    if dtype in (pl.Date, pl.Datetime) and not (series.dt.year() < 1900).any():
         return series if dtype == pl.Date else series.dt.replace_time_zone(None)
     if dtype == pl.Binary:
         return series.bin.encode("hex")
     if dtype == pl.Duration:
         return series.dt.to_string("iso")
     return series if dtype == pl.Boolean else series.cast(pl.String)
-
-
-def _before_excel(series: pl.Series) -> bool:
-    """Whether a date is older than Excel's calendar."""
-    first = series.dt.year().min()
-    return isinstance(first, int) and first < 1900
 
 
 def _writer(sheet: Any, dtype: pl.DataType, day: Any, stamp: Any) -> Any:

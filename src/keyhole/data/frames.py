@@ -215,30 +215,24 @@ def _is_odd(kind: Any) -> bool:
 def _in_range(table: Any) -> Any:
     """Bring times in seconds to milliseconds here, where one that does not fit is noticed."""
     import pyarrow as pa
+    from pyarrow import types
 
     problems = []
     for place, field in enumerate(table.schema):
+        stamp = types.is_timestamp(field.type)
+        if not (stamp or types.is_duration(field.type)) or field.type.unit != "s":
+            continue
+        finer = pa.timestamp("ms", field.type.tz) if stamp else pa.duration("ms")
         try:
-            column = table.column(place).cast(_finer(field.type))
+            table = table.set_column(place, field.name, table.column(place).cast(finer))
         except pa.ArrowInvalid:
             problems.append(
                 f"column {field.name!r} holds times that are too far off. Correct them, or leave "
                 f"it out."
             )
-            continue
-        table = table.set_column(place, field.name, column) if field.type != column.type else table
     if problems:
         raise ColumnError(problems)
     return table
-
-
-def _finer(kind: Any) -> Any:
-    import pyarrow as pa
-    from pyarrow import types
-
-    if types.is_timestamp(kind) and kind.unit == "s":
-        return pa.timestamp("ms", kind.tz)
-    return pa.duration("ms") if types.is_duration(kind) and kind.unit == "s" else kind
 
 
 def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
@@ -249,17 +243,11 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
         chosen = request.choose(names, repr(path.name))
         # A name may hold stars and brackets: it is this one file that is meant.
         return pl.read_parquet(path, columns=chosen, glob=False), read_facts(metadata)
-    return _read_beside_odd_types(path, request)
-
-
-def _read_beside_odd_types(
-    path: Path, request: Request
-) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
-    """Read a file that Polars cannot, if only because of types that it does not have."""
     import pyarrow as pa
     from pyarrow import parquet
 
     with suppress(pa.ArrowException, OSError):
+        # Polars may fail only because of types that it does not have.
         if any(_is_odd(field.type) for field in parquet.read_schema(path)):
             return _chosen(parquet.ParquetFile(path).read(), request, path)
     raise unreadable(path, "Parquet")

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,14 +14,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.names import absent, quoted, repeated
-from keyhole.data.columns import ROLES, Codes, Role, Variable, encode
-from keyhole.data.describing import describe
+from keyhole.core.names import absent, repeated
+from keyhole.data.columns import Codes, Role, Variable, encode
+from keyhole.data.describing import describe, role_problems
 from keyhole.data.missing import blank
 from keyhole.errors import ColumnError, FileError
 from keyhole.results import Table
 
 __all__ = ["Microdata", "Origin", "require_columns", "require_records"]
+
+# What makes values missing: where it is the same, the codes of a column are the same.
+_MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +192,7 @@ class Microdata:
         """
         wanted: dict[str, Role | None] = {**(roles or {}), **more}
         problems = absent(wanted, list(self._places), where=repr(self.name))
-        problems += [
-            f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
-            for name, role in wanted.items()
-            if role is not None and role not in ROLES
-        ]
+        problems += role_problems({name: role for name, role in wanted.items() if role is not None})
         if problems:
             raise ColumnError(problems)
         return self.with_variables(
@@ -209,7 +209,7 @@ class Microdata:
         new._codes.update(
             (name, codes)
             for name, codes in list(self._codes.items())
-            if _missing_alike(new.variable(name), self.variable(name))
+            if _MISSING(new.variable(name)) == _MISSING(self.variable(name))
         )
         return new
 
@@ -280,15 +280,13 @@ class Microdata:
 
     def tables(self) -> list[Table]:
         """Return what is known of the columns as a table; no values are shown."""
+        types = self.frame.schema
         rows = [
-            [v.name, v.kind, v.role or "", _described(self._type(v)), v.label]
+            [v.name, v.kind, v.role or "", _described(v.parsed or types[v.name]), v.label]
             for v in self.variables
         ]
         title = f"{self.name}: {self.records:,} records, {len(rows):,} columns"
         return [Table(title, ["column", "kind", "role", "values", "label"], rows)]
-
-    def _type(self, variable: Variable) -> pl.DataType:
-        return variable.parsed or self.frame.schema[variable.name]
 
     def __repr__(self) -> str:
         return self.tables()[0].to_text()
@@ -325,15 +323,6 @@ def require_records(records: int, called: str, least: int = 1) -> None:
         )
     if records < least:
         raise FileError(f"{called!r} must have at least {least} records. Got {records} instead.")
-
-
-def _missing_alike(one: Variable, other: Variable) -> bool:
-    """Whether the same values are missing, so that the codes are the same."""
-    return (one.missing_codes, one.missing_ranges, one.parsed) == (
-        other.missing_codes,
-        other.missing_ranges,
-        other.parsed,
-    )
 
 
 def _weight_problems(name: str, values: pl.Series) -> list[str]:

@@ -6,11 +6,11 @@ comes: whatever `load` would have made of the whole column follows from these.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -31,29 +31,37 @@ _FEWEST_ROWS, _MOST_ROWS = 1 << 13, 1 << 20
 _ROW_BYTES = 16
 
 
-class Pieces(Protocol):
-    """A file that is read in pieces, as often as it is asked for."""
+class Pieces(ABC):
+    """A file that is read in pieces, as often as it is asked for.
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the columns, as the file has them."""
-        ...
+    What a format tells of its columns, their types and facts, is set when it is opened.
+    """
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names: tuple[str, ...] = ()
+        self.types: dict[str, pl.DataType] = {}
+        self._facts: dict[str, Facts] = {}
+
+    @abstractmethod
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         """Yield pieces of the chosen columns, each of about so many bytes."""
-        ...
 
     def values(self, name: str, values: Any) -> pl.Series:
         """Return values of a column, given as an array of Arrow, as `load` would read them."""
-        ...
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        series = from_arrow(pa.table({name: values}))[name]
+        wanted = self.types.get(name, series.dtype)
+        return series if series.dtype == wanted else series.cast(wanted)
 
     def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
         """Return a column as `load` would keep it, and what is known of it."""
-        ...
+        (variable,) = describe(column.to_frame(), request, self._facts)
+        return column, variable
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027
         """Say what shows itself to be wrong only when all has been read."""
-        ...
 
 
 def open_pieces(
@@ -95,16 +103,13 @@ def _rows(size: int, columns: int) -> int:
     return min(max(size // (_ROW_BYTES * max(columns, 1)), _FEWEST_ROWS), _MOST_ROWS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    file: TextFile
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.file.names
+class _Text(Pieces):
+    def __init__(self, file: TextFile) -> None:
+        super().__init__(file.path)
+        self._file, self.names = file, file.names
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
-        for batch in self.file.batches(chosen, size):
+        for batch in self._file.batches(chosen, size):
             yield dict(zip(chosen, batch.columns, strict=True))
 
     def values(self, name: str, values: Any) -> pl.Series:
@@ -115,56 +120,25 @@ class _Text:
         return frame.to_series(), variable
 
     def finish(self) -> None:
-        self.file.check_quotes()
+        self._file.check_quotes()
 
 
-class _Typed:
-    """What files have in common that tell the types of their columns."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._names: tuple[str, ...] = ()
-        self._types: dict[str, pl.DataType] = {}
-        self._facts: dict[str, Facts] = {}
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the columns, as the file has them."""
-        return self._names
-
-    def values(self, name: str, values: Any) -> pl.Series:
-        """Return values of a column, given as an array of Arrow, as `load` would read them."""
-        import pyarrow as pa  # type: ignore[import-untyped]
-
-        series = from_arrow(pa.table({name: values}))[name]
-        wanted = self._types.get(name, series.dtype)
-        return series if series.dtype == wanted else series.cast(wanted)
-
-    def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
-        """Return a column as `load` would keep it, and what is known of it."""
-        (variable,) = describe(column.to_frame(), request, self._facts)
-        return column, variable
-
-    def finish(self) -> None:
-        """Nothing shows itself late."""
-
-
-class _Parquet(_Typed):
+class _Parquet(Pieces):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         opened = self._open()
         self._facts.update(read_facts(opened.metadata.metadata))
-        self._names = tuple(opened.schema_arrow.names)
+        self.names = tuple(opened.schema_arrow.names)
         try:
-            self._types.update(pl.read_parquet_schema(path))
+            self.types.update(pl.read_parquet_schema(path))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-            self._types.clear()  # it has types that Polars has not
+            self.types.clear()  # it has types that Polars has not
 
     def _open(self, chosen: Sequence[str] = ()) -> Any:
         import pyarrow as pa
         from pyarrow import parquet
 
-        texts = [name for name in chosen if self._types.get(name) == pl.String]
+        texts = [name for name in chosen if self.types.get(name) == pl.String]
         try:
             return parquet.ParquetFile(self.path, read_dictionary=texts)
         except (pa.ArrowException, OSError):
@@ -181,13 +155,13 @@ class _Parquet(_Typed):
             raise unreadable(self.path, "Parquet") from None
 
 
-class _Arrow(_Typed):
+class _Arrow(Pieces):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with self._opened() as file:
             self._facts.update(read_facts(file.schema.metadata))
-            self._names = tuple(file.schema.names)
-            self._types.update(_types(file.schema))
+            self.names = tuple(file.schema.names)
+            self.types.update(_types(file.schema))
 
     def _opened(self) -> Any:
         import pyarrow as pa
@@ -224,7 +198,7 @@ def _types(schema: Any) -> dict[str, pl.DataType]:
     return found
 
 
-class _Statistical(_Typed):
+class _Statistical(Pieces):
     """A file of SAS, SPSS or Stata; what it says of a column is known once it has been read."""
 
     def __init__(self, path: Path, form: str, encoding: str | None) -> None:
@@ -233,7 +207,7 @@ class _Statistical(_Typed):
         _, self._about = statistical.read_cells(path, form, encoding, metadataonly=True)
         if not self._about.column_names:
             raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
-        self._names = tuple(self._about.column_names)
+        self.names = tuple(self._about.column_names)
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         rows, start = _rows(size, len(chosen)), 0
@@ -268,13 +242,13 @@ class _Statistical(_Typed):
         return kept, variable
 
 
-class FramePieces(_Typed):
+class FramePieces(Pieces):
     """A frame in memory, in pieces like the others."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         super().__init__(Path())
-        self._frame, self._names = frame, tuple(frame.columns)
-        self._types.update(frame.schema)
+        self._frame, self.names = frame, tuple(frame.columns)
+        self.types.update(frame.schema)
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         """Yield pieces of the chosen columns, each of about so many bytes."""

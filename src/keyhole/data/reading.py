@@ -106,22 +106,18 @@ def request_of(
     >>> request_of("age", missing_codes=[-9]).codes_for("age")
     (-9,)
     """
+    if columns is not None and not isinstance(columns, Iterable):
+        raise OptionError(f"columns must be a list of names. Got {type(columns).__name__} instead.")
+    listed = [columns] if isinstance(columns, str) else columns
+    if isinstance(missing_codes, Mapping):
+        missing_codes = _by_name(missing_codes, "missing codes")
     return Request(
-        _names(columns),
+        None if listed is None else [str(name) for name in listed],  # not all are text in pandas
         _by_name(roles, "roles"),
-        _codes(missing_codes),
+        () if missing_codes is None else missing_codes,
         _by_name(kinds, "kinds"),
         {column: str(label) for column, label in _by_name(labels, "labels").items()},
     )
-
-
-def _names(columns: Any) -> list[str] | None:
-    """Return names as text, which they are not in every frame of pandas."""
-    if columns is None or isinstance(columns, str):
-        return None if columns is None else [columns]
-    if not isinstance(columns, Iterable):
-        raise OptionError(f"columns must be a list of names. Got {type(columns).__name__} instead.")
-    return [str(name) for name in columns]
 
 
 def _by_name(declared: Any, what: str) -> dict[str, Any]:
@@ -131,12 +127,6 @@ def _by_name(declared: Any, what: str) -> dict[str, Any]:
             f"Got {type(declared).__name__} instead."
         )
     return {str(name): value for name, value in (declared or {}).items()}
-
-
-def _codes(missing_codes: Any) -> Any:
-    if isinstance(missing_codes, Mapping):
-        return _by_name(missing_codes, "missing codes")
-    return () if missing_codes is None else missing_codes
 
 
 def _load_file(

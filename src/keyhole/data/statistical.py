@@ -130,7 +130,9 @@ def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[
         "format": about.original_variable_types.get(column) or "",
         "width": max(about.variable_display_width.get(column) or 0, 0),
     }
-    facts |= _missing(about.missing_ranges.get(column, ()))
+    ranges = [(span["lo"], span["hi"]) for span in about.missing_ranges.get(column, ())]
+    facts["missing_codes"] = tuple(_whole(low) for low, high in ranges if low == high)
+    facts["missing_ranges"] = tuple((low, high) for low, high in ranges if low != high)
     stored = about.readstat_variable_types.get(column)
     if tags or series.dtype == pl.Object:
         series, parsed = _tagged(series, stored)
@@ -142,12 +144,6 @@ def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[
         labels if series.dtype.is_float() else {_whole(key): text for key, text in labels.items()}
     )
     return series.alias(column), facts
-
-
-def _missing(ranges: Any) -> dict[str, Any]:
-    single = tuple(_whole(one["lo"]) for one in ranges if one["lo"] == one["hi"])
-    spans = tuple((one["lo"], one["hi"]) for one in ranges if one["lo"] != one["hi"])
-    return {"missing_codes": single, "missing_ranges": spans}
 
 
 def _whole(value: Any) -> Any:

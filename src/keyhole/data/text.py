@@ -170,22 +170,26 @@ def _refuse_binary(data: bytes, name: str) -> None:
 
 
 def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
-    if delimiter is not None and not _is_delimiter(delimiter):
+    one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
+    if delimiter is not None and (not one or delimiter in '\0\r\n"'):
         raise OptionError(
             f"delimiter must be one character of ASCII, and none that ends a line or quotes. "
             f"Got {delimiter!r} instead."
         )
-    used = delimiter or _detect(data)
+    # Detected is the delimiter that gives the first records as many cells as the header.
+    used = delimiter or max(DELIMITERS, key=lambda mark: _agreement(data, mark))
     lines = _Lines(data)
-    header: list[str] = next((row for row in _rows(lines, used, name) if row), [])
+    try:
+        header = next(filter(None, csv.reader(lines, delimiter=used)), [])
+    except csv.Error:
+        raise FileError(
+            f"{name!r} cannot be read as text with the delimiter {used!r}: a cell is too long. "
+            f"Check that every quotation mark is closed."
+        ) from None
     if delimiter is not None and len(header) == 1:
         _hint_delimiter(data, delimiter, name)
     ending = "\r\n" if lines.last.endswith("\r\n") else "\r" if lines.last.endswith("\r") else "\n"
     return _Layout(header, lines.read, used, ending)
-
-
-def _is_delimiter(mark: Any) -> bool:
-    return isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in '\0\r\n"'
 
 
 def _hint_delimiter(data: bytes, delimiter: str, name: str) -> None:
@@ -195,21 +199,6 @@ def _hint_delimiter(data: bytes, delimiter: str, name: str) -> None:
             f"{name!r} has one column when read with the delimiter {delimiter!r}, but several "
             f"with a {found[0]}. Give the delimiter that the file has, or leave it to be found."
         )
-
-
-def _rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[list[str]]:
-    try:
-        yield from csv.reader(lines, delimiter=delimiter)
-    except csv.Error:
-        raise FileError(
-            f"{name!r} cannot be read as text with the delimiter {delimiter!r}: a cell is too "
-            f"long. Check that every quotation mark is closed."
-        ) from None
-
-
-def _detect(data: bytes) -> str:
-    """Return the delimiter that gives the first records as many cells as the header."""
-    return max(DELIMITERS, key=lambda mark: _agreement(data, mark))
 
 
 def _agreement(data: bytes, mark: str) -> tuple[bool, int]:
@@ -491,10 +480,7 @@ def _undecoded(path: Path, name: str) -> FileError:
             try:
                 decoder.decode(block, final=not block)
             except UnicodeError as error:
-                return _not_in("utf-8", name, lines + block.count(b"\n", 0, _start(error)) + 1)
+                place = getattr(error, "start", 0)
+                return _not_in("utf-8", name, lines + block.count(b"\n", 0, place) + 1)
             lines += block.count(b"\n")
     return _not_in("utf-8", name, lines)
-
-
-def _start(error: UnicodeError) -> int:
-    return int(getattr(error, "start", 0))

@@ -123,7 +123,10 @@ def _text(series: pl.Series, variable: Variable) -> pl.Series:
     """Write a column as text, as it was read."""
     dtype = series.dtype
     if dtype.is_float():
-        return _text_of_floats(series, variable)
+        places = variable.decimals
+        if places is not None and not fits(series, places):
+            places = None  # a step made finer values: they are not cut
+        return render_floats(series, decimals=places, trimmed=variable.trimmed)
     if dtype == pl.Binary:
         return series.bin.encode("hex")
     if dtype == pl.Datetime:
@@ -132,13 +135,6 @@ def _text(series: pl.Series, variable: Variable) -> pl.Series:
     if dtype == pl.Duration:
         return series.dt.to_string("iso")
     return series.cast(pl.String)
-
-
-def _text_of_floats(series: pl.Series, variable: Variable) -> pl.Series:
-    places = variable.decimals
-    if places is not None and not fits(series, places):
-        places = None  # a step made finer values: they are not cut
-    return render_floats(series, decimals=places, trimmed=variable.trimmed)
 
 
 _WRITERS: dict[str, Callable[[Microdata, Path], None]] = {

@@ -227,8 +227,7 @@ class ParquetSource(FrameSource):
 
 
 def _type_of(pieces: Pieces, name: str) -> pl.DataType:
-    types: Mapping[str, pl.DataType] = pieces._types  # type: ignore[attr-defined]
-    return types.get(name, pl.String())
+    return pieces.types.get(name, pl.String())
 
 
 def _read_parquet(session: SparkSession, paths: Sequence[str], name: str) -> DataFrame:
