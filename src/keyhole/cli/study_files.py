@@ -1,11 +1,11 @@
-"""The files of a study as they are given: releases by name, the two other files, the ids."""
+"""Study files on the command line: releases by name, the two other files, the ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from keyhole.cli.source import Source
 from keyhole.errors import InputError, OptionError
@@ -30,7 +30,7 @@ def name_releases(
     >>> {name: str(path) for name, path in found.items()}, problems
     ({'A': 'a.csv', 'b': 'b.csv'}, ["--puf gives the name 'A' twice. Give each release its own."])
     """
-    found: dict[str, Path] = {}
+    releases: dict[str, Path] = {}
     problems = []
     for text in given:
         name, mark, rest = text.partition("=")
@@ -42,10 +42,10 @@ def name_releases(
             problems += [f"--puf: {problem}" for problem in error.problems]
             default = path.name
         label = name.strip() if named else default
-        if label in found:
+        if label in releases:
             problems.append(f"--puf gives the name {label!r} twice. Give each release its own.")
-        found.setdefault(label, path)
-    return found, problems
+        releases.setdefault(label, path)
+    return releases, problems
 
 
 def _first_implicate(path: Path) -> tuple[Path, str]:
@@ -56,15 +56,6 @@ def _first_implicate(path: Path) -> tuple[Path, str]:
 
     inner = path / "release"
     return find_implicates(inner if inner.is_dir() else path)[0], path.resolve().name
-
-
-class Named(Protocol):
-    """Data with columns."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +78,9 @@ class Reading:
         """The delimiter, a tab by its name too."""
         return "\t" if self.delimiter in ("tab", r"\t") else self.delimiter
 
-    def unknown(self, data: Sequence[Named]) -> list[str]:
+    def unknown(self, files: Iterable[Any]) -> list[str]:
         """Say which declarations are for a column that no file has."""
-        known = {name for one in data for name in one.names} | {"*"}
+        known = {name for file in files for name in file.names} | {"*"}
         named = [("--missing-codes", name) for name in self.codes]
         named += [("--kinds", name) for name in self.kinds]
         return [
@@ -149,7 +140,7 @@ class StudyFiles:
         wanted = [(path, () if whole else (*ids[0], *shared)) for path in self.pufs.values()]
         wanted += [(self.eif, () if all_of_eif else (*ids[1], *shared)), (self.iuf, ())]
         wanted += [(self.ids, ids[0])] if self.ids else []
-        found = list(problems)
+        wrong = list(problems)
         data: list[Microdata] = []
         kind: type[InputError] = OptionError
         for path, columns in wanted:
@@ -157,12 +148,11 @@ class StudyFiles:
                 data.append(reading.source(path).read(columns))
             except InputError as error:
                 kind = type(error)
-                found += error.problems
-        if not found:
-            found = reading.unknown(data)
-        if found:
-            raise kind(dict.fromkeys(found))
-        fit = [reading.declared(one) for one in data]
-        count = len(self.pufs)
-        pufs = dict(zip(self.pufs, fit[:count], strict=True))
-        return StudyData(pufs, fit[count], fit[count + 1], fit[-1] if self.ids else None)
+                wrong += error.problems
+        if not wrong:
+            wrong = reading.unknown(data)
+        if wrong:
+            raise kind(dict.fromkeys(wrong))
+        declared = [reading.declared(file) for file in data]
+        pufs = {name: declared.pop(0) for name in self.pufs}
+        return StudyData(pufs, declared[0], declared[1], declared[2] if self.ids else None)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.engines.resources import in_threads
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Ints, Numbers
 from keyhole.reidentification.question import Question
 
 __all__ = [
@@ -23,8 +22,6 @@ __all__ = [
     "permuted_baseline",
     "summarise",
 ]
-
-Ids = npt.NDArray[np.int32]
 
 MOST_PERMUTATIONS = 100_000
 
@@ -136,7 +133,7 @@ class Chances:
     linked: Ints
     mate: Ints
 
-    def confirmed(self, dealt: Ids | None = None) -> int:
+    def confirmed(self, dealt: Numbers | None = None) -> int:
         """Count the PUF records confirmed, with the ids as they are or dealt out."""
         linked = self.linked if dealt is None else dealt[self.linked]
         return len(np.unique(self.who[linked == self.mate]))

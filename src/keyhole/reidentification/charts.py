@@ -1,4 +1,4 @@
-"""Pictures of a study: its rates beside chance, and the scores of true and false pairs.
+"""Charts of a study: its rates beside chance, and the scores of true and false pairs.
 
 Only counts and shares are drawn, never a record. This module is imported when a picture is
 asked for, so Altair may be imported at its top.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keyhole.reidentification.rates import Rate
     from keyhole.reidentification.result import Study
 
-__all__ = ["comparison_chart", "rates_chart", "scores_chart", "study_chart"]
+__all__ = ["comparison_chart", "study_chart"]
 
 BINS = 24
 # Words stand to the right of a mark up to here, and to the left beyond.
@@ -32,43 +32,19 @@ ROWS = (
 
 
 def study_chart(study: Study) -> alt.TopLevelMixin:
-    """Draw the rates of a study and, beside them, the scores of its pairs.
+    """Draw the rates with intervals and chance and, if the pairs are here, their scores beside.
 
     Parameters
     ----------
     study
         What `keyhole.study` returned.
     """
-    if not study.rates.pairs:
-        return rates_chart(study)
-    both = alt.hconcat(_rates(study), _scores(study), spacing=56)
-    drawn = both.resolve_scale(color="independent")
-    return house_style(drawn, title=_finding(study), subtitle=_explanation(study), width=96)
-
-
-def rates_chart(study: Study) -> alt.TopLevelMixin:
-    """Draw suspected, confirmed and conditional with intervals, and what chance would give."""
-    return house_style(_rates(study), title=_finding(study), subtitle=_explanation(study), width=64)
-
-
-def scores_chart(study: Study) -> alt.TopLevelMixin:
-    """Draw how the scores of true pairs differ from those of false ones."""
-    rates = study.rates
-    share = rates.pair_precision.value
-    title = (
-        "No pair is suspected"
-        if share is None
-        else f"{percentage(share)} of {rates.pairs:,} suspected pairs are true"
-    )
-    return house_style(_scores(study), title=title, subtitle=_LEGEND[study.metric], width=64)
-
-
-_LEGEND = {
-    "unicity": "A pair that is alone on few variables needs little knowledge to be made.",
-    "taxicab": "The lower the score, the more alike the two records of a pair.",
-    "euclidean": "The lower the score, the more alike the two records of a pair.",
-    "adhoc": "The higher the score, the more alike the two records of a pair.",
-}
+    drawn: alt.LayerChart | alt.FacetChart | alt.HConcatChart = _rates(study)
+    if study.linked.pairs:
+        both = alt.hconcat(_rates(study), _scores(study), spacing=56)
+        drawn = both.resolve_scale(color="independent")
+    width = 96 if study.linked.pairs else 64
+    return house_style(drawn, title=_finding(study), subtitle=_explanation(study), width=width)
 
 
 def _finding(study: Study) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import quoted
-from keyhole.data import Microdata, load
+from keyhole.data import load
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.candidates import blank_variables
 from keyhole.reidentification.question import column_names
@@ -169,34 +169,24 @@ def compare_studies(
         raise OptionError("pufs and metrics must each name at least one. Got none instead.")
     own = isinstance(iuf, Mapping) and set(iuf) == set(pufs)
     loaded = {name: load(puf) for name, puf in pufs.items()}
-    blanks = _blanks(loaded, column_names(options.get("link")))
+    link = column_names(options.get("link"))
+    absent = {name: blank_variables(puf, link) for name, puf in loaded.items()}
+    nowhere = set(link).intersection(*absent.values())  # of which `study` says that it is wrong
     rows: list[ComparedStudy] = []
     problems: list[str] = []
     for name, puf in loaded.items():
-        gone = (*column_names(options.get("blank")), *blanks[name])
+        gone = (*column_names(options.get("blank")), *(n for n in absent[name] if n not in nowhere))
         asked = {**options, "blank": gone, "eif": eif, "iuf": iuf[name] if own else iuf}
         for metric in metrics:
             if progress is not None:
                 progress(f"{name} by {metric}")
+            by_metric = {**asked, "metric": metric}
+            if metric != "adhoc" and "adhoc" in metrics:
+                by_metric.pop("scores", None)
             try:
-                found = study(puf=puf, **_fitting(asked, metric, metrics))
-                rows.append(ComparedStudy(name, found))
+                rows.append(ComparedStudy(name, study(puf=puf, **by_metric)))
             except InputError as error:
                 problems += [f"release {quoted([name])}: {text}" for text in error.problems]
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return StudyComparison(tuple(rows))
-
-
-def _blanks(pufs: Mapping[str, Microdata], link: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return by release what it does not tell; what none of them tells is an error elsewhere."""
-    found = {name: blank_variables(puf, link) for name, puf in pufs.items()}
-    nowhere = set(link).intersection(*found.values())
-    return {name: tuple(n for n in gone if n not in nowhere) for name, gone in found.items()}
-
-
-def _fitting(options: Mapping[str, Any], metric: str, metrics: Sequence[str]) -> dict[str, Any]:
-    """Ask by one metric; the scores are for adhoc, if that is among them."""
-    others = metric != "adhoc" and "adhoc" in metrics
-    asked = {name: value for name, value in options.items() if not (others and name == "scores")}
-    return {**asked, "metric": metric}

@@ -131,8 +131,6 @@ class Index:
     trees: tuple[Tree, Tree]
     sides: tuple[Side, Side]
     halves: Halves
-    codes: Numbers
-    roots: Ints
     room: int
 
 
@@ -183,15 +181,7 @@ def pack_counted(costs: Costs, codes: Numbers) -> Words:
 
 
 def make_bins(costs: Costs, values: Floats) -> tuple[Bins, Numbers]:
-    """Cut the graded variables into coarse codes; return them and each pattern's codes.
-
-    Parameters
-    ----------
-    costs
-        The prices.
-    values
-        The graded values of the patterns, one column a variable.
-    """
+    """Cut graded values, one column a variable, into coarse codes; return bins and codes."""
     count = len(costs.graded)
     lowest, highest = np.zeros((count, MOST_CODES)), np.zeros((count, MOST_CODES))
     sizes, floors = np.zeros(count, dtype=np.int64), [np.zeros(0)]
@@ -261,11 +251,12 @@ def make_index(
     trees
         Two, or one for a plain tree.
     """
-    told = [
+    entropies = [
         entropy(np.bincount(codes[:, v], weights=patterns.counts)) for v in range(codes.shape[1])
     ]
-    selective = sorted(range(len(told)), key=lambda v: -told[v])
-    halves = _halve(selective, told) if trees > 1 and len(told) > 1 else [selective, []]
+    selective = sorted(range(len(entropies)), key=lambda v: -entropies[v])
+    halved = trees > 1 and len(selective) > 1
+    halves = _halve(selective, entropies) if halved else [selective, []]
     orders = [half + [v for v in selective if v not in half] for half in halves]
     stratum, rows = patterns.codes[:, -1], pack_counted(costs, codes)
     planted, sides = [], []
@@ -273,10 +264,7 @@ def make_index(
         places = _sorted_by(codes, stratum, order)
         roots = np.searchsorted(stratum[places], np.arange(strata + 1))
         planted.append(plant(codes[places], np.array(order), roots, LEAF))
-        weights = np.minimum(patterns.counts[places], np.iinfo(np.int32).max)
-        sides.append(
-            Side(rows[places], values[places], weights.astype(np.int32), places.astype(np.int32))
-        )
+        sides.append(_side(rows, values, patterns, places))
     counted = len(costs.counted)
     fields = np.zeros(rows.shape[1], dtype=np.uint64)
     plan, described = _fields(costs)
@@ -287,20 +275,24 @@ def make_index(
         (planted[0], planted[-1]),
         (sides[0], sides[-1]),
         Halves(fields, graded, len(halves[0]), len(halves[1])),
-        codes,
-        roots,
         max(_room(tree) for tree in planted),
     )
 
 
-def _halve(selective: Sequence[int], told: Sequence[float]) -> list[list[int]]:
+def _side(rows: Words, values: Floats, patterns: Patterns, places: Ints) -> Side:
+    """Put the patterns of the external file in order for the kernels."""
+    weights = np.minimum(patterns.counts[places], np.iinfo(np.int32).max)
+    return Side(rows[places], values[places], weights.astype(np.int32), places.astype(np.int32))
+
+
+def _halve(selective: Sequence[int], entropies: Sequence[float]) -> list[list[int]]:
     """Deal the variables to two halves that tell about as much."""
     halves: list[list[int]] = [[], []]
     total = [0.0, 0.0]
     for v in selective:
         to = 0 if total[0] <= total[1] else 1
         halves[to].append(v)
-        total[to] += told[v]
+        total[to] += entropies[v]
     return halves if halves[1] else [halves[0][:-1], halves[0][-1:]]
 
 
@@ -362,13 +354,7 @@ def arrange(
     split = _split(puf, np.column_stack([codes, eif.codes[:, -1]]), anchor)
     anchors = eif.codes[:, anchor] if anchor >= 0 else np.zeros(len(codes), dtype=np.int32)
     places = np.argsort(split.cells * (int(anchors.max()) + 1) + anchors, kind="stable")
-    weights = np.minimum(eif.counts[places], np.iinfo(np.int32).max)
-    side = Side(
-        pack_counted(costs, eif.codes)[places],
-        values[places],
-        weights.astype(np.int32),
-        places.astype(np.int32),
-    )
+    side = _side(pack_counted(costs, eif.codes), values, eif, places)
     cells, posts = _lay_out(costs, puf, eif, split, codes, anchor, places)
     return Arrangement(cells, side, prices, split.groups, posts)
 

@@ -1,4 +1,4 @@
-"""The nearest ranks of every PUF record in the EIF, exactly and without the Cartesian product.
+"""Nearest neighbours of every PUF record in the EIF, exactly and without the Cartesian product.
 
 Both files are collapsed to distinct patterns. For each pattern of the PUF those of the EIF are
 looked through cell by cell, the cheapest first (`keyhole.kernels.scanning`). Where that means to
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.engines.resources import workers
 from keyhole.kernels import nearest, scanning
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import Asked, Rules
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.indexing import (
@@ -116,7 +115,7 @@ def _graded_values(costs: Costs, file: str) -> Floats:
     return np.column_stack(columns) if columns else np.zeros((records, 0))
 
 
-def _ask(costs: Costs, puf: Patterns, filled: npt.NDArray[np.bool_]) -> Asked:
+def _ask(costs: Costs, puf: Patterns, filled: Flags) -> Asked:
     """Lay the queries out; who is in a stratum that the EIF has not is asked nothing."""
     first, counted = puf.first_records, len(costs.counted)
     values = _graded_values(costs, "puf")[first]

@@ -9,13 +9,12 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
+from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.linking import Pairs
 from keyhole.reidentification.question import Question
@@ -95,7 +94,7 @@ class Study(Result):
     perturbation: Perturbation | None
     warnings: tuple[str, ...]
     linked: Pairs
-    confirmed_pairs: npt.NDArray[np.bool_]
+    confirmed_pairs: Flags
     puf_ids: pl.DataFrame
     eif_ids: pl.DataFrame
     scenario: str | None = None
@@ -317,9 +316,9 @@ class Study(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the rates with their intervals and the baseline, and the scores of the pairs."""
-        from keyhole.reidentification.charts import rates_chart, study_chart
+        from keyhole.reidentification.charts import study_chart
 
-        return rates_chart(self) if self.engine == "spark" else study_chart(self)
+        return study_chart(self)
 
 
 def _named_apart(groups: list[tuple[str, list[pl.Series]]], taken: set[str]) -> list[pl.Series]:

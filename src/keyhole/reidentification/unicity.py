@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.engines.resources import workers
 from keyhole.kernels import unicity
-from keyhole.kernels.arrays import Flags, Ints, Words
+from keyhole.kernels.arrays import Flags, Ints, Numbers, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.reidentification.indexing import Patterns, collapse, entropy
@@ -26,7 +25,6 @@ from keyhole.reidentification.variables import Category
 
 __all__ = ["MOST_VARIABLES", "Mates", "find_mates"]
 
-Masks = npt.NDArray[np.uint64]
 
 MOST_VARIABLES = 64
 _NO_CODE = -1
@@ -39,7 +37,7 @@ class Mates:
 
     puf: Ints
     eif: Ints
-    subset: Masks
+    subset: Words
 
 
 def find_mates(
@@ -103,8 +101,8 @@ class _Search:
 
     def __init__(self, variables: Sequence[Category], strata: Category | None) -> None:
         given = [] if strata is None else [strata]
-        told = [entropy(_counts(v)) for v in variables]
-        order = sorted(range(len(variables)), key=lambda v: -told[v])
+        entropies = [entropy(_counts(v)) for v in variables]
+        order = sorted(range(len(variables)), key=lambda v: -entropies[v])
         self._order = [*given, *(variables[v] for v in order)]
         self._leads = given or self._order
         layout = in_order([v.size for v in self._order])
@@ -112,7 +110,7 @@ class _Search:
         self._plan = _plan(self._order, [0] * len(given) + [1 << v for v in order], layout)
         self._watch = np.zeros(1, dtype=np.int64)
 
-    def _arranged(self, file: str, layout: Layout) -> tuple[Words, npt.NDArray[np.int32]]:
+    def _arranged(self, file: str, layout: Layout) -> tuple[Words, Numbers]:
         """Pack the distinct patterns, the last variables counting most, and who has each."""
         rows = pack([getattr(v, file).astype(np.uint32) for v in self._order], layout)
         places = np.argsort(rows[:, 0]) if layout.words == 1 else np.lexsort(rows.T)
@@ -165,7 +163,7 @@ def _counts(variable: Category) -> Ints:
     return np.bincount(codes, minlength=variable.size)
 
 
-def _smallest(keys: Words, masks: Masks) -> Mates:
+def _smallest(keys: Words, masks: Words) -> Mates:
     """Keep the smallest set of each pair: fewest variables, then the lowest mask."""
     sizes = np.bitwise_count(masks).astype(np.uint64)
     narrow = not masks.max(initial=np.uint64(0)) >> _HALF
