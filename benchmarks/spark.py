@@ -32,7 +32,7 @@ from benchmarks.spark_study import (
 from benchmarks.walks import Step, Walk, check_same, ours, rival_walk
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import open_records
-from keyhole.engines.spark.session import open_session
+from keyhole.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.clock import say, timed
 from keyhole.data.examples import veterans, veterans_sample
-from keyhole.engines.spark.session import open_session
 from keyhole.reidentification.study import study
+from keyhole.spark.session import open_session
 from keyhole.synthesis.synthesise import synthesise
 
 __all__ = ["DRIVER", "MASTER", "measure_spark_study", "measure_spark_synthesis"]

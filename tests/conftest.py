@@ -96,7 +96,7 @@ def sample():
 @pytest.fixture(scope="session")
 def spark():
     """A Spark session on two threads that gives a failed task a second try."""
-    from keyhole.engines.spark.session import open_session
+    from keyhole.spark.session import open_session
 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")

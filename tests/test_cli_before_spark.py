@@ -72,7 +72,7 @@ def _study(folder, **changed):
     ],
 )  # fmt: skip
 def test_a_study_tells_all_of_it_without_spark(world, refused, changed, told, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     said = refused(*_study(world, **changed))
     assert all(part in said for part in told)
     lines = said.removeprefix("keyhole: ").strip().split("\n")
@@ -80,7 +80,7 @@ def test_a_study_tells_all_of_it_without_spark(world, refused, changed, told, mo
 
 
 def test_a_study_in_python_tells_it_too(world, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     frame = pl.read_parquet(world / "eif.parquet")
     with pytest.raises(InputError) as caught:
         package.study(
@@ -103,7 +103,7 @@ FILES = [
 
 @pytest.mark.parametrize("words", FILES, ids=" ".join)
 def test_files_are_looked_at_before_spark_runs(world, refused, words, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     spark = (*words[1:], "--engine", "spark")
     assert "does not exist" in refused(words[0], world / "away.parquet", *spark)
     assert "'agee' is not a column of 'puf'. Did you mean 'age'?" in refused(
@@ -117,7 +117,7 @@ def test_files_are_looked_at_before_spark_runs(world, refused, words, monkeypatc
 
 
 def test_candidates_are_offered_without_spark(world, refused, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     said = refused("select", world / "puf.csv", "--limit", "0.1", "--engine", "spark")
     assert all(part in said for part in ("Give those of 'puf'", "'ag8r'"))
 
@@ -130,7 +130,7 @@ HERE = {
 
 @pytest.mark.parametrize("verb", HERE)
 def test_verbs_that_spark_cannot_do_say_so_once(world, refused, verb, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     for where in (
         ("--master", "local[2]"), ("--engine", "spark"), ("--master", "here", "--engine", "spark"),
         ("--engine", "disk", "--master", "local[2]"),
@@ -145,7 +145,7 @@ def test_verbs_that_spark_cannot_do_say_so_once(world, refused, verb, monkeypatc
 
 
 def test_the_frontier_offers_candidates_and_names_its_engines(world, refused, monkeypatch):
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     for where in (("--engine", "spark"), ("--master", "local[2]")):
         said = refused("frontier", world / "puf.csv", "--limit", "0.1", *where)
         assert all(part in said for part in ("memory or disk", "Give those of 'puf'"))

@@ -21,11 +21,11 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
-from keyhole.engines.spark import levels, pairs, session, tallying
-from keyhole.engines.spark.attach import attach_sizes
-from keyhole.engines.spark.session import open_session
 from keyhole.errors import ColumnError, FileError, InputError, OptionError, RunError
 from keyhole.screening.dependence import dependences, dependences_of
+from keyhole.spark import columns, data, session, sql
+from keyhole.spark.data import attach_sizes
+from keyhole.spark.session import open_session
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -129,7 +129,7 @@ def test_texts_that_are_packed_or_in_another_encoding(tmp_path, packed):
 
 
 def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
-    monkeypatch.setattr(levels, "MOST_LEVELS", 3)
+    monkeypatch.setattr(columns, "MOST_LEVELS", 3)
     random = np.random.default_rng(5)
     table = pl.DataFrame(
         {
@@ -156,7 +156,7 @@ def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
 
 
 def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(levels, "MOST_LEVELS", 3)
+    monkeypatch.setattr(columns, "MOST_LEVELS", 3)
     path = tmp_path / "people.csv"
     path.write_text("id,sex\n" + "\n".join(f"{n},f" for n in range(9)))
     with pytest.raises(InputError, match=r"'id' has more than 3 different values.*Parquet"):
@@ -164,7 +164,7 @@ def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
 
 
 def test_more_keys_than_one_query_tallies(monkeypatch):
-    monkeypatch.setattr(tallying, "MOST_KEYS", 2)
+    monkeypatch.setattr(sql, "MOST_KEYS", 2)
     table = pl.DataFrame(
         {name: np.random.default_rng(i).integers(0, 3, 40) for i, name in enumerate("abcde")}
     )
@@ -250,7 +250,7 @@ def test_sizes_attached_to_the_records(spark, veterans):
         assert frame.columns == here.columns
         theirs = Counter(map(tuple, frame.select(*KEYS[:4], "f").collect()))
         assert theirs == Counter(here.select(*KEYS[:4], "f").iter_rows())
-    with pytest.raises(OptionError, match=r"attach_sizes of keyhole.engines.spark.attach"):
+    with pytest.raises(OptionError, match=r"attach_sizes of keyhole.spark.data"):
         keyhole.risk(held, keys=KEYS[:2]).to_frame()
     with pytest.raises(OptionError, match="data must be what open_records gives"):
         attach_sizes(veterans, keys=KEYS[:2])
@@ -268,8 +268,8 @@ def test_dependent_columns(veterans, monkeypatch):
     ]
     assert found
     assert not unknown
-    monkeypatch.setattr(pairs, "CELLS_AT_ONCE", 100)
-    monkeypatch.setattr(pairs, "MOST_CELLS", 300)
+    monkeypatch.setattr(data, "CELLS_AT_ONCE", 100)
+    monkeypatch.setattr(data, "MOST_CELLS", 300)
     some, unknown = dependences_of(open_records(veterans, engine="spark"), names)
     assert {(d.first, d.second) for d in some} < {(d.first, d.second) for d in found}
     assert any("'age' and 'ag8r' have too many levels" in one for one in unknown)
@@ -322,7 +322,7 @@ def test_no_java(monkeypatch, tmp_path):
 
 
 def test_no_pyspark_and_all_problems_at_once(monkeypatch, tmp_path):
-    monkeypatch.setattr("keyhole.engines.spark.session.find_spec", lambda _: None)
+    monkeypatch.setattr("keyhole.spark.session.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(OptionError, match=r"pip install 'keyhole\[spark\]'") as caught:
@@ -341,7 +341,7 @@ def test_masters_of_others(spark, veterans, monkeypatch):
         keyhole.risk(veterans, keys=["sex"], engine="spark", master="local[7]")
     with pytest.raises(OptionError, match="master must be left out where a Spark session"):
         keyhole.risk(veterans, keys=["sex"], engine=spark, master="local[2,2]")
-    monkeypatch.setattr("keyhole.engines.spark.session._running", lambda _: None)
+    monkeypatch.setattr("keyhole.spark.session._running", lambda _: None)
     with pytest.raises(OptionError, match="a Spark master that answers"):
         open_session("spark://127.0.0.1:1")
     with pytest.raises(OptionError, match="master is for counting on Spark"):

@@ -14,9 +14,9 @@ import keyhole
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
 from keyhole.engines.protocol import Tally
-from keyhole.engines.spark import levels
-from keyhole.engines.spark.expressions import Field, layout
 from keyhole.errors import RunError
+from keyhole.spark import columns
+from keyhole.spark.sql import ViewField, word_layout
 
 PEOPLE = veterans_sample(600).select(KEYS[:8])
 
@@ -29,10 +29,10 @@ def counted(table: pl.DataFrame, key: frozenset[str], cutoff: int) -> Tally:
 
 @given(st.lists(st.integers(1, 9), max_size=9), st.integers(0, 2**32))
 def test_packed_columns_are_told_apart(sizes, seed):
-    fields = [Field(f"c{place}", size) for place, size in enumerate(sizes)]
+    fields = [ViewField(f"c{place}", size) for place, size in enumerate(sizes)]
     random = np.random.default_rng(seed)
     rows = [tuple(random.integers(0, size) for size in sizes) for _ in range(50)]
-    packed = layout(fields)
+    packed = word_layout(fields)
     assert [name for word in packed for name in word] == [field.name for field in fields]
     words = {
         row: tuple(sum(int(row[int(n[1:])]) * by for n, by in word.items()) for word in packed)
@@ -43,9 +43,9 @@ def test_packed_columns_are_told_apart(sizes, seed):
 
 @given(st.lists(st.integers(1, 2**31), max_size=12))
 def test_packed_columns_fit_a_whole_number(sizes):
-    fields = [Field(f"c{place}", size) for place, size in enumerate(sizes)]
+    fields = [ViewField(f"c{place}", size) for place, size in enumerate(sizes)]
     held = {field.name: field.size or 0 for field in fields}
-    for word in layout(fields):
+    for word in word_layout(fields):
         assert sum((held[name] - 1) * by for name, by in word.items()) < 2**62
 
 
@@ -99,7 +99,7 @@ def test_a_key_that_grows_and_then_shrinks():
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("method", ["forward", "backward"])
 def test_columns_of_values_among_columns_of_codes(spark, monkeypatch, method):
-    monkeypatch.setattr(levels, "MOST_LEVELS", 4)
+    monkeypatch.setattr(columns, "MOST_LEVELS", 4)
     random = np.random.default_rng(8)
     table = pl.DataFrame(
         {
@@ -135,7 +135,7 @@ def test_a_frame_that_is_other_records_every_time(spark, ask):
 
 @pytest.mark.usefixtures("spark")
 def test_more_columns_than_are_looked_at_in_one_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(levels, "AT_ONCE", 3)
+    monkeypatch.setattr(columns, "AT_ONCE", 3)
     path = PEOPLE.save(tmp_path / "people.csv")
     here, other = keyhole.load(path), open_records(path, engine="spark")
     other.require(KEYS[:8])

@@ -11,12 +11,11 @@ import pytest
 
 import keyhole
 from keyhole.engines.choose import open_records
-from keyhole.engines.spark import tasks
-from keyhole.engines.spark.jobs import run
-from keyhole.engines.spark.local_files import LocalFiles
-from keyhole.engines.spark.sources import open_source
-from keyhole.engines.spark.tasks import ChangedError, Coding, coder, pair_counter
 from keyhole.errors import FileError, InputError, RunError
+from keyhole.spark import tasks
+from keyhole.spark.session import collect
+from keyhole.spark.sources import LocalFiles, open_source
+from keyhole.spark.tasks import ChangedError, ValueCoding, coder, pair_counter
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -106,7 +105,7 @@ def test_a_session_that_leaves_out_files(gone, parts, spark):
     else:
         (parts / "b.parquet").write_bytes(b"PAR1, and then nothing")
     with pytest.raises(RunError):
-        run(frame)
+        collect(frame)
 
 
 @pytest.mark.usefixtures("careless")
@@ -211,7 +210,7 @@ def test_texts_are_what_they_are_whatever_the_collation(collation, spark):
 
 def test_a_missing_value_where_there_was_none():
     codes = np.arange(3, dtype=np.int32)
-    without = Coding(pa.array(["a", "b"]), np.roll(codes, 1), has_missing=False)
+    without = ValueCoding(pa.array(["a", "b"]), np.roll(codes, 1), has_missing=False)
     batch = pa.record_batch({"v0": ["a", None, "b"]})
     known, changed = coder([without])(iter([batch.slice(0, 1)])), coder([without])(iter([batch]))
     assert next(known).column(0).to_pylist() == [0]
@@ -228,7 +227,7 @@ def test_a_file_that_changes_between_the_passes(tmp_path, spark):
     data.described(["v", "w"])
     path.write_text("v,w\na,x\n,y\n")
     with pytest.raises(RunError):
-        run(data.coded(["v", "w"]))
+        collect(data.coded(["v", "w"]))
 
 
 # Cells of pairs.

@@ -20,9 +20,9 @@ import keyhole
 from keyhole.cli.main import app, run
 from keyhole.data.examples import veterans_sample
 from keyhole.engines.choose import open_records
-from keyhole.engines.spark import levels, pairs
 from keyhole.errors import FileError, OptionError
 from keyhole.results import plain_values
+from keyhole.spark import columns, data
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schemas" / "screen.json"
 NOT_LOOKED_AT = ("identifiers", "safe_harbor", "record_numbers", "constants", "near_unique")
@@ -147,7 +147,7 @@ def test_columns_that_say_nothing_are_named_with_the_reason(file):
 
 
 def test_what_spark_cannot_compare_is_told(file, spark, monkeypatch):
-    monkeypatch.setattr(pairs, "MOST_CELLS", 30)
+    monkeypatch.setattr(data, "MOST_CELLS", 30)
     whole, some = alone(file, sets=False), alone(file, engine=spark)
     assert set(some.dependencies) < set(whole.dependencies)
     told = [w for w in some.warnings if "too many levels to be compared on Spark" in w]
@@ -160,7 +160,7 @@ def test_a_column_with_more_values_than_spark_can_tell_is_left_out(tmp_path, spa
     path = tmp_path / "people.csv"
     lines = [f"{i},{i % 5},{i % 5 + 1}" for i in range(60)]
     path.write_text("\n".join(["id,a,b", *lines]))
-    monkeypatch.setattr(levels, "MOST_LEVELS", 20)
+    monkeypatch.setattr(columns, "MOST_LEVELS", 20)
     found = alone(path, engine=spark, keys=["id", "a"])
     assert exact_pairs(found) == {("a", "b"), ("b", "a")}
     assert [one.column for one in found.not_compared] == ["id"]
@@ -242,7 +242,7 @@ def test_spark_does_not_look_at_columns(tmp_path, spark, monkeypatch, capsys):
     with pytest.raises(OptionError, match=r"memory or disk .*only-dependences.*spark can do"):
         keyhole.screen(held)
     assert alone(open_records({"a": [1, 2] * 9, "b": [2, 3] * 9}, engine=spark)).dependencies
-    monkeypatch.setattr("keyhole.engines.spark.session.open_session", None)
+    monkeypatch.setattr("keyhole.spark.session.open_session", None)
     path = tmp_path / "people.csv"
     path.write_text("a,b\n1,2\n")
     for words, parts in [

@@ -13,11 +13,11 @@ from keyhole.cli.main import app
 from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
-from keyhole.reidentification import spark_study
-from keyhole.reidentification.spark_blocks import by_stratum
 from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import text_ids
 from keyhole.reidentification.variables import Number, quintiles, z_scores
+from keyhole.spark import study as spark_study
+from keyhole.spark.study_tasks import count_by_stratum
 
 IDS = {"puf_id": "puf_id", "eif_id": "eif_id"}
 SCORES = {
@@ -93,7 +93,7 @@ def test_a_task_that_fails_once_changes_nothing(world, spark, tmp_path, monkeypa
     marker = str(tmp_path / "failed")
 
     def failing(block):
-        count = by_stratum(block)
+        count = count_by_stratum(block)
 
         def fail_once(key, puf, eif):
             from pathlib import Path
@@ -105,7 +105,7 @@ def test_a_task_that_fails_once_changes_nothing(world, spark, tmp_path, monkeypa
 
         return fail_once
 
-    monkeypatch.setattr(spark_study, "by_stratum", failing)
+    monkeypatch.setattr(spark_study, "count_by_stratum", failing)
     here, there = both(world, spark, metric="adhoc", strata=["sex"], **ASKED["adhoc"])
     assert (tmp_path / "failed").exists()
     assert there.to_dict() == here.to_dict()

@@ -6,20 +6,19 @@ import pyarrow as pa
 import pytest
 
 from keyhole.data import load
-from keyhole.engines.spark import sources
-from keyhole.engines.spark.tasks import (
+from keyhole.errors import InputError
+from keyhole.reidentification.study import study
+from keyhole.spark import sources, study_files
+from keyhole.spark.study_tasks import count_by_broadcast, count_by_stratum
+from keyhole.spark.tasks import (
     ChangedError,
-    Coding,
+    ValueCoding,
     coder,
     pair_counter,
     text_reader,
     value_counter,
     without_words,
 )
-from keyhole.errors import InputError
-from keyhole.reidentification import spark_files
-from keyhole.reidentification.spark_blocks import by_broadcast, by_stratum
-from keyhole.reidentification.study import study
 
 SIZE = 700
 ASKED = {
@@ -33,7 +32,7 @@ SECRET = "1234567x"
 def short_glance(monkeypatch):
     """Let the first 600 values tell a type."""
     monkeypatch.setattr(sources, "GLANCE", 600)
-    monkeypatch.setattr(spark_files, "GLANCE", 600)
+    monkeypatch.setattr(study_files, "GLANCE", 600)
 
 
 def made(puf_ids, eif_ids):
@@ -86,7 +85,7 @@ def test_a_missing_code_among_numbers_leaves_them_numbers(spark, tmp_path):
     paths = paths_of(files, tmp_path)
     here = {name: load(path, missing_codes=["."]) for name, path in paths.items()}
     there = {
-        name: spark_files.open_file(path, spark, name=name, missing_codes=["."])
+        name: study_files.open_file(path, spark, name=name, missing_codes=["."])
         for name, path in paths.items()
     }
     assert study(**there, **ASKED, engine=spark).to_dict() == study(**here, **ASKED).to_dict()
@@ -141,7 +140,7 @@ def test_an_error_of_a_task_keeps_its_words_to_itself(spark):
     from pyspark.errors import PySparkException
 
     frame = spark.createDataFrame([(1,)], "v0 int")
-    task = coder([Coding(pa.array([SECRET]), np.zeros(2, np.int32))])
+    task = coder([ValueCoding(pa.array([SECRET]), np.zeros(2, np.int32))])
     with pytest.raises(PySparkException) as caught:
         frame.mapInArrow(task, "c0 int").collect()
     assert SECRET not in str(caught.value)
@@ -158,9 +157,10 @@ class Quoting:
 @pytest.mark.parametrize(
     "task",
     [
-        text_reader(["a"], ["a"]), value_counter(1), coder([Coding(None, np.zeros(0, np.int32))]),
-        pair_counter([(0, 0)], [1]), by_broadcast(Quoting(), None),
-        spark_files._unread([Quoting()], exact=True), spark_files.Encoding({}, {})._work({}),
+        text_reader(["a"], ["a"]), value_counter(1),
+        coder([ValueCoding(None, np.zeros(0, np.int32))]),
+        pair_counter([(0, 0)], [1]), count_by_broadcast(Quoting(), None),
+        study_files._unread([Quoting()], exact=True), study_files.StudyEncoding({}, {})._work({}),
     ],
 )  # fmt: skip
 def test_every_task_keeps_its_words_to_itself(task):
@@ -174,10 +174,10 @@ def test_every_task_keeps_its_words_to_itself(task):
 
 
 def test_so_do_the_tasks_of_groups():
-    from keyhole.synthesis.spark import _drawing
+    from keyhole.spark.synthesis import _drawing
 
     for call in (
-        lambda: by_stratum(Quoting())((), None, None),
+        lambda: count_by_stratum(Quoting())((), None, None),
         lambda: _drawing(None, 1)((Quoting(), 1), None),
     ):
         with pytest.raises(RuntimeError, match=r"^ValueError$"):

@@ -13,13 +13,13 @@ from keyhole.cli.main import app
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
-from keyhole.synthesis import spark as drawn_there
+from keyhole.spark import synthesis as drawn_there
+from keyhole.spark.synthesis import draw_on
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.constraints import Acceptance, find_constraints
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
-from keyhole.synthesis.spark import draw_on
 from keyhole.synthesis.synthesise import synthesise
 
 TARGETS = ("race1", "age", "income")

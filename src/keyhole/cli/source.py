@@ -17,7 +17,7 @@ from keyhole.errors import InputError, OptionError
 if TYPE_CHECKING:
     from keyhole.data import Microdata
     from keyhole.engines import Records
-    from keyhole.engines.spark.local_files import LocalFiles
+    from keyhole.spark.sources import LocalFiles
 
 __all__ = ["Source", "be_quiet"]
 
@@ -98,7 +98,7 @@ class Source:
         """Return what has the file's name and those of its columns; Spark need not run for it."""
         if self.engine != "spark" or self._address_problems():
             return replace(self, master=None).open([])
-        from keyhole.engines.spark.local_files import LocalFiles
+        from keyhole.spark.sources import LocalFiles
 
         how = self._options(())
         return LocalFiles(str(self.file), encoding=how["encoding"], delimiter=how["delimiter"])

@@ -12,7 +12,7 @@ from keyhole.errors import OptionError
 if TYPE_CHECKING:
     from keyhole.cli.study_files import Reading, StudyFiles
     from keyhole.reidentification.result import Study
-    from keyhole.reidentification.spark_files import SparkFile
+    from keyhole.spark.study_files import SparkFile
 
 __all__ = ["attack_on_spark"]
 
@@ -42,7 +42,7 @@ def attack_on_spark(
         By its name what was asked for that Spark cannot do.
     """
     from keyhole.engines.choose import engine_problems
-    from keyhole.reidentification.beforehand import look
+    from keyhole.spark.preflight import look
 
     problems += engine_problems("spark", master=master)
     problems += [
@@ -56,8 +56,8 @@ def attack_on_spark(
     problems += _seen_problems(sources, asked)
     if problems:
         raise OptionError(dict.fromkeys(problems))
-    from keyhole.engines.spark.session import open_session
     from keyhole.reidentification.study import study
+    from keyhole.spark.session import open_session
 
     be_quiet()
     session = open_session(master)
@@ -68,8 +68,8 @@ def attack_on_spark(
 def _seen_problems(sources: list[Any], asked: Mapping[str, Any]) -> list[str]:
     """Say what the headers of the files and the question tell to be wrong, before Spark runs."""
     from keyhole.reidentification.baseline import chance_problems
-    from keyhole.reidentification.beforehand import question_problems
     from keyhole.reidentification.question import Metric, Question
+    from keyhole.spark.preflight import question_problems
 
     given = {name: asked[name] for name in Question.__dataclass_fields__ if name in asked}
     problems = chance_problems(Question(**given))
@@ -86,7 +86,7 @@ def _seen_problems(sources: list[Any], asked: Mapping[str, Any]) -> list[str]:
 def _opened(sources: list[Any], session: Any, reading: Reading) -> list[SparkFile]:
     """Open the files, and declare of the columns of each what is declared."""
     from keyhole.data.reading import request_of
-    from keyhole.reidentification.spark_files import open_file
+    from keyhole.spark.study_files import open_file
 
     out = []
     for source in sources:

@@ -1,52 +1,47 @@
-"""Where a file is counted: the one place that chooses an engine.
+"""Choice of the engine: where data is opened, held and counted.
 
-A stage opens its data here, asks it for codes and for an engine, and never asks which it got.
+A stage opens its data here, asks it for codes and for an engine, and never asks which it got:
+memory, disk and Spark each answer through the `Backend` of the data.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from keyhole.data.columns import Codes
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.keyed import KeyedData, keyed, keyed_choice
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load, request_of
-from keyhole.engines.memory import MemoryEngine
-from keyhole.engines.protocol import AskedColumns, Engine, Records
-from keyhole.engines.resources import available, parse_memory, written
-from keyhole.engines.storage import MEMORY, Storage
+from keyhole.engines.memory import MEMORY_BACKEND, MemoryEngine
+from keyhole.engines.protocol import AskedColumns, Backend, Engine, Records
+from keyhole.engines.resources import available, format_size, parse_memory
 from keyhole.errors import FileError, OptionError
-
-if TYPE_CHECKING:
-    from keyhole.data.describing import Request
-    from keyhole.engines.disk import DiskData
-    from keyhole.engines.spark.data import SparkData
-    from keyhole.engines.spark.local_files import LocalFiles
 
 __all__ = [
     "ENGINES",
     "EngineName",
+    "backend_of",
+    "cluster_for",
     "engine_notes",
     "engine_of",
     "engine_problems",
-    "group_of",
-    "is_here",
+    "is_of_pyspark",
     "local_engine",
-    "name_of_engine",
     "open_choice",
     "open_keyed",
     "open_records",
-    "require_memory",
-    "storage_of",
 ]
 
 EngineName = Literal["auto", "memory", "disk", "spark"]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 
+SPARK = "keyhole.spark.cluster"
+"""What has Spark's side. It is named here alone, since it builds on the stages that reach it."""
 SHARE = 0.5
 """The share of the memory to be had that a file may take before it is counted on disk."""
 # How many times its size a file takes while it is loaded and encoded, as measured.
@@ -86,7 +81,7 @@ def open_records(
     work_folder
         Where it makes its files; the system's folder for temporary files if left out.
     master
-        Where Spark runs, like ``local[*]``; see `keyhole.engines.spark.session.open_session`.
+        Where Spark runs, like ``local[*]``; see `keyhole.spark.session.open_session`.
     in_memory_for
         What is asked of the data that can only be done in memory, if anything.
     here_for
@@ -102,52 +97,47 @@ def open_records(
     (3, [0, 1, 0])
     """
     if isinstance(source, AskedColumns):
-        return _opened_before(source, in_memory_for, here_for)
-    name = _engine_name(source, engine)
+        name = source.backend.name
+        problems = [*_only_here(name, here_for), *_only_in_memory(name, in_memory_for)]
+        if problems:
+            raise OptionError(problems)
+        opened: Any = source
+        return cast("Records", opened)
+    name, session = _asked_engine(engine, [source])
     problems = engine_problems(name, memory, work_folder, master, here_for=here_for)
     problems += _only_in_memory(name, in_memory_for)
-    if _is_spark_frame(source) and name in ("memory", "disk"):
+    if session is not None and name in ("memory", "disk"):
         problems.append(f"engine must be spark for a frame of Spark's own. Got {name!r} instead.")
     if problems:
         raise OptionError(problems)
     if name == "spark":
-        return _on_spark(source, engine, master, options)
+        cluster = import_module(SPARK).Cluster(master, session)
+        return cast("Records", cluster.open_records(source, **options))
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     note = ""
     if name == "auto" and path is not None and not in_memory_for:
         note = _too_large(path, memory)
     if name != "disk" and not note:
-        ready = isinstance(source, Microdata) and not options
+        ready = isinstance(source, Microdata) and not options  # its codes are kept with it
         return source if ready else load(source, **options)
     return _on_disk(source if path is None else path, memory, work_folder, note, options)
 
 
-def _engine_name(source: Any, engine: Any) -> Any:
-    """Return which engine is asked for, by a session or a frame of Spark's, too."""
-    if _of_pyspark(engine, "SparkSession"):
-        return "spark"
-    return "spark" if engine == "auto" and _is_spark_frame(source) else engine
+def _asked_engine(engine: Any, sources: Iterable[Any]) -> tuple[Any, Any]:
+    """Return which engine is asked for, and the Spark session of it or of a frame, if any."""
+    if is_of_pyspark(engine, "SparkSession"):
+        return "spark", engine
+    frames = [source for source in sources if is_of_pyspark(source, "DataFrame")]
+    session = frames[0].sparkSession if frames else None
+    return "spark" if engine == "auto" and frames else engine, session
 
 
-def _is_spark_frame(source: Any) -> bool:
-    return _of_pyspark(source, "DataFrame")
-
-
-def _of_pyspark(thing: Any, name: str) -> bool:
-    """Tell things of PySpark without loading it: who has one has loaded it."""
+def is_of_pyspark(thing: Any, kind: str) -> bool:
+    """Tell a frame or a session of PySpark without loading it: who has one has loaded it."""
     return any(
-        kind.__name__ == name and kind.__module__.startswith("pyspark.sql.")
-        for kind in type(thing).__mro__
+        base.__name__ == kind and base.__module__.startswith("pyspark.sql.")
+        for base in type(thing).__mro__
     )
-
-
-def _opened_before(data: Any, in_memory_for: str, here_for: str) -> Records:
-    name = "disk" if is_here(data) else "spark"
-    problems = [*_only_here(name, here_for), *_only_in_memory(name, in_memory_for)]
-    if problems:
-        raise OptionError(problems)
-    opened: Records = data
-    return opened
 
 
 def _only_in_memory(engine: Any, what: str) -> list[str]:
@@ -197,10 +187,55 @@ def engine_problems(
             "(--engine spark)."
         )
     else:
-        from keyhole.engines.spark.session import master_problems
-
-        problems += master_problems(master)
+        problems += import_module(SPARK).master_problems(master)
     return problems
+
+
+def cluster_for(
+    engine: Any,
+    master: str | None,
+    sources: Iterable[Any] = (),
+    *,
+    verb: str,
+    in_memory_for: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the Spark cluster to work on, not yet started; None if the work is done in memory.
+
+    Verbs that know no other place ask this. What is wrong is raised here where the work is done
+    in memory; a `keyhole.spark.cluster.Cluster` raises it with what its files tell.
+
+    Parameters
+    ----------
+    engine
+        ``auto``, ``memory``, ``spark`` or a Spark session; ``auto`` is memory, and Spark if a
+        source is a frame of Spark's own.
+    master
+        Where Spark runs; see `keyhole.spark.session.open_session`.
+    sources
+        The data.
+    verb
+        What is to be done, for messages.
+    in_memory_for
+        By its name what was asked for that can only be done in memory.
+
+    Examples
+    --------
+    >>> cluster_for("auto", None, [], verb="a study") is None
+    True
+    """
+    name, session = _asked_engine(engine, sources)
+    problems = engine_problems(name, master=master)
+    if name == "disk":
+        problems.append(f"engine must be memory or spark for {verb}. Got 'disk' instead.")
+    if name == "memory" and session is not None:
+        problems.append("engine must be spark for a frame of Spark's own. Got 'memory' instead.")
+    if name == "spark":
+        asked = [what for what, value in (in_memory_for or {}).items() if value]
+        problems += [f"engine must be memory for {what}. Got 'spark' instead." for what in asked]
+        return import_module(SPARK).Cluster(master, session, problems)
+    if problems:
+        raise OptionError(problems)
+    return None
 
 
 def open_keyed(
@@ -223,105 +258,34 @@ def open_choice(
     return keyed_choice(data, keep, candidates, scenario)
 
 
+def backend_of(data: Records) -> Backend:
+    """Return where data is held and counted: in memory, if it names no other place.
+
+    Examples
+    --------
+    >>> backend_of(open_records({"sex": [1, 2]})).name
+    'memory'
+    """
+    return cast("Backend", getattr(data, "backend", MEMORY_BACKEND))
+
+
 def engine_of(data: Records, columns: Iterable[str]) -> Engine:
     """Return the engine that counts these columns of the data."""
-    if is_here(data):
-        return local_engine(data, columns)
-    from keyhole.engines.spark.engine import SparkEngine
-
-    return SparkEngine(cast("SparkData", data), columns)
+    return backend_of(data).engine(data, columns)
 
 
 def local_engine(data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
     """Return the engine of data that is not on Spark, for columns given by name or encoded."""
-    if not isinstance(columns, Mapping):
-        columns = {name: data.codes(name) for name in columns}
-    return MemoryEngine(columns, storage=storage_of(data))
-
-
-def is_here(data: Records) -> bool:
-    """Tell whether every record can be looked at here, in memory or on disk."""
-    # Not by its class: what Spark needs may not be installed.
-    return getattr(data, "engine_name", "") != "spark"
-
-
-def name_of_engine(data: Records) -> str:
-    """Return which engine counts the data.
-
-    Examples
-    --------
-    >>> name_of_engine(open_records({"sex": [1, 2]}))
-    'memory'
-    """
-    if not is_here(data):
-        return "spark"
-    return "memory" if storage_of(data) is MEMORY else "disk"
-
-
-def group_of(data: Records, by: str, code: int) -> Records:
-    """Return the records that have one code in a column."""
-    if is_here(data):
-        return data.filter(data.codes(by).values == code)
-    return cast("SparkData", data).where(by, code)
+    return cast("MemoryEngine", backend_of(data).engine(data, columns))
 
 
 def engine_notes(data: Records) -> tuple[str, ...]:
-    """Return what a result should tell of where the data was counted."""
-    note = getattr(data, "note", "")
-    return (note,) if note else ()
-
-
-def storage_of(data: Records) -> Storage:
-    """Return where arrays with a value for each record of the data are made."""
-    from keyhole.engines.disk import DiskData
-
-    return data.folder if isinstance(data, DiskData) else MEMORY
-
-
-def require_memory(data: Records, size: int, what: str) -> None:
-    """Refuse what would take more memory than may be used; where data is in memory, nothing is."""
-    storage_of(data).require(size, what)
+    """Return what a result should say of where the data was counted."""
+    return backend_of(data).notes
 
 
 def _recoding(scenario: KeyedData | None) -> str:
     return "" if scenario is None else "a scenario's recoding"
-
-
-def _on_spark(
-    source: Any, engine: Any, master: str | None, options: Mapping[str, Any]
-) -> SparkData:
-    from keyhole.engines.spark.session import open_session
-
-    session = None if isinstance(engine, str) else engine
-    if _is_spark_frame(source):
-        session = source.sparkSession if session is None else session
-    given = dict(options)
-    how = {name: given.pop(name, None) for name in ("encoding", "delimiter")}
-    if not isinstance(source, str | os.PathLike) and not _is_spark_frame(source):
-        data = load(source, **options)
-        session = open_session(master, session)
-        from keyhole.engines.spark.data import SparkData
-
-        return SparkData.of_microdata(data, session)
-    given.pop("sheet", None)
-    name, request = given.pop("name", None), request_of(**given)
-    seen = None if _is_spark_frame(source) else _seen(source, name, request, how)
-    session = open_session(master, session)
-    from keyhole.engines.spark.opening import open_spark
-
-    return open_spark(seen or source, session, name, request, **how)
-
-
-def _seen(
-    source: str | os.PathLike[str], name: str | None, request: Request, how: Mapping[str, Any]
-) -> LocalFiles | None:
-    """Look at files before Spark starts, which takes long; what can be told is told at once."""
-    from keyhole.engines.spark.local_files import look_at
-
-    seen = look_at(os.fspath(source), **how)
-    if seen is not None:
-        request.choose(list(seen.names), repr(name or seen.name))
-    return seen
 
 
 def _on_disk(
@@ -330,12 +294,11 @@ def _on_disk(
     work_folder: str | os.PathLike[str] | None,
     note: str,
     options: Mapping[str, Any],
-) -> DiskData:
+) -> Records:
     from keyhole.engines.disk import DiskData
     from keyhole.engines.storage import WorkFolder
 
-    allowed = _allowed(memory)
-    folder = WorkFolder(work_folder, memory=allowed)
+    folder = WorkFolder(work_folder, memory=_allowed(memory))
     if not isinstance(source, Path):
         return DiskData.of_microdata(load(source, **options), folder)
     given = dict(options)
@@ -361,8 +324,12 @@ def _too_large(path: Path, memory: str | int | None) -> str:
     need = _needed(path)
     if need <= limit:
         return ""
-    most = f"the {written(limit)} allowed" if memory else f"half of the {written(free or 0)} free"
-    return f"counted on disk: in memory it would take about {written(need)}, more than {most}"
+    most = (
+        f"the {format_size(limit)} allowed"
+        if memory
+        else f"half of the {format_size(free or 0)} free"
+    )
+    return f"counted on disk: in memory it would take about {format_size(need)}, more than {most}"
 
 
 def _needed(path: Path) -> float:

@@ -19,6 +19,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces, open_pieces
 from keyhole.engines.disk_encoding import EncodedColumn, encode_pieces
+from keyhole.engines.memory import LocalBackend
 from keyhole.engines.protocol import AskedColumns
 from keyhole.engines.storage import WorkFolder, copied, parts, refused
 from keyhole.errors import FileError, OptionError
@@ -59,13 +60,18 @@ class DiskData(AskedColumns):
         *,
         note: str = "",
     ) -> None:
-        super().__init__(name, names, note=note)
-        self.folder = folder
+        super().__init__(name, names)
+        self.folder, self.note = folder, note
         self.roles: Mapping[str, str] = {}
         self._encoded: dict[str, EncodedColumn] = {}
         self._given_up: dict[str, str] = {}
         self._variables: dict[str, Variable] = {}  # of those that were given up
         self._known_records: int | None = None
+
+    @property
+    def backend(self) -> LocalBackend:
+        """Where the data is held and counted."""
+        return LocalBackend(self.folder, (self.note,) if self.note else ())
 
     @classmethod
     def of_file(

@@ -18,13 +18,12 @@ from keyhole.data.frames import from_arrow
 from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces
 from keyhole.data.text import TooLongError
-from keyhole.engines.resources import in_threads, written
+from keyhole.engines.resources import format_size, in_threads
 from keyhole.engines.storage import ROWS_AT_ONCE, Storage, WorkFolder, refused
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.kernels.arrays import Ints
 
 __all__ = ["GLANCE", "Dictionary", "EncodedColumn", "Numbered", "coded_values", "encode_pieces"]
-
-Ids = npt.NDArray[np.int64]
 
 # So many of the first records are kept as they come: `load` looks at no more to guess a kind.
 GLANCE = 10_000
@@ -63,9 +62,9 @@ class Dictionary:
         self._file = path.open("xb")
         self._stretches: list[tuple[np.dtype[Any], int]] = []
         self.values: Any = None
-        self.counts: Ids = np.zeros(1, dtype=np.int64)
-        self.first: Ids = np.zeros(0, dtype=np.int64)
-        self.filled: Ids = np.zeros(0, dtype=np.int64)
+        self.counts: Ints = np.zeros(1, dtype=np.int64)
+        self.first: Ints = np.zeros(0, dtype=np.int64)
+        self.filled: Ints = np.zeros(0, dtype=np.int64)
 
     @property
     def records(self) -> int:
@@ -120,7 +119,7 @@ class Dictionary:
                 f"supported: leave it out, or turn it into numbers or text."
             ) from None
 
-    def _numbered(self, values: Any, counts: Ids) -> Ids:
+    def _numbered(self, values: Any, counts: Ints) -> Ints:
         """Return the number of each place that any record has, the first for a missing value."""
         out = np.zeros(len(counts), dtype=np.int64)
         used = counts[1:] > 0
@@ -130,7 +129,7 @@ class Dictionary:
         out[chosen + 1] = self._known(values.take(_arrow(chosen)))
         return out
 
-    def _known(self, values: Any) -> Ids:
+    def _known(self, values: Any) -> Ints:
         """Return the numbers of values, new ones added."""
         import pyarrow as pa
         from pyarrow import compute
@@ -144,7 +143,7 @@ class Dictionary:
             self.counts = np.append(self.counts, np.zeros(len(fresh), dtype=np.int64))
             self._require_few()
             places = compute.index_in(values, value_set=self.values)
-        numbers: Ids = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+        numbers: Ints = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
         return numbers
 
     def _require_few(self) -> None:
@@ -152,7 +151,7 @@ class Dictionary:
         if len(self.values) > self._memory // LEVEL_BYTES:
             held = f"more than {self._memory // LEVEL_BYTES:,} different values"
         elif self.values.nbytes > self._memory // TIMES:
-            held = f"different values of more than {written(self._memory // TIMES)}"
+            held = f"different values of more than {format_size(self._memory // TIMES)}"
         if held:
             raise _TooManyError(
                 f"column {self.name!r} has {held}, more than the memory that it may use holds. "
@@ -203,7 +202,7 @@ def _places(indices: Any) -> npt.NDArray[Any]:
     return places
 
 
-def _arrow(numbers: Ids) -> Any:
+def _arrow(numbers: Ints) -> Any:
     import pyarrow as pa
 
     return pa.array(numbers)
@@ -245,17 +244,17 @@ class Numbered(Protocol):
         ...
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Ints:
         """The records of each number."""
         ...
 
     @property
-    def first(self) -> npt.NDArray[np.int64]:
+    def first(self) -> Ints:
         """The numbers of the first records."""
         ...
 
     @property
-    def filled(self) -> npt.NDArray[np.int64]:
+    def filled(self) -> Ints:
         """The numbers of the first records that are not missing."""
         ...
 
@@ -367,7 +366,7 @@ def _values(found: Numbered, pieces: Pieces) -> pl.Series:
     return pl.concat([missing, values])
 
 
-def _stand_ins(found: Numbered) -> npt.NDArray[np.int64]:
+def _stand_ins(found: Numbered) -> Ints:
     """Return records' numbers that stand for the whole column.
 
     The first ones in order, then the first that are not missing, then what has not come yet,

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.engines.protocol import Missing, Spectrum, Tally
+from keyhole.engines.protocol import Missing, Records, Spectrum, Tally
 from keyhole.engines.resources import WORKERS
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 if TYPE_CHECKING:
-    from keyhole.engines.partition import Partition, Patterns, PatternTable
+    from keyhole.engines.partition import DistinctPatterns, Partition, PatternTable
 
-__all__ = ["MemoryEngine", "RecordCells", "SortedCells", "missing_any"]
+__all__ = [
+    "MEMORY_BACKEND",
+    "LocalBackend",
+    "MemoryEngine",
+    "RecordCells",
+    "SortedCells",
+    "missing_any",
+]
 
 
 class MemoryEngine:
@@ -45,9 +53,9 @@ class MemoryEngine:
         self._columns = tuple(columns.values())
         self._sizes = np.array([c.size for c in self._columns], dtype=np.int64)
         self._plan = layout(self._sizes.tolist())
-        self._base: Patterns | None = None
+        self._base: DistinctPatterns | None = None
         self._partition: tuple[int, Partition] | None = None
-        self._shrunk: Patterns | None = None
+        self._shrunk: DistinctPatterns | None = None
 
     @property
     def name(self) -> str:
@@ -84,16 +92,16 @@ class MemoryEngine:
             out.refine(self.numbers(keys))
         return out
 
-    def _patterns(self) -> Patterns:
+    def _patterns(self) -> DistinctPatterns:
         if self._base is None:
-            from keyhole.engines.partition import Patterns
+            from keyhole.engines.partition import DistinctPatterns
 
             rows = self._storage.empty((self.records, self._plan.words), np.uint64)
             pack([c.values for c in self._columns], self._plan, rows)
             ones = self._storage.empty(self.records, np.int32)
             ones[:] = 1
             everything = frozenset(range(len(self._names)))
-            self._base = Patterns.of(rows, ones, self._plan, everything, self._storage)
+            self._base = DistinctPatterns.of(rows, ones, self._plan, everything, self._storage)
         return self._base
 
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
@@ -106,7 +114,7 @@ class MemoryEngine:
             held[1].refine(more)
         return held[1]
 
-    def _merged(self, keys: frozenset[int]) -> Patterns:
+    def _merged(self, keys: frozenset[int]) -> DistinctPatterns:
         held = self._shrunk
         source = held if held is not None and held.variables >= keys else self._patterns()
         if source.variables != keys:
@@ -166,6 +174,33 @@ class MemoryEngine:
         sorted_cells = SortedCells([self._columns[v] for v in self.numbers(keys)], drop=False)
         sums = np.bincount(sorted_cells.numbers(), weights=amounts)
         return sorted_cells.spread(sorted_cells.match(sums), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBackend:
+    """Data whose every record can be looked at here: in memory, or in mapped files on disk."""
+
+    storage: Storage = MEMORY
+    notes: tuple[str, ...] = ()
+    is_here: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """What results call the engine."""
+        return self.storage.name
+
+    def engine(self, data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
+        """Return the engine that counts columns of the data, given by name or encoded."""
+        if not isinstance(columns, Mapping):
+            columns = {name: data.codes(name) for name in columns}
+        return MemoryEngine(columns, storage=self.storage)
+
+    def group(self, data: Records, by: str, code: int) -> Records:
+        """Return the records of the data that have one code in a column."""
+        return data.filter(data.codes(by).values == code)
+
+
+MEMORY_BACKEND = LocalBackend()
 
 
 class RecordCells:

@@ -18,9 +18,9 @@ from keyhole.kernels.fields import join, part
 from keyhole.kernels.packing import Layout
 
 __all__ = [
+    "DistinctPatterns",
     "Partition",
     "PatternTable",
-    "Patterns",
     "joined_words",
     "shares_of",
     "sort",
@@ -265,7 +265,7 @@ def _move(array: npt.NDArray[Any], start: int, to: int, count: int, more: int = 
         array[to + some.start : to + some.stop] = held + more if more else held
 
 
-class Patterns:
+class DistinctPatterns:
     """The distinct patterns of some variables, each with the number of its records."""
 
     def __init__(
@@ -287,7 +287,7 @@ class Patterns:
         plan: Layout,
         variables: frozenset[int],
         storage: Storage = MEMORY,
-    ) -> Patterns:
+    ) -> DistinctPatterns:
         """Return the distinct patterns of rows, which are taken over and sorted about."""
         mask, whole = plan.mask(variables), np.array([0, len(rows)], dtype=np.int64)
         sort(rows, weights, whole, plan, sorted(variables), storage=storage)
@@ -298,10 +298,10 @@ class Patterns:
             np.bitwise_and(rows[some], mask, out=distinct[some])
         return cls(distinct, copied(weights[:left], storage), plan, variables, storage)
 
-    def merged(self, variables: frozenset[int]) -> Patterns:
+    def merged(self, variables: frozenset[int]) -> DistinctPatterns:
         """Return the distinct patterns of fewer variables."""
         rows, weights = copied(self.rows, self._storage), copied(self.weights, self._storage)
-        return Patterns.of(rows, weights, self.plan, variables, self._storage)
+        return DistinctPatterns.of(rows, weights, self.plan, variables, self._storage)
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
@@ -381,7 +381,7 @@ class PatternTable:
         By column its number among those the patterns are made of.
     """
 
-    def __init__(self, patterns: Patterns, places: Mapping[str, int]) -> None:
+    def __init__(self, patterns: DistinctPatterns, places: Mapping[str, int]) -> None:
         self._patterns, self._places = patterns, places
         self.records: Ints = patterns.weights.astype(np.int64)
 

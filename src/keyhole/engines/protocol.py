@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,13 @@ import polars as pl
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.microdata import require_columns, require_records
+from keyhole.engines.storage import Storage
 from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.engines.partition import PatternTable
 
-__all__ = ["AskedColumns", "Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
+__all__ = ["AskedColumns", "Backend", "Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
 
 Missing = Literal["own", "wildcard", "drop"]
 
@@ -199,6 +200,38 @@ class Engine(Protocol):
         ...
 
 
+class Backend(Protocol):
+    """Where data is held and counted; data that names no other is in memory."""
+
+    @property
+    def name(self) -> str:
+        """What results call the engine."""
+        ...
+
+    @property
+    def is_here(self) -> bool:
+        """Whether every record can be looked at here, in memory or on disk."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a result should say of where the data was counted."""
+        ...
+
+    @property
+    def storage(self) -> Storage:
+        """Where arrays with a value for each record are made."""
+        ...
+
+    def engine(self, data: Any, columns: Iterable[str]) -> Engine:
+        """Return the engine that counts these columns of the data."""
+        ...
+
+    def group(self, data: Any, by: str, code: int) -> Records:
+        """Return the records of the data that have one code in a column."""
+        ...
+
+
 class AskedColumns(ABC):
     """Data that remembers which of its columns were asked for.
 
@@ -208,14 +241,17 @@ class AskedColumns(ABC):
         What the data is called.
     names
         The columns, in the order of the file.
-    note
-        Why the data is here rather than in memory, if nobody asked for it.
     """
 
-    def __init__(self, name: str, names: Iterable[str], *, note: str = "") -> None:
-        self.name, self.names, self.note = name, tuple(names), note
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        self.name, self.names = name, tuple(names)
         self._asked: dict[str, None] = {}
         self._lock = RLock()
+
+    @property
+    @abstractmethod
+    def backend(self) -> Backend:
+        """Where the data is held and counted."""
 
     @property
     @abstractmethod

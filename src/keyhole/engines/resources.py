@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from keyhole.errors import OptionError
 
-__all__ = ["LEAST", "WORKERS", "available", "in_threads", "parse_memory", "workers", "written"]
+__all__ = ["LEAST", "WORKERS", "available", "format_size", "in_threads", "parse_memory", "workers"]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
@@ -44,16 +44,16 @@ def parse_memory(amount: Any) -> int:
             f"the program may take."
         )
     if size < LEAST:
-        raise OptionError(f"memory must be at least {written(LEAST)}. Got {amount!r} instead.")
+        raise OptionError(f"memory must be at least {format_size(LEAST)}. Got {amount!r} instead.")
     return size
 
 
-def written(size: float, digits: int = 3) -> str:
+def format_size(size: float, digits: int = 3) -> str:
     """Write an amount of memory.
 
     Examples
     --------
-    >>> written(1_500_000_000), written(256e6), written(900)
+    >>> format_size(1_500_000_000), format_size(256e6), format_size(900)
     ('1.5 GB', '256 MB', '900 bytes')
     """
     for unit in ("TB", "GB", "MB", "kB"):

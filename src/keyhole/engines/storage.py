@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.engines.resources import written
+from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Storage",
     "WorkFolder",
     "copied",
-    "counted",
+    "count_codes",
     "parts",
     "refused",
     "sweep",
@@ -86,12 +86,12 @@ def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
     return (slice(a, b) for a, b in itertools.pairwise(cuts) if a < b)
 
 
-def counted(codes: Array, size: int) -> npt.NDArray[np.int64]:
+def count_codes(codes: Array, size: int) -> npt.NDArray[np.int64]:
     """Count the records of each code.
 
     Examples
     --------
-    >>> counted(np.array([0, 2, 2], dtype=np.uint8), 4).tolist()
+    >>> count_codes(np.array([0, 2, 2], dtype=np.uint8), 4).tolist()
     [1, 0, 2, 0]
     """
     out = np.zeros(size, dtype=np.int64)
@@ -164,11 +164,11 @@ class WorkFolder:
     def require(self, size: int, what: str) -> None:
         """Refuse what would take more memory than may be used, before it begins."""
         if size > self.memory:
+            enough = format_size(1.1 * size, digits=2).replace(" ", "")
             raise OptionError(
-                f"{what} takes about {written(size)} of memory, more than the "
-                f"{written(self.memory)} that may be used. Give more "
-                f"(--memory {written(1.1 * size, digits=2).replace(' ', '')}), ask for less, or "
-                f"use --engine memory on a machine that has it."
+                f"{what} takes about {format_size(size)} of memory, more than the "
+                f"{format_size(self.memory)} that may be used. Give more (--memory {enough}), ask "
+                f"for less, or use --engine memory on a machine that has it."
             )
 
     def file(self, suffix: str = "") -> Path:

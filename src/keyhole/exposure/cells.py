@@ -18,12 +18,11 @@ import numpy as np
 from keyhole.data.keyed import KeyedData
 from keyhole.engines import Missing, Records
 from keyhole.engines.choose import (
+    backend_of,
     engine_notes,
     engine_of,
-    is_here,
     local_engine,
     open_keyed,
-    require_memory,
 )
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import (
@@ -149,7 +148,7 @@ class Exposure(Result):
         if self.each is None:
             raise OptionError(
                 "engine must be memory or disk for the size of every record's cell. Got 'spark' "
-                "instead: attach_sizes of keyhole.engines.spark.attach adds it to the records "
+                "instead: attach_sizes of keyhole.spark.data adds it to the records "
                 "where they are."
             )
         return self.each
@@ -365,7 +364,7 @@ def _measure(data: Records, asked: _Question) -> Exposure:
     engine = engine_of(data, asked.keys)
     measured = engine.measure(asked.keys, missing=asked.missing)
     found = measured.spectrum
-    f = measured.sizes() if is_here(data) else None
+    f = measured.sizes() if backend_of(data).is_here else None
     population, unestimated = _population(data, asked, f, measured.numbers)
     return Exposure(
         keys=asked.keys,
@@ -399,7 +398,8 @@ def _population(
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
         return None, ""
-    require_memory(data, data.records * POPULATION_BYTES, "estimating the risk in the population")
+    size = data.records * POPULATION_BYTES
+    backend_of(data).storage.require(size, "estimating the risk in the population")
     if asked.weight is not None and data.column(asked.weight).max() == 0:
         return None, "the weights of these records are all 0"
     weights = None if asked.weight is None else data.weights(asked.weight)

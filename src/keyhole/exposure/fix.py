@@ -18,8 +18,8 @@ import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
-from keyhole.engines.choose import local_engine, open_records, storage_of
-from keyhole.engines.storage import Storage, counted, parts
+from keyhole.engines.choose import backend_of, local_engine, open_records
+from keyhole.engines.storage import Storage, count_codes, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
 from keyhole.exposure.regrouping import LARGEST, round_widths
@@ -188,7 +188,8 @@ def _fixes(
     changes = [_Change("drop", "leave it out", np.zeros(codes.size, dtype=np.int64))]
     changes += _changes(codes, data.variable(name).kind)
     # Names that no column has: the changes stand beside the columns as further ones.
-    columns = {f"{place}": _changed(codes, c, storage_of(data)) for place, c in enumerate(changes)}
+    storage = backend_of(data).storage
+    columns = {f"{place}": _changed(codes, c, storage) for place, c in enumerate(changes)}
     kept = {f"key {n}": data.codes(n) for n in others}
     engine = local_engine(data, {**kept, **columns})
     tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
@@ -216,7 +217,7 @@ def _changed(codes: Codes, change: _Change, storage: Storage) -> Codes:
 
 
 def _changes(codes: Codes, kind: str) -> list[_Change]:
-    counts = counted(codes.values, codes.size)[: len(codes.levels)]
+    counts = count_codes(codes.values, codes.size)[: len(codes.levels)]
     dtype = codes.levels.dtype
     if kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
         found = _calendar(codes.levels)

@@ -17,8 +17,8 @@ import polars as pl
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.engines import Records
-from keyhole.engines.choose import group_of
-from keyhole.engines.storage import counted
+from keyhole.engines.choose import backend_of
+from keyhole.engines.storage import count_codes
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
 __all__ = [
@@ -90,7 +90,7 @@ def group_levels(
     if many and variable.kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
         cut = _by_calendar(codes.levels)
     elif many and variable.kind == "measure" and dtype.is_numeric():
-        cut = _by_bands(codes, counted(codes.values, codes.size) if held is None else held)
+        cut = _by_bands(codes, count_codes(codes.values, codes.size) if held is None else held)
     group, labels = cut or (np.arange(len(codes.levels)), _level_labels(variable, codes))
     missing = len(labels) if codes.has_missing else None
     if missing is not None:
@@ -121,7 +121,8 @@ def groups_of(data: Records, by: str) -> list[tuple[str, Records]]:
     """Cut a file by the categories of a column; a missing one is a group of its own."""
     codes = data.codes(by)
     names = _level_labels(data.variable(by), codes) + [MISSING] * codes.has_missing
-    return [(name, group_of(data, by, i)) for i, name in enumerate(names)]
+    backend = backend_of(data)
+    return [(name, backend.group(data, by, i)) for i, name in enumerate(names)]
 
 
 def _by_calendar(levels: pl.Series) -> tuple[Ints, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from keyhole.data.keyed import KeyedData
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.engines.sessions import session_for
+from keyhole.engines.choose import cluster_for
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline, chance_problems, permuted_baseline
@@ -153,14 +153,14 @@ def study(
         seed=seed,
     )  # fmt: skip
     ids = (column_names(puf_id), column_names(eif_id))
-    remote = _Remote((puf, eif, iuf), ids, question)
-    session = session_for(
-        engine, master, (puf, eif, iuf), verb="a study", beforehand=remote.look,
+    cluster = cluster_for(
+        engine, master, (puf, eif, iuf), verb="a study",
         in_memory_for={"a scenario's recoding": scenario is not None, "blank": question.blank,
                        "ids_from": ids_from is not None},
     )  # fmt: skip
-    if session is not None:
-        return remote.attack(session)
+    if cluster is not None:
+        remote: Study = cluster.study((puf, eif, iuf), ids, question)
+        return remote
     files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"), *ids)
     if scenario is not None:
         question = replace(question, link=linking_keys(scenario, files.eif, question))
@@ -197,33 +197,6 @@ class _Files:
     iuf: Microdata
     puf_id: tuple[str, ...]
     eif_id: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Remote:
-    """A study that is asked of Spark; what was seen of its files takes their place."""
-
-    sources: Sequence[Any]
-    ids: tuple[tuple[str, ...], tuple[str, ...]]
-    question: Question
-
-    def look(self) -> list[str]:
-        """Say what is wrong as far as it is known before Spark runs."""
-        from keyhole.reidentification.beforehand import look, question_problems
-
-        self.sources, problems = look(self.sources)
-        problems += chance_problems(self.question)
-        return [*problems, *question_problems(self.sources, self.ids, self.question)]
-
-    def attack(self, session: Any) -> Study:
-        from keyhole.reidentification.spark_files import open_file
-        from keyhole.reidentification.spark_study import study_on_spark
-
-        puf, eif, iuf = (
-            open_file(source, session, name=name)
-            for source, name in zip(self.sources, ("PUF", "EIF", "IUF"), strict=True)
-        )
-        return study_on_spark((puf, eif, iuf), self.ids, self.question)
 
 
 def _checked_truth(files: _Files, question: Question) -> Truth:

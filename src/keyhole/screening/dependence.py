@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.engines import Records
-from keyhole.engines.choose import is_here
+from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
 from keyhole.engines.storage import parts
 from keyhole.kernels.arrays import Ints
@@ -166,27 +166,25 @@ def dependences_of(
     keys
         If any are named, only pairs with one of these are told.
     """
-    if is_here(data):
+    if backend_of(data).is_here:
         found = dependences({name: data.codes(name) for name in names}, nearly=nearly)
         return [d for d in found if concerns((d.first, d.second), keys)], []
-    from keyhole.engines.spark.pairs import comparable, look_at_columns, pair_tables
-
     remote: Any = data
-    known = look_at_columns(remote, names)
+    known = remote.look_at_columns(names)
     columns = known.columns
     fit = [name for name in names if name in columns and is_fit(columns[name].size, known.records)]
     pairs = [pair for pair in itertools.combinations(fit, 2) if concerns(pair, keys)]
-    small = [(a, b) for a, b in pairs if comparable(columns[a], columns[b])]
+    small = [(a, b) for a, b in pairs if known.comparable(a, b)]
     judged = [
         _judged(first, second, cells, columns[first].size, columns[second].size)
-        for (first, second), cells in pair_tables(remote, small)
+        for (first, second), cells in remote.pair_tables(small)
     ]
     kept = [d for d in judged if d.determined is not None or d.cramers_v >= nearly]
     return kept, [
         f"{first!r} and {second!r} have too many levels to be compared on Spark: whether one "
         f"repeats the other is not known."
         for first, second in pairs
-        if not comparable(columns[first], columns[second])
+        if not known.comparable(first, second)
     ]
 
 

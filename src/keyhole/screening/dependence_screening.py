@@ -10,7 +10,7 @@ from keyhole.core.names import plural
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata, require_records
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, is_here, name_of_engine, require_memory
+from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
 from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import (
@@ -222,7 +222,8 @@ def screen_dependences(
     nearly, sets
         As in `screen`; on Spark sets are not looked for.
     """
-    here = is_here(data)
+    backend = backend_of(data)
+    here = backend.is_here
     if here:
         unheld = encode_all(data)
         data.require_records()
@@ -241,7 +242,7 @@ def screen_dependences(
         told += [ON_SPARK, NO_SETS_ON_SPARK]
     return DependenceScreening(
         records=records,
-        engine=name_of_engine(data),
+        engine=backend.name,
         names=tuple(data.names),
         keys=keys,
         nearly=nearly,
@@ -249,7 +250,7 @@ def screen_dependences(
         not_compared=tuple(NotCompared(name, reason) for name, reason in left_out.items()),
         dependencies=exact_ones(pairs, together, keys),
         near_dependencies=near_ones(pairs, keys),
-        warnings=(*given_away(pairs, keys), *told, *engine_notes(data)),
+        warnings=(*given_away(pairs, keys), *told, *backend.notes),
     )
 
 
@@ -262,7 +263,8 @@ def find_dependences(
     pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
     if sets:
         size = data.records * (8 * len(names) + 64)
-        require_memory(data, size, "looking for pairs that determine a third (--no-sets does not)")
+        what = "looking for pairs that determine a third (--no-sets does not)"
+        backend_of(data).storage.require(size, what)
     return pairs, determinations(columns, pairs) if sets else []
 
 
@@ -337,9 +339,7 @@ def _why_left_out(size: int, records: int) -> str:
 
 def _reasons_on_spark(data: Any) -> tuple[int, list[str]]:
     """Return the number of records, and why each column is left out; empty if it is not."""
-    from keyhole.engines.spark.pairs import look_at_columns
-
-    known = look_at_columns(data, data.names)
+    known = data.look_at_columns(data.names)
     require_records(known.records, data.name)
     return known.records, [
         _why_left_out(known.columns[name].size, known.records) if name in known.columns else UNTOLD

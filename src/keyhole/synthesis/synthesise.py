@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data.reading import load
-from keyhole.engines.sessions import session_for
+from keyhole.engines.choose import cluster_for
 from keyhole.exposure.checks import listed, share_problems
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.synthesis.designate import designate
@@ -29,7 +29,6 @@ from keyhole.synthesis.planning import (
 from keyhole.synthesis.release import drop_columns, dropped_columns, require_free, unsafe_columns
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import Rules
-from keyhole.synthesis.spark import draw_on, load_here
 from keyhole.synthesis.targets import order_targets
 
 __all__ = ["Synthesis", "synthesise"]
@@ -132,8 +131,8 @@ def synthesise(
     >>> len(made.implicates), made.frame(2).height
     (2, 2000)
     """
-    session = session_for(engine, master, [data], verb="synthesis")
-    data = load(data) if session is None else load_here(data, session)
+    cluster = cluster_for(engine, master, [data], verb="synthesis")
+    data = load(data) if cluster is None else cluster.load(data)
     drawing = read_options(options)
     data.require_records()
     keys, targets = listed(keys, "keys"), listed(targets, "targets")
@@ -174,7 +173,7 @@ def synthesise(
         relations,
         seed,
         lambda wanted: designating(decoys=wanted),
-        draw_here if session is None else draw_on(session),
+        draw_here if cluster is None else cluster.draw,
     )
     drawn = draw_with_decoys(request, part_of(progress, 0.0, 0.7))
     require_changes(drawn.implicates)

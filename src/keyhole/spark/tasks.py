@@ -1,4 +1,4 @@
-"""What Spark's tasks run: they read texts with keyhole's own parser, and turn values into codes.
+"""Tasks of Spark: they read texts with keyhole's own parser, and turn values into codes.
 
 Everything here works on batches of Arrow and is sent to the workers, which therefore need keyhole.
 """
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "CHANGED",
+    "DATA_CHANGED",
     "ChangedError",
-    "Coding",
+    "ValueCoding",
     "code_type",
     "coder",
     "pair_counter",
-    "plain",
+    "plain_floats",
     "positions",
     "text_reader",
     "value_counter",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Batches = Iterator[Any]
-Task = Callable[[Batches], Batches]
+ArrowTask = Callable[[Batches], Batches]
 
 PIECE = 1 << 26
 """So many bytes of a text are parsed at a time; no cell may be longer."""
@@ -38,14 +38,14 @@ MOST_HELD = 1 << 17
 """A task holds so many different values of a column before it hands them on."""
 
 
-CHANGED = "the data changed while it was counted"
+DATA_CHANGED = "the data changed while it was counted"
 
 
 class ChangedError(RuntimeError):
     """The data is not what it was when its values were counted."""
 
     def __init__(self) -> None:
-        super().__init__(CHANGED)
+        super().__init__(DATA_CHANGED)
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def without_words() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coding:
+class ValueCoding:
     """How the values of a column become codes.
 
     `values` are the different ones, an array of Arrow without null; `codes` has that of a
@@ -80,7 +80,7 @@ class Coding:
         return int(self.codes.max(initial=0)) + 1
 
 
-def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) -> Task:
+def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) -> ArrowTask:
     """Return the task that reads text files, whose paths it gets, as columns of text.
 
     Parameters
@@ -139,7 +139,7 @@ def positions(columns: int) -> list[str]:
     return [f"v{place}" for place in range(columns)]
 
 
-def value_counter(columns: int) -> Task:
+def value_counter(columns: int) -> ArrowTask:
     """Return the task that counts the records of each value of so many columns.
 
     It gives the place of a column, the records, and the value in a column of its own, v0, v1 and
@@ -172,7 +172,7 @@ class _Values:
     def add(self, column: Any) -> None:
         import pyarrow as pa
 
-        counted = plain(column).value_counts()
+        counted = plain_floats(column).value_counts()
         self._tables.append(pa.table({"v": counted.field(0), "n": counted.field(1)}))
         self._rows += len(counted)
 
@@ -217,7 +217,7 @@ def code_type(size: int) -> np.dtype[Any]:
     return np.dtype(np.int8 if size <= 1 << 7 else np.int16 if size <= 1 << 15 else np.int32)
 
 
-def coder(codings: Sequence[Coding], *, keep: bool = False, small: bool = False) -> Task:
+def coder(codings: Sequence[ValueCoding], *, keep: bool = False, small: bool = False) -> ArrowTask:
     """Return the task that turns the first columns of values into codes c0, c1 and so on.
 
     With `keep` the values go out too, all of them, before the codes; with `small` codes are of
@@ -243,17 +243,17 @@ def coder(codings: Sequence[Coding], *, keep: bool = False, small: bool = False)
     return encode
 
 
-def _coded(column: Any, coding: Coding) -> Any:
+def _coded(column: Any, coding: ValueCoding) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    column = plain(column)
+    column = plain_floats(column)
     if coding.values is None:
         blank = coding.blank(column) if coding.blank is not None else None
         if blank is None or not blank.any():
             return column
         return compute.if_else(pa.array(~blank), column, pa.scalar(None, column.type))
-    values = plain(coding.values)
+    values = plain_floats(coding.values)
     values = values.cast(column.type) if values.type != column.type else values
     places = compute.index_in(column, value_set=values)
     if places.null_count != column.null_count or (column.null_count and not coding.has_missing):
@@ -262,13 +262,13 @@ def _coded(column: Any, coding: Coding) -> Any:
     return pa.array(coding.codes[found])
 
 
-def plain(column: Any) -> Any:
+def plain_floats(column: Any) -> Any:
     """Return an array in which equal numbers have equal bits: no -0.0, and NaN is missing.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> [str(x) for x in plain(pa.array([-0.0, float("nan"), 1.5])).to_pylist()]
+    >>> [str(x) for x in plain_floats(pa.array([-0.0, float("nan"), 1.5])).to_pylist()]
     ['0.0', 'None', '1.5']
     """
     import pyarrow as pa
@@ -280,7 +280,7 @@ def plain(column: Any) -> Any:
     return compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
 
 
-def pair_counter(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Task:
+def pair_counter(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> ArrowTask:
     """Return the task that counts the occupied cells of pairs of columns.
 
     It gives for each pair, by its place, the numbers of its cells (row by row) and their

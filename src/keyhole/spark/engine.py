@@ -2,23 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from keyhole.engines.protocol import Missing, Spectrum, Tally
-from keyhole.engines.spark import sql, tallying
-from keyhole.engines.spark.data import SparkData, elsewhere
-from keyhole.engines.spark.jobs import run
-from keyhole.engines.spark.rows import Counted, Rows
 from keyhole.errors import OptionError, RunError
 from keyhole.kernels.arrays import Ints
+from keyhole.spark import sql
+from keyhole.spark.data import SparkData, elsewhere
+from keyhole.spark.session import TemporaryView, collect
+from keyhole.spark.sql import ViewField
 
 if TYPE_CHECKING:
     from keyhole.engines.partition import PatternTable
 
-__all__ = ["SparkCells", "SparkEngine"]
+__all__ = ["KeyCounts", "RemainingRows", "SparkCells", "SparkEngine"]
+
+WORTH = 2
+"""Rows are left out where that spares reading this many times as many as are looked at for it."""
+SMALL = 128
+"""Cells of fewer rows than this, on average, are not worth counting before rows are moved."""
+PARTS = 2
+"""Rows are gathered where no cell is more than a part in this many of what one task has."""
+
+
+class KeyCounts(NamedTuple):
+    """What is known of a key: its cells, the records alone in theirs, and its largest cell."""
+
+    cells: int
+    alone: int
+    largest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemainingRows:
+    """Rows that stand for all the records, for keys between a least and a most.
+
+    Records that are alone by the least key are left out, because they are alone by every key that
+    holds it; they are `settled`. Records that are the same in all of the most key are one row.
+
+    Parameters
+    ----------
+    view
+        The rows.
+    number
+        How many there are.
+    least, most
+        Every key that is counted holds the first, and nothing but the second.
+    words
+        The columns that tell the cell of the least key, by which the rows were gathered.
+    settled
+        How many records were left out.
+    weighted
+        Whether a row says for how many records it stands.
+    """
+
+    view: TemporaryView
+    number: int
+    least: frozenset[str]
+    most: frozenset[str]
+    words: tuple[str, ...] = ()
+    settled: int = 0
+    weighted: bool = False
+
+    def serve(self, keys: Iterable[frozenset[str]]) -> bool:
+        """Tell whether keys can be counted by these rows."""
+        return all(self.least <= key <= self.most for key in keys)
+
+    def settle(
+        self, key: frozenset[str], known: KeyCounts, times: int, fields: Mapping[str, ViewField]
+    ) -> RemainingRows:
+        """Leave out the records that are alone by a key, and gather the rest by it, if that pays.
+
+        Parameters
+        ----------
+        key
+            The key, to which columns are now added in turn.
+        known
+            What is known of it.
+        times
+            How many keys will be counted.
+        fields
+            The columns by name.
+        """
+        left = self.number - (known.alone - self.settled)
+        moves = not self.words and known.cells * SMALL > self.number and times > WORTH
+        even = known.largest * self._tasks() * PARTS <= self.number
+        if not (even and self.serve([key]) and (moves or self._pays(left, times))):
+            return self
+        query, words = sql.gather_cells(
+            self.view.name,
+            [fields[name] for name in sorted(key)],
+            [fields[name].name for name in sorted(self.most)],
+            weighted=self.weighted,
+        )
+        view = TemporaryView(self.view.ask(query), keep=True)
+        gathered = replace(self, view=view, least=key, words=tuple(words))
+        return replace(gathered, number=left, settled=known.alone)
+
+    def merge(
+        self, key: frozenset[str], known: KeyCounts, times: int, fields: Mapping[str, ViewField]
+    ) -> RemainingRows:
+        """Make one row of the records of each cell of a key, if that pays."""
+        left = known.cells - self.settled
+        if not self.serve([key]) or not self._pays(left, times):
+            return self
+        kept = [*self.words, *(fields[name].name for name in sorted(key))]
+        query = sql.merged(self.view.name, kept, weighted=self.weighted)
+        view = TemporaryView(self.view.ask(query), keep=True)
+        return replace(self, view=view, number=left, most=key, weighted=True)
+
+    def _pays(self, left: int, times: int) -> bool:
+        return (self.number - left) * times > WORTH * self.number
+
+    def _tasks(self) -> int:
+        session = self.view.frame.sparkSession
+        return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 _NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "records": 0, "largest": 1}
@@ -48,11 +150,13 @@ class SparkEngine:
     def __init__(self, data: SparkData, names: Iterable[str]) -> None:
         self._data = data
         self._held = data.encoded(names)
-        self._known: dict[frozenset[str], Counted] = {}
+        self._known: dict[frozenset[str], KeyCounts] = {}
         self._rows = self._whole()
 
-    def _whole(self) -> Rows:
-        return Rows(self._held.view, self.records, frozenset(), frozenset(self._held.fields))
+    def _whole(self) -> RemainingRows:
+        return RemainingRows(
+            self._held.view, self.records, frozenset(), frozenset(self._held.fields)
+        )
 
     @property
     def records(self) -> int:
@@ -83,22 +187,24 @@ class SparkEngine:
             rows = rows.merge(key, self._known[key], len(removable), self._held.fields)
         return self._tallies([key - {name} for name in removable], cutoff, rows)
 
-    def _tallies(self, keys: Sequence[frozenset[str]], cutoff: int, rows: Rows) -> list[Tally]:
+    def _tallies(
+        self, keys: Sequence[frozenset[str]], cutoff: int, rows: RemainingRows
+    ) -> list[Tally]:
         """Tally keys by rows that were left; these are kept for what is asked next."""
         rows = rows if rows.serve(keys) else self._whole()
         found: dict[frozenset[str], Tally] = {}
         different = list(dict.fromkeys(keys))
-        for start in range(0, len(different), tallying.MOST_KEYS):
-            found.update(self._asked(different[start : start + tallying.MOST_KEYS], cutoff, rows))
+        for start in range(0, len(different), sql.MOST_KEYS):
+            found.update(self._asked(different[start : start + sql.MOST_KEYS], cutoff, rows))
         # Only now: what they were made of was needed to make them.
         self._rows = rows
         return [found[key] for key in keys]
 
     def _asked(
-        self, keys: Sequence[frozenset[str]], cutoff: int, rows: Rows
+        self, keys: Sequence[frozenset[str]], cutoff: int, rows: RemainingRows
     ) -> Iterator[tuple[frozenset[str], Tally]]:
         fields, view = self._held.fields, rows.view
-        query = tallying.tallies(
+        query = sql.tallies(
             view.name,
             fields,
             keys,
@@ -106,13 +212,13 @@ class SparkEngine:
             gathered=(rows.least, rows.words),
             weighted=rows.weighted,
         )
-        answers = {row["place"]: row for row in run(view.ask(query)).to_pylist()}
+        answers = {row["place"]: row for row in collect(view.ask(query)).to_pylist()}
         alone = rows.settled
         for place, key in enumerate(keys):
             row = answers.get(place, _NOTHING)
             self._require_same(int(row["records"]) + alone)
             cells = row["cells"] + alone
-            self._known[key] = Counted(cells, int(row["alone"]) + alone, int(row["largest"]))
+            self._known[key] = KeyCounts(cells, int(row["alone"]) + alone, int(row["largest"]))
             yield key, Tally(self.records, cells, int(row["at_risk"]) + alone * (cutoff > 1))
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> SparkCells:
@@ -122,7 +228,7 @@ class SparkEngine:
         fields = [self._held.fields[name] for name in keys]
         view = self._held.view
         query = sql.spectrum(view.name, fields, drop=missing == "drop")
-        found = run(view.ask(query)).sort_by("n")
+        found = collect(view.ask(query)).sort_by("n")
         sizes, cells = np.asarray(found.column("n")), np.asarray(found.column("cells"))
         counts = tuple((sizes * cells).tolist())
         if missing == "own":
@@ -139,18 +245,18 @@ class SparkEngine:
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
-        from keyhole.engines.partition import Patterns, PatternTable
+        from keyhole.engines.partition import DistinctPatterns, PatternTable
         from keyhole.kernels.packing import layout, pack
 
         fields = [self._held.fields[name] for name in keys]
         self._require_few(keys)
         view = self._held.view
-        table = run(view.ask(sql.patterns(view.name, [f.name for f in fields])))
+        table = collect(view.ask(sql.patterns(view.name, [f.name for f in fields])))
         plan = layout([field.size or 0 for field in fields])
         codes = [np.asarray(table.column(f.name)).astype(np.uint32) for f in fields]
         weights = np.asarray(table.column("n")).astype(np.int32)
         every = frozenset(range(len(keys)))
-        held = Patterns(pack(codes, plan), weights, plan, every)
+        held = DistinctPatterns(pack(codes, plan), weights, plan, every)
         return PatternTable(held, {name: place for place, name in enumerate(keys)})
 
     def _require_few(self, keys: Sequence[str]) -> None:
@@ -171,7 +277,7 @@ class SparkCells:
         self.spectrum = spectrum
 
     def sizes(self) -> Ints:
-        """Refuse: they stay on the cluster, see `keyhole.engines.spark.attach.attach_sizes`."""
+        """Refuse: they stay on the cluster, see `keyhole.spark.data.attach_sizes`."""
         elsewhere("the size of every record's cell")
 
     def numbers(self) -> Ints:

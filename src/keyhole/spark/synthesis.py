@@ -19,9 +19,10 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Codes, Microdata, Variable, load
-from keyhole.engines.spark.tasks import without_words
+from keyhole.engines.choose import is_of_pyspark
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Ints
+from keyhole.spark.tasks import without_words
 from keyhole.synthesis.chains import Plan
 from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
 from keyhole.synthesis.design import LevelScores
@@ -44,11 +45,10 @@ def load_here(source: Any, session: SparkSession) -> Microdata:
 
     The records come in the order in which Spark has them.
     """
-    from keyhole.engines.spark.jobs import run
+    from keyhole.spark.session import collect
 
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        from keyhole.engines.spark.local_files import called
-        from keyhole.engines.spark.sources import ParquetSource, open_source
+        from keyhole.spark.sources import ParquetSource, called, open_source
 
         opened = open_source(os.fspath(source), session)
         if not isinstance(opened, ParquetSource):
@@ -56,10 +56,10 @@ def load_here(source: Any, session: SparkSession) -> Microdata:
                 f"a folder to synthesise must hold Parquet files. Got others in "
                 f"{os.fspath(source)!r} instead: write them as one file, or as Parquet."
             )
-        held = run(opened.frame(opened.names)).rename_columns(list(opened.names))
+        held = collect(opened.frame(opened.names)).rename_columns(list(opened.names))
         return load(held, name=called(os.fspath(source)))
-    if type(source).__module__.startswith("pyspark.sql."):
-        return load(run(source))
+    if is_of_pyspark(source, "DataFrame"):
+        return load(collect(source))
     return load(source)
 
 
@@ -69,7 +69,7 @@ def draw_on(session: SparkSession) -> Callable[..., Iterator[tuple[int, Ints, In
     def draw(task: Task, progress: Progress | None = None) -> Iterator[tuple[int, Ints, Ints]]:
         from pyspark.sql import functions as F  # noqa: N812
 
-        from keyhole.engines.spark.jobs import run
+        from keyhole.spark.session import collect
 
         if not task.pools:
             return
@@ -80,7 +80,7 @@ def draw_on(session: SparkSession) -> Callable[..., Iterator[tuple[int, Ints, In
         drawn = records.groupBy("pool", "implicate").applyInArrow(
             _drawing(_recipe(task), task.seed), ", ".join(columns)
         )
-        found = [column.to_numpy() for column in run(drawn).columns]
+        found = [column.to_numpy() for column in collect(drawn).columns]
         for implicate in range(task.implicates):
             here = found[0] == implicate
             yield implicate, found[1][here], np.column_stack([one[here] for one in found[2:]])

@@ -1,4 +1,4 @@
-"""What a task of Spark does for a study: it attacks one block of records, and counts.
+"""Tasks of a study on Spark: each attacks one block of records, and counts.
 
 A block is a stratum of both files, or a part of the PUF with the whole EIF. A PUF record is in one
 block alone, so that all that is counted can be summed up.
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.engines.spark.tasks import without_words
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
 from keyhole.reidentification.costs import Graded
@@ -28,9 +27,9 @@ from keyhole.reidentification.rates import (
     rates_by_pair,
 )
 from keyhole.reidentification.variables import Category
+from keyhole.spark.tasks import without_words
 
-__all__ = ["ALONE", "COUNTS", "KINDS", "Block", "by_broadcast", "by_stratum"]
-
+__all__ = ["ALONE", "COUNTS", "KINDS", "StudyBlock", "count_by_broadcast", "count_by_stratum"]
 
 COUNTS = (
     "stratum int, kind int, key long, pairs long, suspected long, confirmed long, true_pairs long"
@@ -42,7 +41,7 @@ ALONE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class StudyBlock:
     """What is done with the records of a block.
 
     Parameters
@@ -141,7 +140,7 @@ def _mates(puf: pl.DataFrame, eif: pl.DataFrame) -> tuple[Ints, Ints]:
     return found["puf"].to_numpy().astype(np.int64), found["eif"].to_numpy().astype(np.int64)
 
 
-def by_stratum(block: Block) -> Callable[[Any, Any, Any], Any]:
+def count_by_stratum(block: StudyBlock) -> Callable[[Any, Any, Any], Any]:
     """Return what counts a stratum, given the codes of its variables and its records."""
 
     def count(key: Any, puf: Any, eif: Any) -> Any:
@@ -152,7 +151,7 @@ def by_stratum(block: Block) -> Callable[[Any, Any, Any], Any]:
     return count
 
 
-def by_broadcast(block: Block, eif: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def count_by_broadcast(block: StudyBlock, eif: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return what counts a part of the PUF against the whole EIF."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:

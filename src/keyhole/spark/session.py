@@ -1,13 +1,15 @@
-"""The Spark session that counts: one that is passed in, one that runs already, or a new one."""
+"""Spark sessions: one passed in, one that runs already, or a new one; and queries in them."""
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import socket
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.engines.storage import WorkFolder
 from keyhole.errors import OptionError, RunError
+from keyhole.spark.tasks import DATA_CHANGED
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from sqlglot import exp
 
-__all__ = ["master_problems", "open_session"]
+__all__ = ["TemporaryView", "collect", "failures", "master_problems", "open_session"]
 
 SETTINGS = {
     "spark.app.name": "keyhole",
@@ -269,3 +273,77 @@ def _is_alive(session: SparkSession) -> bool:
         return context._jsc is not None and not context._jsc.sc().isStopped()
     except Exception:  # Java has gone, and Py4J may fail in many ways
         return False
+
+
+class TemporaryView:
+    """A frame under a name that queries can use; gone, with what was kept of it, when it is.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    keep
+        Whether it is kept once it was made: in memory as far as it fits, else on disk.
+    """
+
+    def __init__(self, frame: DataFrame, *, keep: bool = False) -> None:
+        self.frame = frame.persist() if keep else frame
+        self.name = f"keyhole_{secrets.token_hex(8)}"
+        self.frame.createOrReplaceTempView(self.name)
+        self.close = weakref.finalize(self, _drop, self.frame, self.name, keep)
+        # Spark ends with the process, and then nobody is there to be told.
+        self.close.atexit = False
+
+    def ask(self, query: exp.Expr) -> DataFrame:
+        """Return a query, which names this view, as a frame."""
+        from keyhole.spark.sql import to_sql  # sqlglot may not be installed
+
+        return self.frame.sparkSession.sql(to_sql(query))
+
+
+def _drop(frame: DataFrame, name: str, kept: bool) -> None:
+    with suppress(Exception):  # a session that was stopped has dropped it
+        frame.sparkSession.catalog.dropTempView(name)
+        if kept:
+            frame.unpersist()
+
+
+def collect(frame: DataFrame) -> Any:
+    """Return the rows of a frame as a table of Arrow."""
+    with failures():
+        return frame.toArrow()
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Say that Spark failed without its words, which may hold values of records."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        if _was_stopped(error):
+            raise KeyboardInterrupt from None
+        if DATA_CHANGED in str(error):
+            raise RunError(f"{DATA_CHANGED}. Begin again with data that stays as it is.") from None
+        raise RunError(
+            f"Spark could not count the records ({_named(error)}). If executors were lost, give "
+            f"them more memory. Spark's log has the reason and may quote records; on this machine "
+            f"it is kept only if LOG4J_CONFIGURATION_FILE names settings of log4j2."
+        ) from None
+
+
+def _was_stopped(error: BaseException | None) -> bool:
+    """Tell whether somebody stopped the run, after which Spark's jobs fail."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _named(error: Exception) -> str:
+    with suppress(Exception):
+        condition = error.getCondition()  # type: ignore[attr-defined]
+        if condition:
+            return str(condition)
+    return type(error).__name__

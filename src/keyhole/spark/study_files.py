@@ -1,4 +1,7 @@
-"""The files of a study on Spark: their different values come here, their records stay there."""
+"""Files of a study on Spark: their records, their ids and the pairs that the internal file names.
+
+The different values come here; the records stay on the cluster.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,44 @@ from keyhole.data.inference import DIGITS, NUMBER
 from keyhole.data.microdata import Microdata, require_columns, require_records
 from keyhole.data.missing import blank, parse
 from keyhole.data.reading import load, request_of
+from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.disk_encoding import FILLED, GLANCE
-from keyhole.engines.spark.jobs import run
-from keyhole.engines.spark.levels import Column, describe_columns
-from keyhole.engines.spark.local_files import LocalFiles, called
-from keyhole.engines.spark.sources import FrameSource, Source, TextSource, open_source, read_by
-from keyhole.engines.spark.tasks import ChangedError, Coding, coder, without_words
-from keyhole.errors import OptionError, RunError
-from keyhole.reidentification.truth import text_ids
+from keyhole.errors import ColumnError, OptionError, RunError
+from keyhole.reidentification.truth import (
+    id_problems,
+    require_rows,
+    text_ids,
+    unknown_problems,
+)
 from keyhole.reidentification.variables import WIDE
+from keyhole.spark.columns import SparkColumn, describe_on_spark
+from keyhole.spark.preflight import Ids
+from keyhole.spark.session import collect
+from keyhole.spark.sources import (
+    FrameSource,
+    LocalFiles,
+    SparkSource,
+    TextSource,
+    called,
+    open_source,
+    read_by,
+)
+from keyhole.spark.tasks import ChangedError, ValueCoding, coder, without_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Encoding", "IdColumn", "SparkFile", "open_file"]
+__all__ = [
+    "IdColumn",
+    "SparkFile",
+    "SparkTruth",
+    "StudyEncoding",
+    "attach_mates",
+    "beside",
+    "find_truth_on_spark",
+    "named_pairs",
+    "open_file",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +141,7 @@ class SparkFile:
     """
 
     name: str
-    source: Source
+    source: SparkSource
     request: Request = field(default_factory=Request)
     known: Mapping[str, Variable] = field(default_factory=dict)
     settled: dict[str, IdColumn] = field(default_factory=dict)
@@ -124,10 +151,10 @@ class SparkFile:
         """The columns."""
         return tuple(self.source.names)
 
-    def columns(self, names: Sequence[str]) -> dict[str, Column]:
+    def columns(self, names: Sequence[str]) -> dict[str, SparkColumn]:
         """Return the different values of columns, and how many records have each."""
         try:
-            found = describe_columns(self.source, list(dict.fromkeys(names)), self.request)
+            found = describe_on_spark(self.source, list(dict.fromkeys(names)), self.request)
         except RunError:
             self.source.check()
             raise
@@ -172,7 +199,9 @@ class SparkFile:
         if first.null_count < len(first) or len(first) < GLANCE:
             return first
         column = self.source.frame([name])
-        return run(column.where(column["v0"].isNotNull()).limit(FILLED)).column(0).combine_chunks()
+        return (
+            collect(column.where(column["v0"].isNotNull()).limit(FILLED)).column(0).combine_chunks()
+        )
 
     def _count_unread(self, columns: Mapping[str, IdColumn]) -> dict[str, int]:
         """Count on the cluster the texts of each column that are not of its type."""
@@ -180,7 +209,7 @@ class SparkFile:
         kinds = [f"n{place} long" for place in range(len(columns))]
         frame = self.source.frame(list(columns)).mapInArrow(work, ", ".join(kinds))
         try:
-            found = run(frame)
+            found = collect(frame)
         except RunError:
             self.source.check()
             raise
@@ -216,7 +245,7 @@ def _unread(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Encoding:
+class StudyEncoding:
     """How records become codes and ids on the cluster.
 
     Parameters
@@ -229,7 +258,7 @@ class Encoding:
         Columns of ids that are kept one by one as well, as ``part0`` and so on.
     """
 
-    codes: Mapping[str, tuple[str, Coding]]
+    codes: Mapping[str, tuple[str, ValueCoding]]
     ids: Mapping[str, Sequence[str]]
     parts: Sequence[str] = ()
 
@@ -299,7 +328,7 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
         path = os.fspath(source)
         opened = open_source(path, session, **how)
         return _declared(SparkFile(called(path), opened, request_of(**given)))
-    if type(source).__module__.startswith("pyspark."):
+    if is_of_pyspark(source, "DataFrame"):
         return _declared(SparkFile(name, FrameSource(source), request_of(**given)))
     return _of_microdata(load(source, **options), session, name)
 
@@ -322,3 +351,109 @@ def _of_microdata(data: Microdata, session: SparkSession, name: str) -> SparkFil
     }
     called_so = name if data.name == "data" else data.name
     return SparkFile(called_so, FrameSource(there.toDF(*frame.columns)), Request(), known)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkTruth:
+    """The pairs that are one person, on the cluster, and what is counted of them.
+
+    Parameters
+    ----------
+    pairs
+        The ids of the distinct true pairs, as text, in columns ``puf`` and ``eif``.
+    overlap
+        PUF records that are in the EIF too.
+    rows, incomplete
+        The rows of the IUF, and those of them without one of the two ids.
+    """
+
+    pairs: DataFrame
+    overlap: int
+    rows: int
+    incomplete: int
+
+
+def named_pairs(iuf: SparkFile, ids: Ids) -> DataFrame:
+    """Return the ids that each row of the IUF names, as text in columns ``puf`` and ``eif``."""
+    return StudyEncoding({}, {"puf": ids[0], "eif": ids[1]}).apply(iuf)
+
+
+def find_truth_on_spark(
+    iuf: str, named: DataFrame, frames: tuple[DataFrame, DataFrame], ids: Ids
+) -> SparkTruth:
+    """Find the pairs that the IUF names, or say all that is wrong with the ids.
+
+    Parameters
+    ----------
+    iuf, named
+        What the internal file is called, and the ids that it names.
+    frames
+        The encoded records of the PUF and of the EIF, with the column ``id``.
+    ids
+        The columns of each id.
+    """
+    problems = []
+    counted = _count_ids(frames)
+    for file, names, counts in zip(("PUF", "EIF"), ids, counted, strict=True):
+        problems += id_problems(file, names, *counts)
+    if problems:
+        raise ColumnError(problems)
+    rows, incomplete, overlap, *unknown = _count_named(named, frames)
+    require_rows(iuf, rows)
+    for file, names, count in zip(("PUF", "EIF"), ids, unknown, strict=True):
+        problems += unknown_problems(file, names, count, rows)
+    if problems:
+        raise ColumnError(problems)
+    return SparkTruth(named.dropna().distinct(), overlap, rows, incomplete)
+
+
+def _count_ids(frames: tuple[DataFrame, DataFrame]) -> list[tuple[int, int, int]]:
+    """Return of both files how many records have no id, share theirs, and there are."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    by_id = beside(*frames, "id").groupBy("side", "id").agg(F.count("*").alias("n"))
+    missing = F.when(F.col("id").isNull(), F.col("n"))
+    shared = F.when(F.col("id").isNotNull() & (F.col("n") > 1), F.col("n"))
+    counts = (missing, shared, F.col("n"))
+    summed = [F.coalesce(F.sum(one), F.lit(0)).alias(f"n{i}") for i, one in enumerate(counts)]
+    rows = collect(by_id.groupBy("side").agg(*summed)).to_pylist()
+    found = {row["side"]: (row["n0"], row["n1"], row["n2"]) for row in rows}
+    return [found.get(side, (0, 0, 0)) for side in (0, 1)]
+
+
+def beside(puf: DataFrame, eif: DataFrame, *columns: str) -> DataFrame:
+    """Return columns of both files in one frame, with the ``side`` that each row is of."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    one, other = (
+        frame.select(F.lit(side).alias("side"), *columns) for side, frame in enumerate((puf, eif))
+    )
+    return one.union(other)
+
+
+def _count_named(named: DataFrame, frames: tuple[DataFrame, DataFrame]) -> list[int]:
+    """Count the rows, the incomplete ones, the PUF records of pairs, and the unknown ids."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    joined = named
+    for side, frame in zip(("puf", "eif"), frames, strict=True):
+        known = frame.select(F.col("id").alias(side), F.lit(1).alias(f"known_{side}"))
+        joined = joined.join(known, side, "left")
+    absent = {side: F.col(side).isNull() for side in ("puf", "eif")}
+    neither = absent["puf"] | absent["eif"]
+    counts = [
+        F.count("*"),
+        F.count(F.when(neither, 1)),
+        F.count_distinct(F.when(~neither, F.col("puf"))),
+        *(F.count(F.when(~absent[s] & F.col(f"known_{s}").isNull(), 1)) for s in absent),
+    ]
+    row = collect(joined.agg(*(count.alias(f"n{i}") for i, count in enumerate(counts))))
+    return [int(column[0].as_py()) for column in row.columns]
+
+
+def attach_mates(puf: DataFrame, truth: SparkTruth) -> DataFrame:
+    """Give each PUF record the ids of its true mates, in a column ``mates``."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    mates = truth.pairs.groupBy("puf").agg(F.collect_list("eif").alias("mates"))
+    return puf.join(mates.withColumnRenamed("puf", "id"), "id", "left")

@@ -1,4 +1,4 @@
-"""What can be said of a study on Spark before Spark runs, which takes long to start."""
+"""Checks of a study on Spark before Spark runs, which takes long to start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def look(sources: Iterable[Any], **how: str | None) -> tuple[list[Any], list[str
     how
         The encoding and the delimiter of text files.
     """
-    from keyhole.engines.spark.local_files import look_at
+    from keyhole.spark.sources import look_at
 
     found: list[Any] = []
     problems: list[str] = []

@@ -15,18 +15,17 @@ from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.missing import blank
 from keyhole.engines.disk_encoding import FILLED, GLANCE, coded_values
-from keyhole.engines.spark import sql
-from keyhole.engines.spark.jobs import View, run
-from keyhole.engines.spark.sources import Source, TextSource
-from keyhole.engines.spark.tasks import Coding, plain, positions, value_counter
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.kernels.arrays import Ints
+from keyhole.spark import sql
+from keyhole.spark.session import TemporaryView, collect
+from keyhole.spark.sources import SparkSource, TextSource
+from keyhole.spark.tasks import ValueCoding, plain_floats, positions, value_counter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Column", "FineColumnsError", "describe_columns"]
-
-Ids = npt.NDArray[np.int64]
+__all__ = ["FineColumnsError", "SparkColumn", "describe_on_spark"]
 
 MOST_LEVELS = 1 << 20
 """A column with more different values is not coded: they would have to come to the driver."""
@@ -35,7 +34,7 @@ AT_ONCE = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class SparkColumn:
     """What is known of a column on Spark.
 
     `levels` is None where there are too many; `counts` are the records of each code then, too.
@@ -43,12 +42,12 @@ class Column:
     """
 
     variable: Variable
-    coding: Coding
+    coding: ValueCoding
     levels: pl.Series | None
     has_missing: bool
     size: int
     records: int
-    counts: Ids | None
+    counts: Ints | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +56,9 @@ class _Found:
 
     name: str
     values: Any
-    counts: Ids
-    first: Ids
-    filled: Ids
+    counts: Ints
+    first: Ints
+    filled: Ints
 
     @property
     def records(self) -> int:
@@ -82,9 +81,11 @@ class FineColumnsError(ColumnError):
         self.columns = tuple(columns)
 
 
-def describe_columns(source: Source, names: Sequence[str], request: Request) -> dict[str, Column]:
+def describe_on_spark(
+    source: SparkSource, names: Sequence[str], request: Request
+) -> dict[str, SparkColumn]:
     """Look at the different values of some columns, some tens of them in one pass."""
-    out: dict[str, Column] = {}
+    out: dict[str, SparkColumn] = {}
     problems: list[str] = []
     fine: list[str] = []
     for start in range(0, len(names), AT_ONCE):
@@ -109,18 +110,18 @@ def describe_columns(source: Source, names: Sequence[str], request: Request) -> 
 class _Survey:
     """The different values of some columns with their records, counted once on the cluster."""
 
-    def __init__(self, source: Source, names: Sequence[str]) -> None:
+    def __init__(self, source: SparkSource, names: Sequence[str]) -> None:
         self.source, self.names = source, names
         self._head = source.head(names)
         self._whole = source.frame(names)
-        counts = View(_counts(self._whole))
-        levels = counts.ask(sql.levels(counts.name, positions(len(names))))
-        self._counted = View(levels, keep=True)
-        totals = run(self._counted.ask(sql.levels_by_column(self._counted.name)))
+        counts = TemporaryView(_counts(self._whole))
+        levels = counts.ask(sql.level_counts(counts.name, positions(len(names))))
+        self._counted = TemporaryView(levels, keep=True)
+        totals = collect(self._counted.ask(sql.levels_by_column(self._counted.name)))
         self.totals = {row["place"]: row for row in totals.to_pylist()}
         few = [place for place, row in self.totals.items() if row["levels"] <= MOST_LEVELS]
         # No column has the number -1, so that the query gives no rows then.
-        self._few = run(self._counted.ask(sql.some_levels(self._counted.name, few or [-1])))
+        self._few = collect(self._counted.ask(sql.some_levels(self._counted.name, few or [-1])))
 
     def is_fine(self, place: int) -> bool:
         """Whether a column has too many values to be coded."""
@@ -141,22 +142,22 @@ class _Survey:
         first = _ids(self._head[self.names[place]], values)
         return _Found(self.names[place], values, held, first, self._filled(first, values, place))
 
-    def _filled(self, first: Ids, values: Any, place: int) -> Ids:
+    def _filled(self, first: Ints, values: Any, place: int) -> Ints:
         """Return the first values that are not missing, which tell the type if none is near."""
-        near: Ids = first[first != 0]
+        near: Ints = first[first != 0]
         if len(first) < GLANCE or (first[:FILLED] != 0).any() or len(near) >= FILLED:
-            some: Ids = near[:FILLED]
+            some: Ints = near[:FILLED]
             return some
         column = self._whole[f"v{place}"]
         rest = self._whole.select(column).where(column.isNotNull()).limit(FILLED)
-        return _ids(run(rest).column(0), values)
+        return _ids(collect(rest).column(0), values)
 
     def sample(self, place: int) -> pl.Series:
         """Return some of the different values of a column that has too many."""
         counted = self._counted.frame
         some = counted.where(counted["place"] == place).select(f"v{place}").limit(GLANCE)
         name = self.names[place]
-        return self.source.pieces.values(name, run(some).column(0).combine_chunks())
+        return self.source.pieces.values(name, collect(some).column(0).combine_chunks())
 
 
 def _counts(frame: DataFrame) -> DataFrame:
@@ -168,38 +169,40 @@ def _counts(frame: DataFrame) -> DataFrame:
     return frame.mapInArrow(value_counter(len(frame.columns)), schema)
 
 
-_NONE: Ids = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-def _ids(column: Any, values: Any) -> Ids:
+def _ids(column: Any, values: Any) -> Ints:
     from pyarrow import compute  # type: ignore[import-untyped]
 
     places = compute.index_in(column, value_set=values).fill_null(-1)
     if hasattr(places, "combine_chunks"):
         places = places.combine_chunks()
-    ids: Ids = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    ids: Ints = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
     return ids
 
 
-def _evenly(held: Ids) -> Ids:
+def _evenly(held: Ints) -> Ints:
     """Stand for records that have no order: each value about as often as it comes."""
     records = int(held.sum())
     drawn = np.arange(min(records, GLANCE), dtype=np.int64)
     if records > GLANCE:
         drawn = drawn * records // GLANCE
-    numbers: Ids = np.searchsorted(np.cumsum(held), drawn, side="right")
+    numbers: Ints = np.searchsorted(np.cumsum(held), drawn, side="right")
     return numbers
 
 
-def _coded(found: _Found, source: Source, request: Request) -> Column:
+def _coded(found: _Found, source: SparkSource, request: Request) -> SparkColumn:
     variable, codes, table = coded_values(found, source.pieces, request)
     missing = len(codes.levels)
     table = table.astype(np.int32)
     table[0] = missing
     counts = np.bincount(table, weights=found.counts, minlength=codes.size).astype(np.int64)
-    values = plain(found.values)
-    coding = Coding(values.drop_null(), _codes_of(values, table), has_missing=codes.has_missing)
-    return Column(
+    values = plain_floats(found.values)
+    coding = ValueCoding(
+        values.drop_null(), _codes_of(values, table), has_missing=codes.has_missing
+    )
+    return SparkColumn(
         variable=variable,
         coding=coding,
         levels=codes.levels,
@@ -217,7 +220,7 @@ def _codes_of(values: Any, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32
     return codes
 
 
-def _kept(survey: _Survey, place: int, request: Request) -> Column:
+def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
     name, total = survey.names[place], survey.totals[place]
     sample = survey.sample(place)
     kept, variable = survey.source.pieces.described(sample, request)
@@ -227,9 +230,9 @@ def _kept(survey: _Survey, place: int, request: Request) -> Column:
             f"out their type on Spark. Leave the column out, which sets nearly every record "
             f"apart, or write the file as Parquet, which tells the types."
         )
-    return Column(
+    return SparkColumn(
         variable=variable,
-        coding=Coding(None, np.zeros(0, np.int32), partial(_blanks, variable, kept.dtype)),
+        coding=ValueCoding(None, np.zeros(0, np.int32), partial(_blanks, variable, kept.dtype)),
         levels=None,
         has_missing=True,
         size=int(total["levels"]),

@@ -1,1 +1,0 @@
-"""Counting on Spark: the records stay on the cluster, and only counts come back."""

@@ -1,0 +1,1 @@
+"""Spark: data, counting, studies and synthesis on a cluster; the extra `keyhole[spark]`."""

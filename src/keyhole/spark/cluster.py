@@ -1,0 +1,126 @@
+"""The Spark cluster: what the stages ask of it, from opening data to a study or a synthesis.
+
+The stages do not know this package; `keyhole.engines.choose` gives them a `Cluster`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from keyhole.data.reading import load, request_of
+from keyhole.engines.choose import is_of_pyspark
+from keyhole.errors import OptionError
+from keyhole.spark.session import master_problems
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from keyhole.data.microdata import Microdata
+    from keyhole.kernels.arrays import Ints
+    from keyhole.reidentification.question import Question
+    from keyhole.reidentification.result import Study
+    from keyhole.spark.data import SparkData
+    from keyhole.synthesis.implicates import Progress, Task
+
+__all__ = ["Cluster", "master_problems"]
+
+
+class Cluster:
+    """Where Spark runs; it starts when it is first needed, since that takes long.
+
+    Parameters
+    ----------
+    master, session
+        See `keyhole.spark.session.open_session`.
+    problems
+        What is wrong with what is asked, to be raised with what else is.
+    """
+
+    def __init__(
+        self, master: str | None = None, session: Any = None, problems: Iterable[str] = ()
+    ) -> None:
+        self._master, self._session, self._problems = master, session, tuple(problems)
+        self._started: SparkSession | None = None
+
+    def start(self, problems: Iterable[str] = ()) -> SparkSession:
+        """Return the session to work in, or raise all that is wrong."""
+        wrong = [*self._problems, *problems]
+        if wrong:
+            raise OptionError(wrong)
+        if self._started is None:
+            from keyhole.spark.session import open_session
+
+            self._started = open_session(self._master, self._session)
+        return self._started
+
+    def open_records(self, source: Any, **options: Any) -> SparkData:
+        """Open data to be counted: a path, an address, a frame of Spark's own or of another.
+
+        Files that lie here are looked at before Spark starts: what is wrong is raised at once.
+        """
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+        if path is None and not is_of_pyspark(source, "DataFrame"):
+            data = load(source, **options)
+            session = self.start()
+            from keyhole.spark.data import MemoryData
+
+            return MemoryData(data, session)
+        from keyhole.spark.sources import FrameSource, called, look_at, open_source, read_by
+
+        how = {option: options.pop(option, None) for option in ("encoding", "delimiter")}
+        options.pop("sheet", None)
+        name = options.pop("name", None) or ("data" if path is None else called(path))
+        request = request_of(**options)
+        seen = None if path is None else look_at(path, **how)
+        if seen is not None:
+            request.choose(list(seen.names), repr(name))
+        session = self.start()
+        from keyhole.spark.data import SourceData
+
+        if seen is not None:
+            return SourceData.of(read_by(seen, session), request, name)
+        if path is not None:
+            return SourceData.of(open_source(path, session), request, name)
+        return SourceData.of(FrameSource(source), request, name)
+
+    def study(
+        self,
+        sources: tuple[Any, Any, Any],
+        ids: tuple[tuple[str, ...], tuple[str, ...]],
+        question: Question,
+    ) -> Study:
+        """Run a study of a PUF, an EIF and an IUF; see `keyhole.reidentification.study`.
+
+        What can be told to be wrong before Spark runs is raised at once.
+        """
+        from keyhole.reidentification.baseline import chance_problems
+        from keyhole.spark.preflight import look, question_problems
+
+        seen, problems = look(sources)
+        problems += chance_problems(question)
+        session = self.start([*problems, *question_problems(seen, ids, question)])
+        from keyhole.spark.study import study_on_spark
+        from keyhole.spark.study_files import open_file
+
+        puf, eif, iuf = (
+            open_file(source, session, name=name)
+            for source, name in zip(seen, ("PUF", "EIF", "IUF"), strict=True)
+        )
+        return study_on_spark((puf, eif, iuf), ids, question)
+
+    def load(self, source: Any) -> Microdata:
+        """Load data to be synthesised into this process."""
+        session = self.start()
+        from keyhole.spark.synthesis import load_here
+
+        return load_here(source, session)
+
+    def draw(
+        self, task: Task, progress: Progress | None = None
+    ) -> Iterator[tuple[int, Ints, Ints]]:
+        """Draw implicates; see `keyhole.synthesis.implicates.Drawing`."""
+        from keyhole.spark.synthesis import draw_on
+
+        return draw_on(self.start())(task, progress)
