@@ -1,4 +1,4 @@
-"""Where compiled code is kept between runs, also where the package itself cannot be written.
+"""The cache of compiled code, also where the package itself cannot be written.
 
 numba takes the first of these folders that can be written: ``NUMBA_CACHE_DIR``, ``__pycache__``
 beside the module, the user's cache folder. On a read-only installation whose user has no home it

@@ -1,4 +1,4 @@
-"""What the cells would be with each variable in turn left out.
+"""Cells with each variable in turn left out.
 
 With v left out, a pattern meets exactly the patterns that differ from it in v alone. Those lie
 in one cell of any half of the variables that does not contain v: so halve the variables, sort by

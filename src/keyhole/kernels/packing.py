@@ -1,4 +1,4 @@
-"""A record as a few machine words, so that a set of variables is a mask.
+"""Packed records: a few machine words each, so that a set of variables is a mask.
 
 Every variable gets a field of bits in a row of 64-bit words. Two records agree on a set of
 variables when their words agree under the set's mask, however many variables it has.
