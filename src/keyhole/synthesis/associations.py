@@ -50,6 +50,12 @@ BINS = 10
 RECORDS = 20_000
 # A table of more cells is made of its occupied ones alone.
 DENSE = 1 << 20
+# More records would not change the picture.
+RECORDS_COMPARED = 200_000
+# A category is compared if it has at least so many records a level.
+RECORDS_A_LEVEL = 20
+# So many pairs are shown.
+SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +152,6 @@ def associate(a: Ints, b: Ints) -> Association:
     # Empty cells add their expected counts, as in Cramér's V.
     statistic = float(counts.sum() * ((counts / in_row * (counts / in_column)).sum() - 1))
     return Association(cramers_v(counts, rows, columns), statistic, (r - 1) * (k - 1), min(r, k))
-
-
-# More records would not change the picture.
-RECORDS_COMPARED = 200_000
-# A category is compared if it has at least so many records a level.
-RECORDS_A_LEVEL = 20
-# So many pairs are shown.
-SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +251,6 @@ def _is_comparable(data: Microdata, name: str) -> bool:
     return size > 1 and (variable.kind != "category" or size * RECORDS_A_LEVEL <= data.records)
 
 
-def _left_out(data: Microdata) -> tuple[str, ...]:
-    out = [v.name for v in data.variables if v.role not in NEVER_RELEASED]
-    return tuple(n for n in out if data.codes(n).size > 1 and not _is_comparable(data, n))
-
-
 def compare_relations(
     implicates: Implicates,
     *,
@@ -292,7 +285,13 @@ def compare_relations(
         after = float(np.mean([associate(one[target], one[name]).v for one in drawn]))
         found.append(Relation(target, name, before.v, after, before.chance(len(some))))
     ordered = tuple(sorted(found, key=lambda one: -abs(one.difference)))
-    return Relations(ordered, len(implicates), _left_out(data) if columns is None else ())
+    released = [] if columns is not None else data.variables
+    left_out = tuple(
+        v.name
+        for v in released
+        if v.role not in NEVER_RELEASED and v.name not in others and data.codes(v.name).size > 1
+    )
+    return Relations(ordered, len(implicates), left_out)
 
 
 def _groups_drawn(

@@ -1,4 +1,4 @@
-"""How much of each record was changed, by risk level, and what an intruder can undo.
+"""Changes of each record by risk level, and what an intruder can undo of them.
 
 Hawala & Funk's Table 1 counts for each record at risk how many of its targets have another value
 than before. Their Table 2 counts the same after an intruder has put the implicates together again:
@@ -8,7 +8,7 @@ the mean of a number, the mode of a category (sections 3.1 and 3.3).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -55,13 +55,7 @@ class LevelChanges:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
-        return {
-            "level": self.level,
-            "records": self.records,
-            "share_of_risk_set": self.share_of_risk_set,
-            "shares": None if self.shares is None else list(self.shares),
-            "mean": self.mean,
-        }
+        return {**asdict(self), "shares": None if self.shares is None else list(self.shares)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

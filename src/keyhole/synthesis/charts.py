@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: changes by level, distributions before and after, coefficients.
+"""Charts of an evaluation: changes by level, distributions before and after, coefficients.
 
 Only shares are drawn, never a record. This module is imported when a picture is asked for, so
 Altair may be imported at its top.
@@ -80,7 +80,12 @@ def _explanation(found: Evaluation) -> list[str]:
 
 
 def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
-    order = [_level_name(row.level, row.share_of_risk_set) for row in table.rows]
+    order = [
+        row.level
+        if row.share_of_risk_set is None
+        else f"{row.level} ({percentage(row.share_of_risk_set)} of the risk set)"
+        for row in table.rows
+    ]
     axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
     y = alt.Y("level:N", title=None, sort=order[::-1]).scale(domain=order[::-1]).axis(axis)
     cells = _cells(table, order)
@@ -110,20 +115,14 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
         .encode(y=y, x=alt.value(_width(table) + 8), text="text:N")
     )
     return alt.layer(boxes, *figures, means).properties(
-        width=_width(table), height=3 * 44, title=_panel_title(title)
+        width=_width(table),
+        height=3 * 44,
+        title=alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=INK),
     )
 
 
 def _width(table: ChangeTable) -> int:
     return min(62 * (len(table.variables) + 1), 420)
-
-
-def _panel_title(text: str) -> alt.TitleParams:
-    return alt.TitleParams(text, fontSize=12, fontWeight="normal", offset=8, color=INK)
-
-
-def _level_name(level: str, part: float | None) -> str:
-    return level if part is None else f"{level} ({percentage(part)} of the risk set)"
 
 
 def _cells(table: ChangeTable, names: list[str]) -> list[dict[str, Any]]:
@@ -192,8 +191,7 @@ def _closeness(found: Evaluation) -> str:
 def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
     rows = _bar_rows(bars)
     base = alt.Chart(inline(rows))
-    drawn = _upright(base) if bars.ordered else _lying(base)
-    return drawn.properties(
+    return _layers(base, upright=bars.ordered).properties(
         width=360,
         height=190 if bars.ordered else alt.Step(22),
         title=alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK),
@@ -229,34 +227,32 @@ def _colour(field: str) -> alt.Color:
     )
 
 
-def _tips() -> list[alt.Tooltip]:
-    return [
+def _layers(base: alt.Chart, *, upright: bool) -> alt.LayerChart | alt.FacetChart:
+    """Draw bars, ranges and points: bins of numbers upright, categories lying."""
+    along, across = ("x", "y") if upright else ("y", "x")
+    labels: Any
+    shares: Any
+    if upright:
+        labels = alt.X("label:N", title=None, sort=None).axis(
+            labelAngle=-45, ticks=False, grid=False, labelOverlap=False
+        )
+        percent = alt.Axis(format="~%", tickCount=4)
+        shares = alt.Y("original:Q", title="Share of records").axis(percent)
+    else:
+        labels = alt.Y("label:N", title=None, sort=None).axis(ticks=False, labelLimit=190)
+        shares = alt.X("original:Q", title="Share of records").axis(format="~%", tickCount=5)
+    tips = [
         alt.Tooltip("label:N", title="value"),
         alt.Tooltip("original:Q", title="original", format=".2%"),
         alt.Tooltip("synthetic:Q", title="synthetic", format=".2%"),
     ]
-
-
-def _upright(base: alt.Chart) -> alt.LayerChart | alt.FacetChart:
-    x = alt.X("label:N", title=None, sort=None).axis(
-        labelAngle=-45, ticks=False, grid=False, labelOverlap=False
+    boxes = base.mark_bar().encode(
+        **{along: labels, across: shares}, color=_colour("before"), tooltip=tips
     )
-    share = alt.Axis(format="~%", tickCount=4)
-    y = alt.Y("original:Q", title="Share of records").axis(share)
-    boxes = base.mark_bar().encode(x=x, y=y, color=_colour("before"), tooltip=_tips())
-    ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
-    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
-        x=x, y="synthetic:Q", color=_colour("after"), tooltip=_tips()
+    ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(
+        **{along: labels, across: "low:Q", f"{across}2": "high:Q"}
     )
-    return alt.layer(boxes, ranges, dots)
-
-
-def _lying(base: alt.Chart) -> alt.LayerChart | alt.FacetChart:
-    y = alt.Y("label:N", title=None, sort=None).axis(ticks=False, labelLimit=190)
-    x = alt.X("original:Q", title="Share of records").axis(format="~%", tickCount=5)
-    boxes = base.mark_bar().encode(y=y, x=x, color=_colour("before"), tooltip=_tips())
-    ranges = base.mark_rule(color=AFTER, strokeWidth=2).encode(y=y, x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
-        y=y, x="synthetic:Q", color=_colour("after"), tooltip=_tips()
+        **{along: labels, across: "synthetic:Q"}, color=_colour("after"), tooltip=tips
     )
     return alt.layer(boxes, ranges, dots)

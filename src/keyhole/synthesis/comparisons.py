@@ -51,6 +51,14 @@ __all__ = [
 RARE = 25
 # Rare categories are put into groups if there are more of them than this.
 MOST_RARE = 20
+MOST_CATEGORIES = 12
+# Tried from the left until no bin is too small.
+BIN_COUNTS = (20, 12, 6, 3)
+TAIL = 0.01
+# Measures beyond the targets and keys whose correlations with targets are compared, at most.
+MOST_MEASURES = 20
+# The propensity score holds all terms of all files in memory.
+MOST_FOR_PROPENSITY = 20_000
 
 
 def pool_rare(counts: Ints) -> Ints | None:
@@ -107,12 +115,6 @@ def _with(data: Microdata, column: pl.Series) -> Microdata:
     plain = Variable(column.name, "category")
     variables = [plain if one.name == column.name else one for one in data.variables]
     return Microdata(data.frame.with_columns(column), tuple(variables), data.name)
-
-
-MOST_CATEGORIES = 12
-# Tried from the left until no bin is too small.
-BIN_COUNTS = (20, 12, 6, 3)
-TAIL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +255,6 @@ def _short(value: float) -> str:
     return f"{value:.6g}"
 
 
-# Measures beyond the targets and keys whose correlations with targets are compared, at most.
-MOST_MEASURES = 20
-# The propensity score holds all terms of all files in memory.
-MOST_FOR_PROPENSITY = 20_000
-
-
 def compare_with_original(
     implicates: Implicates,
     keys: Sequence[str],
@@ -283,9 +279,15 @@ def compare_with_original(
         Called with the share of the evaluation that is done.
     """
     data, targets = implicates.data, implicates.targets
-    needed = _needed(data, keys, targets, crosses, formula)
-    files = [_file(implicates, place, needed) for place in range(len(implicates))]
-    before, after, pooled = pooled_sides(implicates, data.select(needed), files)
+    needed = [*targets, *keys, *(name for cross in crosses for name in cross)]
+    needed += [] if formula is None else formula_columns(formula, data.names)
+    original = data.select(dict.fromkeys([*needed, *_measures(data, (*targets, *keys))]))
+    files = []
+    for place in range(len(implicates)):
+        drawn = [implicates.column(place, target) for target in targets]
+        frame = original.frame.with_columns(drawn)
+        files.append(original.replace(frame=frame, name=f"implicate-{place + 1}"))
+    before, after, pooled = pooled_sides(implicates, original, files)
     homogeneity = compare_distributions(
         before, after, variables=targets, crosses=crosses, bins=bins
     )
@@ -308,25 +310,6 @@ def compare_with_original(
         "coefficients": coefficients,
         "notes": (*pooled, *sampled, *failed),
     }
-
-
-def _needed(
-    data: Microdata,
-    keys: Sequence[str],
-    targets: Sequence[str],
-    crosses: Sequence[Sequence[str]],
-    formula: str | None,
-) -> tuple[str, ...]:
-    """Return the columns that any comparison needs."""
-    named = [*targets, *keys, *(name for cross in crosses for name in cross)]
-    named += [] if formula is None else formula_columns(formula, data.names)
-    return tuple(dict.fromkeys([*named, *_measures(data, (*targets, *keys))]))
-
-
-def _file(implicates: Implicates, place: int, names: Sequence[str]) -> Microdata:
-    data = implicates.data.select(names)
-    changed = [implicates.column(place, target) for target in implicates.targets]
-    return data.replace(frame=data.frame.with_columns(changed), name=f"implicate-{place + 1}")
 
 
 def _measures(data: Microdata, first: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ of levels with few records are shrunk towards the mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,16 @@ __all__ = [
 
 # From this share of equal values at an end on, the other knots are found without them.
 HEAVY = 0.05
+# A category with more levels than this has level scores.
+WIDE = 10
+# So many average records are added to each level.
+SHRINKAGE = 20.0
+# The most frequent levels of a target that count; the others count together.
+MOST_TARGET_LEVELS = 60
+# A level with fewer records than this shares a column with the other rare ones.
+RARE = 5
+# So many levels of a variable have a column of their own; the most frequent ones.
+MOST_LEVELS = 60
 
 
 def find_knots(values: Floats, count: int = 5) -> Floats:
@@ -108,14 +118,6 @@ def spline_basis(values: Floats, knots: Floats) -> Floats:
     return np.column_stack([values, terms * span])
 
 
-# A category with more levels than this has level scores.
-WIDE = 10
-# So many average records are added to each level.
-SHRINKAGE = 20.0
-# The most frequent levels of a target that count; the others count together.
-MOST_TARGET_LEVELS = 60
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelScores:
     """The scores of each code of a column, for the sake of one target."""
@@ -147,12 +149,9 @@ def make_level_scores(
     return {
         scores_name(name, target): LevelScores(name, _scores(data, name, target, dimensions))
         for target, names in predictors.items()
-        for name in _wide(data, names)
+        for name in names
+        if data.variable(name).kind == "category" and data.codes(name).size > WIDE
     }
-
-
-def _wide(data: Microdata, names: Iterable[str]) -> list[str]:
-    return [n for n in names if data.variable(n).kind == "category" and data.codes(n).size > WIDE]
 
 
 def _scores(data: Microdata, name: str, target: str, dimensions: int) -> Floats:
@@ -182,11 +181,6 @@ def _pooled(goal: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 Places = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
 CodeRows = npt.NDArray[np.unsignedinteger]
-
-# A level with fewer records than this shares a column with the other rare ones.
-RARE = 5
-# So many levels of a variable have a column of their own; the most frequent ones.
-MOST_LEVELS = 60
 
 
 class Coded(Protocol):
@@ -296,7 +290,7 @@ def make_design(
         present, codes[:, v] = _local(column, rows)
         counts = np.bincount(codes[:, v], minlength=len(present))
         if name in short:
-            blocks.append(_plain(_standard(short[name].scores[present], counts)))
+            blocks.append(_block(_standard(short[name].scores[present], counts)))
         elif is_number(data, name):
             blocks.append(_numeric(_numbers(column)[present], counts, knots))
         else:
@@ -339,13 +333,12 @@ def _numeric(levels: Floats, counts: Ints, knots: int) -> Block:
         values[known] = _standard(basis, weights[known])
     if not known.all():
         values = np.column_stack([values, ~known])
-    columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(levels), 1))
-    return Block(columns, values, values.shape[1], True, not known.all())
+    return _block(values, has_missing=not known.all())
 
 
-def _plain(values: Floats) -> Block:
+def _block(values: Floats, *, has_missing: bool = False) -> Block:
     columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(values), 1))
-    return Block(columns, values, values.shape[1], True)
+    return Block(columns, values, values.shape[1], True, has_missing)
 
 
 def _standard(basis: Floats, counts: Ints) -> Floats:

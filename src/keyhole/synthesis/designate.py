@@ -1,4 +1,4 @@
-"""Which records are to be synthesised (Hawala & Funk, sections 2.1, 3.1 and 4).
+"""Designation of the records to be synthesised (Hawala & Funk, sections 2.1, 3.1 and 4).
 
 A record's fingerprint is its key. It is at risk where few share it, or, as the authors wished,
 where it is likely to be alone in the population too. Common records are mixed in as decoys, so
@@ -8,7 +8,7 @@ that being changed does not tell that a record was unique.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ from keyhole.results import Result, Table, share
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cause", "Designation", "designate"]
+__all__ = ["Cause", "Designation", "designate", "level_label"]
 
 MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""
@@ -118,15 +118,11 @@ class Designation(Result):
             "risk_given_changed": self.risk_given_changed,
             "levels": summary["levels"],
             "risk_set": summary["risk_set"],
-            "causes": [
-                {"variable": c.variable, "flags": c.flags, "category": c.category,
-                 "category_flags": c.category_flags}
-                for c in self.causes
-            ],
+            "causes": [asdict(cause) for cause in self.causes],
             "sampling_bound": self.sampling_bound,
             "population": population,
             "notes": [*self.notes, *summary["notes"]],
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: at_risk, decoy, level, and the probability if known."""
@@ -151,7 +147,12 @@ class Designation(Result):
         title = "Records to be synthesised, by " + ", ".join(self.keys)
         out = [Table(title, ["figure", "value"], rows, self.notes), self._level_table()]
         causes = [
-            [c.variable, f"{c.flags:,}", c.category or "", _count(c.category_flags)]
+            [
+                c.variable,
+                f"{c.flags:,}",
+                c.category or "",
+                "" if c.category_flags is None else f"{c.category_flags:,}",
+            ]
             for c in self.causes
         ]
         columns = ["variable", "records", "category with most", "of them"]
@@ -165,10 +166,6 @@ class Designation(Result):
         high, medium = self.cuts
         cut = f"High: a burden of at most {high:g}, medium: of at most {medium:g}."
         return Table(table.title, table.columns, table.rows, [cut])
-
-
-def _count(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
 
 
 def designate(
@@ -229,7 +226,8 @@ def designate(
     data = load(data)
     names = listed(keys, "keys")
     _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
-    size = max_size if max_size is not None else _default_size(len(names))
+    size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
+    size = size if max_size is None else max_size
     found = uniques(
         data,
         keys=names,
@@ -271,10 +269,6 @@ def designate(
     )
 
 
-def _default_size(variables: int) -> int:
-    return variables if variables <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
-
-
 def _at_risk(
     f: npt.NDArray[np.int64],
     cutoff: int,
@@ -310,12 +304,13 @@ def _causes(
     for name, counts in zip(names, flag_causes(sets, level, codes), strict=True):
         total, worst = int(counts.sum()), int(np.argmax(counts))
         named = counts[worst] >= NAMED_FROM
-        category = _label(data, name, worst) if named else None
+        category = level_label(data, name, worst) if named else None
         found.append(Cause(name, total, category, int(counts[worst]) if named else None))
     return tuple(sorted(found, key=lambda cause: -cause.flags))
 
 
-def _label(data: Microdata, name: str, code: int) -> str:
+def level_label(data: Microdata, name: str, code: int) -> str:
+    """Return the label of a code of a column, or its value if it has none."""
     levels_of = data.codes(name).levels
     if code >= len(levels_of):
         return "(missing)"
@@ -375,7 +370,8 @@ def _check(
         problems.append(
             f"decoys must be a number from 0 to {MOST_DECOYS:,}. Got {decoys!r} instead."
         )
-    if not (_pair(cuts) and 0 < cuts[0] <= cuts[1]):
+    pair = isinstance(cuts, Sequence) and len(cuts) == 2 and all(map(is_number, cuts))
+    if not (pair and 0 < cuts[0] <= cuts[1]):
         problems.append("cuts must be the largest burdens of high and medium, the lower first.")
     if not _whole(seed, 0):
         problems.append("seed must be a whole number of at least 0.")
@@ -385,7 +381,3 @@ def _check(
 
 def _whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _pair(value: Any) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(is_number(v) for v in value)

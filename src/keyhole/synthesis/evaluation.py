@@ -1,4 +1,4 @@
-"""What a synthesis protects, and what it costs the analyst (Hawala & Funk, section 3)."""
+"""Evaluation of a synthesis: what it protects, and what it costs (Hawala & Funk, section 3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from keyhole.synthesis.goals import (
 )
 from keyhole.synthesis.implicates import Implicates, Progress
 from keyhole.synthesis.remaining_risk import (
-    Contradiction,
     SelfMatch,
     TrueExposure,
     VisibleChanges,
@@ -46,6 +45,7 @@ from keyhole.utility import (
     Propensity,
 )
 from keyhole.utility.coefficients import FAMILIES
+from keyhole.utility.figures import sentences
 from keyhole.utility.formulas import formula_columns
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Evaluation(Result):
     def tables(self) -> list[Table]:
         """Return the goals, then protection, then what the analyst gets."""
         goals = goal_table(self.goals)
-        notes = [*goals.notes, *(f"{note[0].upper()}{note[1:]}." for note in self.notes)]
+        notes = [*goals.notes, *sentences(self.notes)]
         parts: list[Result] = [self.changed]
         parts += [self.changed_average] if self.implicates > 1 else []
         parts += [self.mean_mode] if self.implicates > 1 else []
@@ -219,16 +219,19 @@ def evaluate(
         problems.append("designation must be of the same file as the implicates.")
     if problems:
         raise OptionError(problems)
-    tell = _teller(progress)
+    tell = progress or (lambda _: None)
     protection = _protection(implicates, designation, counted, int(self_match), seed, tell)
     utility = compare_with_original(
         implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
     )
-    exposure_notes = _exposure_notes(protection["exposure"])
+    notes = utility.pop("notes")
+    if protection["exposure"].designated_only:
+        notes += ("true exposure is judged on the uniques that were designated as at risk",)
     return Evaluation(
         implicates=len(implicates),
         **protection,
-        **{**utility, "notes": (*utility["notes"], *exposure_notes)},
+        **utility,
+        notes=notes,
         goals=_goals(protection, utility, designation, targets, limits or Limits(), asked or {}),
         bars=tuple(target_bars(implicates, target) for target in targets),
     )
@@ -246,22 +249,21 @@ def _protection(
     changed, average = changes_by_level(implicates, designation, counted)
     guessed = reconstruct(implicates, seed=seed)
     tell(0.15)
+    data = implicates.data
+    constraints = find_constraints(data, implicates.targets, comparable(data))
     found = {
         "changed": changed,
         "changed_average": average,
         "mean_mode": changes_of(implicates, designation, guessed, counted),
         "exposure": true_exposure(implicates, designation, guessed),
-        "visible": visibly_changed(implicates, designation, _against(implicates)),
+        "visible": visibly_changed(
+            implicates, designation, contradictions(implicates, constraints)
+        ),
     }
     tell(0.3)
     found["self_match"] = match_to_self(implicates, designation, most=self_match, seed=seed)
     tell(0.45)
     return found
-
-
-def _against(implicates: Implicates) -> tuple[Contradiction, ...]:
-    constraints = find_constraints(implicates.data, implicates.targets, comparable(implicates.data))
-    return contradictions(implicates, constraints)
 
 
 def _goals(
@@ -320,13 +322,3 @@ def evaluation_problems(
         if not (whole and value >= least):
             problems.append(f"{name} must be a whole number of at least {least}.")
     return list(dict.fromkeys(problems))
-
-
-def _teller(progress: Progress | None) -> Progress:
-    return (lambda _: None) if progress is None else progress
-
-
-def _exposure_notes(found: TrueExposure) -> list[str]:
-    if not found.designated_only:
-        return []
-    return ["true exposure is judged on the uniques that were designated as at risk"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
 from keyhole.utility import Distributions
 from keyhole.utility.distributions import VariableTest
+from keyhole.utility.figures import sentences
 
 __all__ = [
     "LEAST_JUDGED",
@@ -93,13 +94,7 @@ class Goal:
     def to_dict(self) -> dict[str, Any]:
         """Return the goal as plain values."""
         measured = list(self.measured) if isinstance(self.measured, tuple) else self.measured
-        return {
-            "goal": self.goal,
-            "measured": measured,
-            "wanted": self.wanted,
-            "met": self.met,
-            "advice": self.advice,
-        }
+        return {**asdict(self), "measured": measured}
 
 
 def goal_table(goals: Sequence[Goal]) -> Table:
@@ -213,7 +208,7 @@ def exposure_goals(
         differ.append(
             "take any of several close donors, so that they differ more (match k-closest)"
         )
-    after = f" {_or(differ)[0].upper()}{_or(differ)[1:]}." if differ else ""
+    after = f" {sentences([_or(differ)])[0]}" if differ else ""
     goals = []
     alone = "With one implicate there is nothing to put together."
     again = None if len(found.implicates) == 1 else found.reconstructed
@@ -236,7 +231,7 @@ def self_match_goal(
     wanted = f"at most {limits.self_match:g}"
     worst = found.worst
     if worst is None or worst.matched.value is None:
-        return Goal("self-match", None, wanted, None, _sentences(found.notes))
+        return Goal("self-match", None, wanted, None, " ".join(sentences(found.notes)))
     met = worst.matched.value <= limits.self_match
     more = _or(_more_change(found.keys, targets, asked))
     advice = "" if met else f"Replace more of a record. Try {more}."
@@ -249,12 +244,12 @@ def decoy_goal(found: VisibleChanges, designation: Designation) -> Goal:
     if not decoys:
         said = "No decoys were asked for: decoys 1 has as many common records replaced."
         if found.records is None:  # a single implicate gives nothing away
-            said = _sentences(found.notes)
+            said = " ".join(sentences(found.notes))
         return Goal(name, found.p_unique, "no more than asked for", None, said)
     asked = 1 / (1 + decoys)
     wanted = f"at most {asked:.4g}"
     if found.p_unique is None:
-        return Goal(name, None, wanted, None, _sentences(found.notes))
+        return Goal(name, None, wanted, None, " ".join(sentences(found.notes)))
     met = found.p_unique <= asked + ROUNDING
     advice = "" if met else _more_decoys(found.p_unique, designation)
     return Goal(name, found.p_unique, wanted, met, advice)
@@ -291,7 +286,3 @@ def _or(options: Sequence[str]) -> str:
     if len(options) < 2:
         return "".join(options)
     return f"{', '.join(options[:-1])}, or {options[-1]}"
-
-
-def _sentences(notes: Sequence[str]) -> str:
-    return " ".join(f"{note[0].upper()}{note[1:]}." for note in notes)

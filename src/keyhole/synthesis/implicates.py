@@ -15,6 +15,7 @@ from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, Plan
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
+from keyhole.synthesis.designate import level_label
 
 __all__ = [
     "SMALLEST_POOL",
@@ -259,12 +260,9 @@ def _subgroup(
     data: Microdata, strata: Sequence[str], rows: Ints, at_risk: npt.NDArray[np.bool_] | None
 ) -> Subgroup:
     """Describe a subgroup by the labels of its strata."""
-    values = {}
-    for name in strata:
-        codes = data.codes(name)
-        code = int(codes.values[rows[0]])
-        value = codes.levels[code] if code < len(codes.levels) else "(missing)"
-        values[name] = str(data.variable(name).value_labels.get(value, value))
+    values = {
+        name: level_label(data, name, int(data.codes(name).values[rows[0]])) for name in strata
+    }
     return Subgroup(values, len(rows), at_risk is not None and bool(at_risk[rows].all()))
 
 

@@ -27,6 +27,14 @@ __all__ = [
 
 
 Columns = npt.NDArray[np.intp]
+# A model has at least so many records for each of its columns.
+RECORDS_A_COLUMN = 10
+# Conditional quantiles on which a skewed target is matched.
+QUANTILES = (0.1, 0.5, 0.9)
+# Steps of reweighted least squares for a quantile; the error left is far below a donor's spacing.
+STEPS = 40
+# A residual counts as at least this share of a standard deviation.
+SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,16 +106,6 @@ def _solve(lower: Floats, right: Floats, *, transposed: bool = False) -> Floats:
         lower, right, lower=True, trans=int(transposed), check_finite=False
     )
     return out
-
-
-# A model has at least so many records for each of its columns.
-RECORDS_A_COLUMN = 10
-# Conditional quantiles on which a skewed target is matched.
-QUANTILES = (0.1, 0.5, 0.9)
-# Steps of reweighted least squares for a quantile; the error left is far below a donor's spacing.
-STEPS = 40
-# A residual counts as at least this share of a standard deviation.
-SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)

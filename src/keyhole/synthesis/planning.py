@@ -42,6 +42,11 @@ __all__ = [
     "require_work",
 ]
 
+# How often decoys are drawn anew, each time a little more than should do.
+ATTEMPTS, BEYOND = 5, 1.01
+# So much below the level asked for is near enough.
+NEAR = 0.03
+
 
 def read_options(given: Mapping[str, Any]) -> Options:
     """Read how implicates are to be drawn."""
@@ -181,12 +186,6 @@ def add_lost_predictors(
             if target in open_ and name not in chosen[target] and predicts(pilot.data, name):
                 chosen[target] = (*chosen[target], name)
     return replace(plan, predictors=chosen)
-
-
-# How often decoys are drawn anew, each time a little more than should do.
-ATTEMPTS, BEYOND = 5, 1.01
-# So much below the level asked for is near enough.
-NEAR = 0.03
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ replaced, so that being replaced must not mean being unique.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.constraints import Constraint
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
+from keyhole.utility.figures import sentences
 
 __all__ = [
     "Contradiction",
@@ -39,6 +40,10 @@ __all__ = [
     "true_exposure",
     "visibly_changed",
 ]
+
+METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
+# Unicity tries all sets of the key; of more variables than this they are too many.
+MOST_FOR_UNICITY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +127,8 @@ class FileExposure:
         }
 
 
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _ratio(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -258,12 +263,12 @@ class VisibleChanges(Result):
     @property
     def p_unique(self) -> float | None:
         """P(unique | visibly changed)."""
-        return _given(self.unique, self.records)
+        return _ratio(self.unique, self.records)
 
     @property
     def p_at_risk(self) -> float | None:
         """P(at risk | visibly changed)."""
-        return _given(self.at_risk, self.records)
+        return _ratio(self.at_risk, self.records)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -286,10 +291,7 @@ class VisibleChanges(Result):
             "replaced": self.replaced,
             "p_unique": self.p_unique,
             "p_at_risk": self.p_at_risk,
-            "contradictions": [
-                {"target": one.target, "column": one.column, "records": one.records}
-                for one in self.contradictions
-            ],
+            "contradictions": [asdict(one) for one in self.contradictions],
             "notes": list(self.notes),
         }
 
@@ -303,12 +305,8 @@ class VisibleChanges(Result):
             ["P(at risk | visibly changed)", share(self.p_at_risk)],
             ["records that contradict another column", f"{against:,}"],
         ]
-        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        notes = sentences(self.notes)
         return [Table("What the implicates give away", ["figure", "value"], rows, notes)]
-
-
-def _given(part: int | None, whole: int | None) -> float | None:
-    return None if part is None or not whole else part / whole
 
 
 def visibly_changed(
@@ -338,11 +336,6 @@ def _seen(data: Microdata, target: str) -> Codes:
     if variable.missing_codes or variable.missing_ranges or variable.parsed is not None:
         return encode(data.frame[target])
     return data.codes(target)
-
-
-METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
-# Unicity tries all sets of the key; of more variables than this they are too many.
-MOST_FOR_UNICITY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +397,7 @@ class SelfMatch(Result):
             rows.append([one.metric, f"{one.matched.total:,}", *map(share, figures)])
         columns = ["metric", "records tried", "linked to itself", "from", "to", "if unchanged",
                    "by chance"]  # fmt: skip
-        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        notes = sentences(self.notes)
         return [Table("Self-match of protected records", columns, rows, notes)]
 
 
@@ -429,11 +422,18 @@ def match_to_self(
     implicate: it finds at least what it would find in all of it.
     """
     data = implicates.data
-    keys = _usable(data, designation.keys)
-    rows = _draw(implicates, designation, most, seed)
-    reason = _reason(keys, rows, most)
-    if reason:
-        return SelfMatch(designation.keys, (), (reason,))
+    # A key that is missing everywhere leaves nothing to link by.
+    keys = tuple(key for key in designation.keys if len(data.codes(key).levels))
+    pool = implicates.rows[designation.at_risk[implicates.rows]]
+    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12, 0)))
+    rows = np.sort(random.choice(pool, min(most, len(pool)), replace=False))
+    if most == 0:
+        return SelfMatch(designation.keys, (), ("no record was to be linked to itself",))
+    if len(keys) < 2:
+        why = "linking takes at least two key variables with values"
+        return SelfMatch(designation.keys, (), (why,))
+    if not len(rows):
+        return SelfMatch(designation.keys, (), ("no record at risk was replaced",))
     before = data.select(keys)
     protected = before.frame.with_columns(
         [implicates.column(0, key) for key in keys if key in implicates.targets]
@@ -445,29 +445,9 @@ def match_to_self(
     if "unicity" not in tried:
         notes.append(f"unicity was left out: it tries all sets of {len(keys)} variables")
     found = [_match(metric, puf, unprotected, before, rows) for metric in tried]
-    total = int((designation.at_risk[implicates.rows]).sum())
-    if len(rows) < total:
-        notes.append(f"{len(rows):,} of {total:,} protected records were drawn at random")
+    if len(rows) < len(pool):
+        notes.append(f"{len(rows):,} of {len(pool):,} protected records were drawn at random")
     return SelfMatch(keys, tuple(found), tuple(notes))
-
-
-def _usable(data: Microdata, keys: Sequence[str]) -> tuple[str, ...]:
-    """Leave out the keys that are missing everywhere: there is nothing to link by."""
-    return tuple(key for key in keys if len(data.codes(key).levels))
-
-
-def _draw(implicates: Implicates, designation: Designation, most: int, seed: int) -> Ints:
-    pool = implicates.rows[designation.at_risk[implicates.rows]]
-    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12, 0)))
-    return np.sort(random.choice(pool, min(most, len(pool)), replace=False))
-
-
-def _reason(keys: Sequence[str], rows: Ints, most: int) -> str:
-    if most == 0:
-        return "no record was to be linked to itself"
-    if len(keys) < 2:
-        return "linking takes at least two key variables with values"
-    return "" if len(rows) else "no record at risk was replaced"
 
 
 def _match(

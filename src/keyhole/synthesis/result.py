@@ -1,4 +1,4 @@
-"""What `synthesise` returns."""
+"""Synthesis, the result of `synthesise`."""
 
 from __future__ import annotations
 
@@ -105,18 +105,16 @@ class Synthesis(Result):
         ]
         withheld = self.parameters.get("withheld", ())
         rows += [["not released", ", ".join(withheld)]] if withheld else []
-        notes = [*self.notes, *_explained(self.parameters)]
+        notes = list(self.notes)
+        if self.parameters.get("donors") == "folds":
+            strata = self.parameters.get("strata", ())
+            what = f"the combinations of {listed(strata)}" if strata else "the whole file"
+            notes.append(
+                f"Subgroups: {what}, with records at risk apart from the others where there are "
+                f"enough"
+            )
         return [Table("Synthesis", ["", ""], rows, notes), *self.evaluation.tables()]
 
     def plot(self) -> altair.TopLevelMixin:
         """Return the picture of the evaluation."""
         return self.evaluation.plot()
-
-
-def _explained(parameters: Mapping[str, Any]) -> list[str]:
-    """Say what subgroups are, which nobody counts as the run does."""
-    if parameters.get("donors") != "folds":
-        return []
-    strata = parameters.get("strata", ())
-    what = f"the combinations of {listed(strata)}" if strata else "the whole file"
-    return [f"Subgroups: {what}, with records at risk apart from the others where there are enough"]

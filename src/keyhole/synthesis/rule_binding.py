@@ -1,4 +1,4 @@
-"""A rule tied to the columns of a table: checked for sense, and made a Polars expression.
+"""Binding of rules to the columns of a table: checked for sense, and made Polars expressions.
 
 Truth has three values, as Kleene has it: a comparison with a missing value is unknown, ``unknown
 or true`` is true, ``unknown and false`` is false. Dates are taken as days, so that they can be
@@ -8,7 +8,8 @@ round; what comes from arithmetic is compared to nine digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -42,6 +43,11 @@ WORDS: dict[Kind, str] = {
     "truth": "a truth value",
     "nothing": "nothing",
 }
+OPERATORS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 DIGITS = 1e-9
 DAY_IN_MICROSECONDS = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -101,7 +107,8 @@ class _Binder:
             self.flags.append(node)
             return value.expression != 0
         what = self.described(node, value)
-        self.problem(node.at, f"a condition is expected, not {what}. {_comparing(node)}")
+        how = f", as in {node.name} == 'yes'" if isinstance(node, Column) else ""
+        self.problem(node.at, f"a condition is expected, not {what}. Compare it{how}.")
         return None
 
     def value(self, node: Node) -> _Value | None:
@@ -172,7 +179,11 @@ class _Binder:
             one, other = self.described(node.left, left), self.described(node.right, right)
             self.problem(node.at, f"{node.operator!r} cannot join {one} and {other}.")
             return None
-        return _Value(kind, _joined(node.operator, _float(left), _float(right)), computed=True)
+        first, second = _float(left), _float(right)
+        if node.operator == "/":
+            # A quotient by nought is unknown. Each side stands once, or nested ones would explode.
+            second = second.replace(0.0, None)
+        return _Value(kind, OPERATORS[node.operator](first, second), computed=True)
 
     def comparison(self, node: Comparison) -> _Value | None:
         left, right = self.value(node.left), self.value(node.right)
@@ -278,67 +289,32 @@ def _at_hand(value: _Value, whole: bool) -> pl.Expr:
     )
 
 
-def _kind_of(operator: str, left: Kind, right: Kind) -> Kind | None:
+def _kind_of(sign: str, left: Kind, right: Kind) -> Kind | None:
     """Return what a sum or product is; a date less a date is a number of days."""
     kinds = {"number" if kind == "nothing" else kind for kind in (left, right)}
     if kinds == {"number"}:
         return "number"
     if (left, right) == ("date", "date"):
-        return "number" if operator == "-" else None
-    if kinds == {"date", "number"} and (operator == "+" or (operator == "-" and left == "date")):
+        return "number" if sign == "-" else None
+    if kinds == {"date", "number"} and (sign == "+" or (sign == "-" and left == "date")):
         return "date"
     return None
 
 
-def _joined(operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-    # A quotient by nought is unknown. Each side stands once, or nested quotients would explode.
-    return left / right.replace(0.0, None)
-
-
-def _compared(operator: str, left: _Value, right: _Value) -> pl.Expr:
+def _compared(sign: str, left: _Value, right: _Value) -> pl.Expr:
     whole = left.whole and right.whole
     one, other = _at_hand(left, whole), _at_hand(right, whole)
     if "nothing" in (left.kind, right.kind):
         return pl.lit(None, dtype=pl.Boolean)
     if left.computed or right.computed:
         one, other = one.fill_nan(None), other.fill_nan(None)
+        # Numbers that agree to nine digits are equal.
         near = (one - other).abs() <= DIGITS * pl.max_horizontal(one.abs(), other.abs(), 1.0)
-        return _nearly(operator, one, other, near)
-    return _exactly(operator, one, other)
-
-
-def _exactly(operator: str, one: pl.Expr, other: pl.Expr) -> pl.Expr:
-    match operator:
-        case "==":
-            return one == other
-        case "!=":
-            return one != other
-        case "<":
-            return one < other
-        case "<=":
-            return one <= other
-        case ">":
-            return one > other
-    return one >= other
-
-
-def _nearly(operator: str, one: pl.Expr, other: pl.Expr, near: pl.Expr) -> pl.Expr:
-    """Compare numbers, those that agree to nine digits being equal."""
-    if operator in ("==", "!="):
-        return near if operator == "==" else ~near
-    strict = _exactly(operator[0], one, other)
-    return strict | near if operator.endswith("=") else strict & ~near
-
-
-def _comparing(node: Node) -> str:
-    return f"Compare it, as in {node.name} == 'yes'." if isinstance(node, Column) else "Compare it."
+        if sign in ("==", "!="):
+            return near if sign == "==" else ~near
+        strict = OPERATORS[sign[0]](one, other)
+        return strict | near if sign.endswith("=") else strict & ~near
+    return OPERATORS[sign](one, other)
 
 
 def _remedy(left: _Value, right: _Value) -> str:

@@ -44,6 +44,24 @@ __all__ = [
     "parse_rule",
 ]
 
+MOST_CHARACTERS = 20_000
+DEEPEST = 50
+# Sums and products of more terms would be nested too deeply for the tables' own engine.
+MOST_TERMS = 200
+KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
+COMPARISONS = {"=": "==", "==": "==", "!=": "!=", "<>": "!=",
+               "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # fmt: skip
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.]))
+    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+    |(?P<word>[^\W\d][\w.]*)
+    |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    |(?P<name>`(?:[^`]|``)+`)
+    |(?P<sign>=>|==|!=|<>|<=|>=|[-=<>+*/(),])""",
+    re.VERBOSE,
+)
+
 
 class RuleProblem(ValueError):  # noqa: N818
     """What is wrong with a rule, and at which character (from 1)."""
@@ -182,25 +200,6 @@ def walk(node: Node) -> Iterator[Node]:
                 todo += part.parts
 
 
-MOST_CHARACTERS = 20_000
-DEEPEST = 50
-# Sums and products of more terms would be nested too deeply for the tables' own engine.
-MOST_TERMS = 200
-KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
-COMPARISONS = {"=": "==", "==": "==", "!=": "!=", "<>": "!=",
-               "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # fmt: skip
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+)
-    |(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.]))
-    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
-    |(?P<word>[^\W\d][\w.]*)
-    |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
-    |(?P<name>`(?:[^`]|``)+`)
-    |(?P<sign>=>|==|!=|<>|<=|>=|[-=<>+*/(),])""",
-    re.VERBOSE,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class _Token:
     kind: str
@@ -243,17 +242,13 @@ def _tokens(text: str) -> Iterator[_Token]:
         if found is None:
             raise RuleProblem(place + 1, _stranger(text, place))
         kind, part = str(found.lastgroup), found.group()
-        control = next((i for i, c in enumerate(part) if kind != "space" and _control(c)), None)
-        if control is not None:
-            raise RuleProblem(place + control + 1, _stranger(text, place + control))
         if kind != "space":
+            for at, character in enumerate(part, place):
+                if unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\r\n":
+                    raise RuleProblem(at + 1, _stranger(text, at))
             yield _Token(kind, part, place + 1)
         place = found.end()
     yield _Token("end", "", len(text) + 1)
-
-
-def _control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\r\n"
 
 
 def _stranger(text: str, place: int) -> str:

@@ -1,4 +1,4 @@
-"""Rules that records keep, and that no synthetic record may break if its original kept them.
+"""Rules of consistency, which no synthetic record may break if its original kept them.
 
 Strong relationships (Hawala & Funk, section 2.2: whoever served in a period has a certain age)
 are written as conditions on the columns of a record, in a small language of their own
@@ -136,7 +136,7 @@ class Rules:
             try:
                 rules.append(Rule(name, text, parse_rule(text)))
             except RuleProblem as problem:
-                problems.append(_told(name, problem))
+                problems.append(f"rule {name!r}, {problem}")
         return cls(rules), problems
 
     @property
@@ -177,7 +177,7 @@ class Rules:
             if isinstance(found, Bound):
                 bound.append(found)
             else:
-                problems += [_told(rule.name, problem) for problem in found]
+                problems += [f"rule {rule.name!r}, {problem}" for problem in found]
         if problems:
             raise ColumnError(problems)
         return BoundRules(self, tuple(bound))
@@ -188,7 +188,8 @@ class Rules:
         A frame must have null where a value is missing, as `Microdata.column` gives it.
         """
         if isinstance(data, Microdata):
-            return self.bind(data).broken(_blanked(data, self.columns))
+            blanked = pl.DataFrame([data.column(name) for name in sorted(self.columns)])
+            return self.bind(data).broken(blanked)
         schema = tuple(data.schema.items())
         if self._last is None or self._last[0] != schema:
             self._last = (schema, self.bind(data.schema))
@@ -224,28 +225,15 @@ class BoundRules:
     def _check_flags(self, frame: pl.DataFrame) -> None:
         """A number alone is a condition only if it says no more than yes or no."""
         problems = [
-            _told(name, RuleProblem(flag.at, _flag_text(flag.name)))
+            f"rule {name!r}, character {flag.at}: column {flag.name!r} is used as a condition and "
+            f"must hold 0, 1 or nothing. Got other numbers instead: compare it, as in "
+            f"{flag.name} == 1."
             for name, bound in zip(self.rules.names, self.bound, strict=True)
             for flag in bound.flags
             if not frame[flag.name].drop_nulls().is_in([0, 1]).all()
         ]
         if problems:
             raise ColumnError(problems)
-
-
-def _flag_text(name: str) -> str:
-    return (
-        f"column {name!r} is used as a condition and must hold 0, 1 or nothing. "
-        f"Got other numbers instead: compare it, as in {name} == 1."
-    )
-
-
-def _blanked(data: Microdata, columns: Iterable[str]) -> pl.DataFrame:
-    return pl.DataFrame([data.column(name) for name in sorted(columns)])
-
-
-def _told(name: str, problem: RuleProblem) -> str:
-    return f"rule {name!r}, {problem}"
 
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:

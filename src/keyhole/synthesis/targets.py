@@ -44,6 +44,8 @@ __all__ = [
 MOST_TARGETS = 16
 # Categories with more levels than this predict little and cost much.
 MOST_LEVELS = 100
+# The chance that a record of each level, 0 (a decoy) to 3, keeps one of its targets.
+KEPT = (1.0, 1.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,9 +157,12 @@ def _targeted(
     starts = np.searchsorted(owner[order], np.append(rows, designation.records))
     # Noise that adds to less than one settles ties and nothing else.
     noise = generator.random((len(rows), len(names))) / len(names)
-    chosen = break_all(starts, mask[order], noise, _by_size(len(names)))
+    subsets = np.arange(1, 1 << len(names), dtype=np.uint64)
+    by_size = subsets[np.argsort(np.bitwise_count(subsets), kind="stable")]
+    chosen = break_all(starts, mask[order], noise, by_size)
+    bits = (chosen[:, None] >> np.arange(len(names), dtype=np.uint64)) & np.uint64(1)
     replace = np.zeros((designation.records, len(names)), dtype=np.bool_)
-    replace[rows] = _with_a_second(_bits(chosen, len(names)), designation.keys, names, coincidence)
+    replace[rows] = _with_a_second(bits.astype(np.bool_), designation.keys, names, coincidence)
     decoys = np.flatnonzero(designation.decoy)
     if len(decoys):
         replace[decoys] = replace[generator.choice(rows, len(decoys))]
@@ -173,18 +178,6 @@ def _with_a_second(
     for place in sorted(free, key=lambda place: coincidence[place]):
         out[out.sum(axis=1) == 1, place] = True
     return out
-
-
-def _by_size(variables: int) -> Words:
-    """Return all sets of variables, the smallest first."""
-    masks = np.arange(1, 1 << variables, dtype=np.uint64)
-    return masks[np.argsort(np.bitwise_count(masks), kind="stable")]
-
-
-def _bits(mask: Words, variables: int) -> Flags:
-    places = np.arange(variables, dtype=np.uint64)
-    bits: Flags = ((mask[:, None] >> places) & np.uint64(1)).astype(np.bool_)
-    return bits
 
 
 def _notes(
@@ -304,10 +297,6 @@ def predicts(data: Microdata, name: str) -> bool:
     if variable.role in NEVER_RELEASED or variable.kind == "text" or levels < 2:
         return False
     return variable.kind != "category" or levels <= MOST_LEVELS
-
-
-# The chance that a record of each level, 0 (a decoy) to 3, keeps one of its targets.
-KEPT = (1.0, 1.0, 0.5, 0.0)
 
 
 def grade(replace: Flags, level: npt.NDArray[np.integer], random: np.random.Generator) -> Flags:

@@ -29,6 +29,17 @@ __all__ = [
     "compare_moments",
 ]
 
+_CATEGORIES = {
+    "variable": pl.String,
+    "category": pl.String,
+    "original": pl.Float64,
+    "synthetic": pl.Float64,
+    "difference": pl.Float64,
+}
+MEASURES = {"pearson": "correlation", "cramers_v": "Cramér's V"}
+# A summary shows the pairs that differ most.
+SHOWN = 20
+
 
 @dataclass(frozen=True, slots=True)
 class MeasureMoments:
@@ -236,15 +247,6 @@ def compare_moments(
     )  # fmt: skip
 
 
-_CATEGORIES = {
-    "variable": pl.String,
-    "category": pl.String,
-    "original": pl.Float64,
-    "synthetic": pl.Float64,
-    "difference": pl.Float64,
-}
-
-
 def _moments(data: Sequence[Microdata], name: str, weights: Sequence[Floats]) -> MeasureMoments:
     found = np.array(
         [_weighted(numbers(one, name), w) for one, w in zip(data, weights, strict=True)]
@@ -292,11 +294,6 @@ def _shares(
         schema=_CATEGORIES,
     )  # fmt: skip
     return Shares(name, codes.size, float(gaps.max(initial=0)), float(gaps.sum() / 2)), frame
-
-
-MEASURES = {"pearson": "correlation", "cramers_v": "Cramér's V"}
-# A summary shows the pairs that differ most.
-SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
