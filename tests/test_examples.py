@@ -14,7 +14,7 @@ from keyhole.data.examples import KEYS, LINK, Settings, veterans, veterans_sampl
 from keyhole.data.examples.codebook import CODEBOOK
 from keyhole.data.examples.files import weigh
 from keyhole.data.examples.people import make_people
-from keyhole.data.examples.tables import STATES, Draws, Shares
+from keyhole.data.examples.tables import STATES, Draws, ShareTable
 from keyhole.errors import OptionError
 
 # fmt: off
@@ -98,7 +98,7 @@ def test_settings_of_one_file_leave_the_others_alone():
 def test_pick_equals_a_walk_along_the_table(rows, seed):
     draws = Draws(seed, 30).of("walk")
     condition = np.arange(30) % len(rows)
-    found = Shares(rows).pick(draws, condition)
+    found = ShareTable(rows).pick(draws, condition)
     for code, draw, row in zip(found, draws, condition, strict=True):
         bounds = [total * 2**20 // sum(rows[row]) for total in accumulate(rows[row])]
         assert code == bisect_right(bounds, int(draw) >> 12)

@@ -204,7 +204,7 @@ class _Statistical(Pieces):
     def __init__(self, path: Path, form: str, encoding: str | None) -> None:
         super().__init__(path)
         self._form, self._encoding = form, encoding
-        _, self._about = statistical.read_cells(path, form, encoding, metadataonly=True)
+        _, self._about = statistical.read_with_metadata(path, form, encoding, metadataonly=True)
         if not self._about.column_names:
             raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
         self.names = tuple(self._about.column_names)
@@ -212,7 +212,7 @@ class _Statistical(Pieces):
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
         rows, start = _rows(size, len(chosen)), 0
         while True:
-            cells, about = statistical.read_cells(
+            cells, about = statistical.read_with_metadata(
                 self.path, self._form, self._encoding,
                 usecols=list(chosen), row_offset=start, row_limit=rows,
             )  # fmt: skip

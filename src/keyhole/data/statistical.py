@@ -25,9 +25,9 @@ from keyhole.data.microdata import Microdata, Origin
 from keyhole.errors import ColumnError, FileError, RunError
 
 __all__ = [
-    "read_cells",
     "read_column",
     "read_statistical",
+    "read_with_metadata",
     "write_spss",
     "write_stata",
     "write_transport",
@@ -74,17 +74,19 @@ def read_statistical(
     encoding
         The encoding of its text, if it tells none or the wrong one.
     """
-    _, about = read_cells(path, name, encoding, metadataonly=True)
+    _, about = read_with_metadata(path, name, encoding, metadataonly=True)
     chosen = request.choose(list(about.column_names), repr(path.name))
     if not chosen or not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
-    cells, about = read_cells(path, name, encoding, usecols=chosen)
+    cells, about = read_with_metadata(path, name, encoding, usecols=chosen)
     found = {column: read_column(column, cells[column], about, name) for column in chosen}
     frame = pl.DataFrame({column: series for column, (series, _) in found.items()})
     return frame, _origin(path, about), {column: facts for column, (_, facts) in found.items()}
 
 
-def read_cells(path: Path, name: str, encoding: str | None, **options: Any) -> tuple[Any, Any]:
+def read_with_metadata(
+    path: Path, name: str, encoding: str | None, **options: Any
+) -> tuple[Any, Any]:
     """Read a statistical file as its reader gives it: a frame, and what the file says of it."""
     import pyreadstat
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from keyhole.data.examples import tables
 from keyhole.data.examples.codebook import KEYS, release
 from keyhole.data.examples.people import Columns, round_income, settle
-from keyhole.data.examples.tables import STATES, Draws, Shares, Whole
+from keyhole.data.examples.tables import STATES, Draws, ShareTable, Whole
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
 
@@ -104,7 +104,7 @@ LINK: tuple[str, ...] = (
 """The variables that the external file shares with the sample."""
 
 # fmt: off
-_BIRTHDAYS = Shares((1, 6, 1))  # a year less, as many as passed, one more
+_BIRTHDAYS = ShareTable((1, 6, 1))  # a year less, as many as passed, one more
 _MOVERS = np.array((357, 232, 136, 83, 71, 57, 48, 69))  # per thousand a year, by age group
 _LEAVERS = np.array((40, 32, 30, 31, 30, 30, 28, 21))  # of these, percent who leave the state
 _MARRIED_END = (  # divorced and widowed, per thousand a year, by age group
@@ -115,14 +115,14 @@ _MARRY = (  # widowed, divorced and never married who marry, per thousand a year
     (3, 8, 3), (1, 2, 1),
 )
 _RAISES = np.array((60, 85, 95, 100, 102, 104, 107, 115, 140), dtype=np.int64)  # percent a year
-_RAISE = Shares((4, 6, 10, 25, 20, 15, 10, 6, 4))
+_RAISE = ShareTable((4, 6, 10, 25, 20, 15, 10, 6, 4))
 _AGE_SLIPS = np.array((-10, -3, -2, -1, 1, 2, 3, 10))
 _INCOME_SLIPS = np.array((50, 75, 90, 110, 125, 200), dtype=np.int64)
 # fmt: on
 _CATEGORIES = {"sex": 2, "ms": 6, "ethnic": 7, "race1": 7, "psx": 8}
 
 
-def _marital_changes() -> Shares:
+def _marital_changes() -> ShareTable:
     """Return next year's marital status by age group and this year's."""
     table = np.zeros((8, 6, 6), dtype=np.int64)
     for group, ((divorced, widowed), marry) in enumerate(zip(_MARRIED_END, _MARRY, strict=True)):
@@ -131,7 +131,7 @@ def _marital_changes() -> Shares:
             table[group, status, [0, status]] = rate, 1000 - rate
         table[group, 3, [2, 3]] = 200, 800
         table[group, 5, 5] = 1
-    return Shares(table)
+    return ShareTable(table)
 
 
 _MARITAL_CHANGE = _marital_changes()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.examples import tables
-from keyhole.data.examples.tables import Draws, Shares
+from keyhole.data.examples.tables import Draws, ShareTable
 from keyhole.kernels.arrays import Ints
 
 __all__ = ["Columns", "make_people", "round_income", "settle"]
@@ -171,8 +171,8 @@ _BED_SECTIONS = (  # by length as above and operations (0, 1, more), per thousan
     ((670, 205, 80, 28, 10, 7), (500, 275, 135, 55, 22, 13), (360, 285, 185, 95, 45, 30)),
 )
 # fmt: on
-_SOURCE, _LENGTH = Shares(_SOURCES), Shares(_LENGTHS)
-_SURGERY, _BED_SECTION = Shares(_SURGERIES), Shares(_BED_SECTIONS)
+_SOURCE, _LENGTH = ShareTable(_SOURCES), ShareTable(_LENGTHS)
+_SURGERY, _BED_SECTION = ShareTable(_SURGERIES), ShareTable(_BED_SECTIONS)
 
 
 def _add_stay(people: Columns, draws: Draws) -> None:

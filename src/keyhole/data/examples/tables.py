@@ -76,7 +76,7 @@ def chance(rate: float) -> int:
     return round(rate * (1 << 32))
 
 
-class Shares:
+class ShareTable:
     """Shares of categories, in rows by condition, made ready for drawing.
 
     Parameters
@@ -87,7 +87,7 @@ class Shares:
 
     Examples
     --------
-    >>> married = Shares([[2, 8], [10, 0]])
+    >>> married = ShareTable([[2, 8], [10, 0]])
     >>> married.pick(Draws(seed=1, size=4).of("married"), np.array([0, 0, 1, 1]))
     array([1, 1, 0, 0], dtype=uint8)
     """
@@ -322,14 +322,14 @@ def state_band(age: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
     return np.searchsorted((45, 70), age, side="right").astype(np.uint8)
 
 
-AGE = Shares(_AGES)
-SEX = Shares([(1000 - women, women) for women in _by_age(_WOMEN)])
-MARITAL = Shares(_MARITAL)
-PERIOD = Shares(_by_age(_PERIODS))
-PERIOD_CODE = Shares(_PERIOD_CODES)
-CAPTIVITY = Shares(_CAPTIVITY)
-AGENT_ORANGE = Shares(_AGENT_ORANGE)
-MEANS = Shares(_MEANS)
+AGE = ShareTable(_AGES)
+SEX = ShareTable([(1000 - women, women) for women in _by_age(_WOMEN)])
+MARITAL = ShareTable(_MARITAL)
+PERIOD = ShareTable(_by_age(_PERIODS))
+PERIOD_CODE = ShareTable(_PERIOD_CODES)
+CAPTIVITY = ShareTable(_CAPTIVITY)
+AGENT_ORANGE = ShareTable(_AGENT_ORANGE)
+MEANS = ShareTable(_MEANS)
 AGE_GROUP = age_group(np.arange(FIRST_AGE, LAST_AGE + 1))
 
 AREA_STATE = np.repeat(np.arange(len(STATES)), [state.areas for state in STATES])
@@ -340,21 +340,21 @@ STATE_INCOME = np.array([state.income for state in STATES], dtype=np.int64)
 
 
 @cache
-def states() -> Shares:
+def states() -> ShareTable:
     """Return the states, by the three age bands."""
-    return Shares(np.array([state.veterans for state in STATES]).T)
+    return ShareTable(np.array([state.veterans for state in STATES]).T)
 
 
 @cache
-def areas() -> Shares:
+def areas() -> ShareTable:
     """Return the areas of each state, the first ones larger."""
     table = np.zeros((len(STATES), max(state.areas for state in STATES)), dtype=np.int64)
     table[AREA_STATE, _AREA_NUMBER] = 40 + 120 // (_AREA_NUMBER + 1)
-    return Shares(table)
+    return ShareTable(table)
 
 
 @cache
-def races() -> Shares:
+def races() -> ShareTable:
     """Return race1 by state, sex, age group and kind of area."""
     base = np.array([state.races for state in STATES], dtype=np.int64)
     by_age = np.array(_RACE_BY_AGE).swapaxes(1, 2)
@@ -362,11 +362,11 @@ def races() -> Shares:
     white = np.maximum(945 - base.sum(axis=1), 10)
     rest = np.stack([white, np.full_like(white, 25), np.full_like(white, 30)], axis=-1)
     rest = np.broadcast_to(rest[:, None, None, None, :] * 10_000, (*odds.shape[:-1], 3))
-    return Shares(np.concatenate([odds, rest], axis=-1))
+    return ShareTable(np.concatenate([odds, rest], axis=-1))
 
 
 @cache
-def ethnicities() -> Shares:
+def ethnicities() -> ShareTable:
     """Return ethnic by state, age group and race1."""
     base = np.array([state.origins for state in STATES], dtype=np.int64)
     factor = np.outer(_ORIGIN_BY_AGE, _ORIGIN_BY_RACE)
@@ -374,13 +374,13 @@ def ethnicities() -> Shares:
     neither = np.maximum(1000 - base.sum(axis=1), 10)[:, None, None, None] * 10_000
     neither = np.broadcast_to(neither, (*odds.shape[:-1], 1))
     silent = np.broadcast_to(np.array(_SILENT) * 10_000, (*odds.shape[:-1], 2))
-    return Shares(np.concatenate([neither, odds, silent], axis=-1))
+    return ShareTable(np.concatenate([neither, odds, silent], axis=-1))
 
 
 @cache
-def compensation() -> Shares:
+def compensation() -> ShareTable:
     """Return cp by psx, sex, aor and pow: the last three raise the chance of a rating."""
     factor = np.multiply.outer(np.outer(_RATED_BY_SEX, _RATED_BY_AOR), _RATED_BY_POW)
     rated = np.arange(8) < 5
     rows = np.array(_RATINGS, dtype=np.int64)[:, None, None, None, :]
-    return Shares(rows * np.where(rated, factor[..., None], 100**3))
+    return ShareTable(rows * np.where(rated, factor[..., None], 100**3))
