@@ -204,9 +204,9 @@ def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
         "adhoc": "Score (higher is more alike)",
     }.get(study.metric, "Score (lower is more alike)")
     x = alt.X("from:Q", title=title).axis(grid=False, format="~g", tickCount=6)
-    if (ticks := _ticks(study)) is not None:
-        # Vega shows what fits of the scores that occur.
-        x = x.axis(values=ticks, format=".3~g", grid=False, labelOverlap="greedy")
+    values = np.unique(study.linked.score)
+    if len(values) <= BINS:  # a bar each; Vega shows what fits of them
+        x = x.axis(values=values.tolist(), format=".3~g", grid=False, labelOverlap="greedy")
     base = alt.Chart(inline(rows)).mark_rect().properties(width=380, height=222)
     bars = base.encode(
         x=x.scale(zero=False, nice=False),
@@ -223,12 +223,6 @@ def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
         ],
     )
     return alt.layer(bars, *_threshold(study))
-
-
-def _ticks(study: Study) -> list[float] | None:
-    """Return the scores that occur, if they are few enough to have a bar each."""
-    found = np.unique(study.linked.score)
-    return found.tolist() if len(found) <= BINS else None
 
 
 def _threshold(study: Study) -> list[alt.Chart]:

@@ -17,10 +17,9 @@ import numpy as np
 from keyhole.engines.resources import workers
 from keyhole.kernels import nearest, scanning
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.grading import Asked, Rules
+from keyhole.kernels.grading import Asked
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.indexing import (
-    Arrangement,
     Patterns,
     arrange,
     collapse,
@@ -147,8 +146,8 @@ class _Search:
 
     def run(self, progress: Progress | None) -> Iterator[Ints]:
         """Yield rows of (PUF pattern, EIF pattern, key): scan, unless that looks at too many."""
-        scan = self._scanner()
-        pieces = self._pieces(self._queries[np.argsort(scan.groups[self._queries], kind="stable")])
+        scan, groups = self._scanner()
+        pieces = self._pieces(self._queries[np.argsort(groups[self._queries], kind="stable")])
         every = -(-len(pieces) // PILOTS)
         pilots, rest = pieces[::every], [p for i, p in enumerate(pieces) if i % every]
         tell, looked = _teller(progress, len(self._queries)), 0
@@ -179,12 +178,18 @@ class _Search:
     def _pieces(queries: Ints) -> list[Ints]:
         return np.array_split(queries, max(1, -(-len(queries) // SPAN)))
 
-    def _scanner(self) -> _Scanner:
-        arrangement = arrange(
-            self._costs, self._rules, self._puf, self._eif, self._asked, self._values
-        )
+    def _scanner(self) -> tuple[Callable[[Ints], tuple[Ints, int]], Ints]:
+        """Return what looks through the cells for a piece of the queries, and their groups.
+
+        It gives rows of (query, pattern, key), and how many patterns were looked at. Queries of
+        the same group should be asked together.
+        """
+        given = arrange(self._costs, self._rules, self._puf, self._eif, self._asked, self._values)
         limits = scanning.Limits(self._costs.bound, self._cap)
-        return _Scanner(arrangement, self._asked, self._rules, limits)
+        return lambda queries: scanning.scan(
+            given.cells, given.side, self._asked, self._rules, given.prices, limits, queries,
+            given.groups, given.posts,
+        ), given.groups  # fmt: skip
 
     def _climber(self, patience: int) -> Callable[[Ints], tuple[Ints, Ints]]:
         """Plant the trees; return what searches them for a piece of the queries."""
@@ -197,30 +202,6 @@ class _Search:
             index.trees, index.sides, index.halves, self._asked,
             self._rules, bins, budget, queries, index.room,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scanner:
-    """Looks through the cells for a piece of the queries."""
-
-    arrangement: Arrangement
-    asked: Asked
-    rules: Rules
-    limits: scanning.Limits
-
-    @property
-    def groups(self) -> Ints:
-        """By query a number; those of the same number should be asked together."""
-        return self.arrangement.groups
-
-    def __call__(self, queries: Ints) -> tuple[Ints, int]:
-        """Return rows of (query, pattern, key), and how many patterns were looked at."""
-        given = self.arrangement
-        found: tuple[Ints, int] = scanning.scan(
-            given.cells, given.side, self.asked, self.rules, given.prices, self.limits,
-            queries, given.groups, given.posts,
-        )  # fmt: skip
-        return found
 
 
 def _teller(progress: Progress | None, total: int) -> Callable[[int], None]:
