@@ -20,8 +20,8 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.exposure.cells import risk
 from keyhole.kernels.mdav import mdav
-from keyhole.protection.microaggregation import microaggregate
-from keyhole.protection.suppression import suppress
+from keyhole.protection.methods.microaggregation import microaggregate
+from keyhole.protection.methods.suppression import suppress
 
 __all__ = ["measure_protection"]
 

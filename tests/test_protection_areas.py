@@ -10,8 +10,8 @@ from keyhole.data import load
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.protection.applying import apply_plan
-from keyhole.protection.areas import merge_areas
+from keyhole.protection.apply import apply_plan
+from keyhole.protection.methods.areas import merge_areas
 from keyhole.protection.plan import Plan
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from keyhole.cli import main
 from keyhole.errors import FileError, OptionError
-from keyhole.protection.applying import apply_plan
-from keyhole.protection.drafts import MOST_BYTES, MOST_TOLD
+from keyhole.protection.apply import apply_plan
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan import Plan
+from keyhole.protection.plan import MOST_BYTES, MOST_TOLD, Plan
 
 SEVERAL = """
 foo = 1

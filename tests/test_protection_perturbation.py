@@ -16,12 +16,12 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.mdav import mdav
 from keyhole.kernels.nearest_donors import rank_partners
-from keyhole.protection.microaggregation import microaggregate
-from keyhole.protection.noise import add_noise
-from keyhole.protection.pram import invariant, pram
-from keyhole.protection.rank_swapping import rank_swap
-from keyhole.protection.record_swapping import swap_records
-from keyhole.protection.sampling import sample
+from keyhole.protection.methods.microaggregation import microaggregate
+from keyhole.protection.methods.noise import add_noise
+from keyhole.protection.methods.pram import invariant, pram
+from keyhole.protection.methods.rank_swapping import rank_swap
+from keyhole.protection.methods.record_swapping import swap_records
+from keyhole.protection.methods.sampling import sample
 
 KEYS = ["sex", "ag8r", "race1", "ms"]
 

@@ -13,7 +13,7 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.exposure.cells import risk
-from keyhole.protection.applying import apply_plan
+from keyhole.protection.apply import apply_plan
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.results import plain_values

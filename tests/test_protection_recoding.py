@@ -14,12 +14,12 @@ from keyhole.data.microdata import Microdata
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Category, Coding
 from keyhole.errors import InputError, OptionError
-from keyhole.protection.areas import merge_areas
-from keyhole.protection.dropping import drop
-from keyhole.protection.extremes import bottom_code, top_code
-from keyhole.protection.generalising import generalise
-from keyhole.protection.recoding import recode
-from keyhole.protection.rounding import round_to_base
+from keyhole.protection.methods.areas import merge_areas
+from keyhole.protection.methods.dropping import drop
+from keyhole.protection.methods.extremes import bottom_code, top_code
+from keyhole.protection.methods.generalising import generalise
+from keyhole.protection.methods.recoding import recode
+from keyhole.protection.methods.rounding import round_to_base
 
 
 def people(**columns):

@@ -14,14 +14,14 @@ import keyhole
 from keyhole.data import Microdata, Variable, load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
-from keyhole.protection.applying import apply_plan, protect
-from keyhole.protection.extremes import top_code
-from keyhole.protection.microaggregation import microaggregate
-from keyhole.protection.noise import add_noise
+from keyhole.protection.apply import apply_plan, protect
+from keyhole.protection.methods.extremes import top_code
+from keyhole.protection.methods.microaggregation import microaggregate
+from keyhole.protection.methods.noise import add_noise
+from keyhole.protection.methods.pram import pram
+from keyhole.protection.methods.rank_swapping import rank_swap
+from keyhole.protection.methods.rounding import round_to_base
 from keyhole.protection.plan import Plan
-from keyhole.protection.pram import pram
-from keyhole.protection.rank_swapping import rank_swap
-from keyhole.protection.rounding import round_to_base
 
 SEED = 2**61 + 12_345
 KEYS = ["sex", "ag8r", "race1", "ms", "homstate"]

@@ -13,7 +13,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
-from keyhole.protection.suppression import suppress
+from keyhole.protection.methods.suppression import suppress
 
 KEYS = ["a", "b", "c"]
 ROWS = st.lists(st.tuples(*[st.integers(0, 2) | st.none()] * 3), min_size=2, max_size=40)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyhole.data import load
 from keyhole.errors import InputError, OptionError
 from keyhole.protection.tables import Rules, find_unsafe, table
-from keyhole.protection.tables.crossing import cross
+from keyhole.protection.tables.cells import cross
 
 # Hand-worked: turnover by area and trade, one list of contributions a cell.
 FIRMS = {

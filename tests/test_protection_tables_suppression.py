@@ -8,10 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from keyhole.protection.tables.attackers import Network, intervals, relations
 from keyhole.protection.tables.demands import Problem
-from keyhole.protection.tables.intervals import intervals
-from keyhole.protection.tables.network import Network
-from keyhole.protection.tables.relations import relations
 from keyhole.protection.tables.suppression import suppress
 
 

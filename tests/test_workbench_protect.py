@@ -355,7 +355,7 @@ STEPS = {
 
 @pytest.mark.parametrize("method", STEPS)
 def test_a_form_is_read_back_as_the_step_it_stands_for(method: str) -> None:
-    from keyhole.protection.plan_text import _value
+    from keyhole.protection.plan import _value
 
     values: dict[str, list[str]] = {}
     for name, value in STEPS[method].items():

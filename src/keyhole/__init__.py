@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from keyhole.exposure.drivers import drivers
     from keyhole.exposure.fix import cheapest_fix
     from keyhole.exposure.uniques import uniques
-    from keyhole.protection.applying import apply_plan, protect
-    from keyhole.protection.comparing import compare_plans
+    from keyhole.protection.apply import apply_plan, protect
+    from keyhole.protection.comparison import compare_plans
     from keyhole.protection.ledger import ledger
     from keyhole.protection.tables import table
     from keyhole.published.certificate import selftest
@@ -84,10 +84,10 @@ _HOMES = {
     "compare": "keyhole.selection.select",
     "compare_studies": "keyhole.reidentification.compare",
     "study": "keyhole.reidentification.study",
-    "protect": "keyhole.protection.applying",
-    "apply_plan": "keyhole.protection.applying",
+    "protect": "keyhole.protection.apply",
+    "apply_plan": "keyhole.protection.apply",
     "ledger": "keyhole.protection.ledger",
-    "compare_plans": "keyhole.protection.comparing",
+    "compare_plans": "keyhole.protection.comparison",
     "synthesise": "keyhole.synthesis.synthesise",
     "table": "keyhole.protection.tables",
     "tabulate": "keyhole.utility.tabulation",

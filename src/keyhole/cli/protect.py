@@ -17,8 +17,8 @@ from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
-    from keyhole.protection.applying import Protection
-    from keyhole.protection.drafts import Draft
+    from keyhole.protection.apply import Protection
+    from keyhole.protection.plan import Draft
     from keyhole.results import Result
 
 __all__ = ["EXAMPLE", "protect"]
@@ -168,7 +168,7 @@ def protect(
 
 def _drafts(paths: list[Path]) -> dict[str, Draft]:
     """Read the plans, each under the name of its file; one that is no plan has no steps."""
-    from keyhole.protection.drafts import Draft
+    from keyhole.protection.plan import Draft
 
     plans: dict[str, Draft] = {}
     for path in paths:
@@ -190,7 +190,7 @@ def _checked(
     problems: list[str],
 ) -> Microdata:
     """Read the file, and say all that is wrong: with it, the plans and the options."""
-    from keyhole.protection.drafts import capped
+    from keyhole.protection.plan import capped
 
     try:
         data = source.read(())
@@ -209,8 +209,7 @@ def _unfit(
     asked: dict[str, Any],
     more: dict[str, Any] | None,
 ) -> list[str]:
-    from keyhole.protection.applying import policy_of
-    from keyhole.protection.checking import measure_problems, plan_problems
+    from keyhole.protection.apply import measure_problems, plan_problems, policy_of
 
     keys = data.role("key") if asked["keys"] is None else asked["keys"]
     found = []
@@ -227,7 +226,7 @@ def _unfit(
 def _alone(
     data: Microdata, plans: dict[str, Draft], asked: dict[str, Any]
 ) -> tuple[Protection, dict[str, Result]]:
-    from keyhole.protection.applying import apply_plan
+    from keyhole.protection.apply import apply_plan
 
     return apply_plan(data, next(iter(plans.values())), **asked), {}
 
@@ -241,7 +240,7 @@ def _with_ledger(
 
         found = ledger(data, next(iter(plans.values())), **asked)
         return found.protection, {"ledger": found}
-    from keyhole.protection.comparing import compare_plans
+    from keyhole.protection.comparison import compare_plans
 
     comparison = compare_plans(data, plans, **asked)
     found = next(iter(comparison.ledgers.values()))

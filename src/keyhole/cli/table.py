@@ -163,10 +163,10 @@ def table(
     source = Source(file, missing_codes, kinds, engine, encoding, delimiter, sheet)
     outputs = Outputs(json, plot, None, force)
     with working("Making the table"):
-        from keyhole.protection.tables import Rules, checks, publication
+        from keyhole.protection.tables import Rules, publication
 
         rules = Rules(threshold, pair, p_percent, range_percent, sliding_percent)  # type: ignore[arg-type]
-        problems = checks.option_problems(
+        problems = publication.option_problems(
             rows=down, cols=across, rules=rules, magnitude=magnitude, protect=protect, base=base,
             cost=cost, rounding=rounding, seed=seed, seconds=seconds,
         )  # fmt: skip

@@ -36,7 +36,7 @@ from keyhole.charts import (
 )
 
 if TYPE_CHECKING:
-    from keyhole.protection.applying import Protection
+    from keyhole.protection.apply import Protection
     from keyhole.protection.ledger_result import Ledger, LedgerLine
 
 __all__ = ["before_after_chart", "ledger_chart"]
@@ -316,7 +316,7 @@ def before_after_chart(protection: Protection) -> alt.TopLevelMixin:
     Examples
     --------
     >>> import polars as pl
-    >>> from keyhole.protection.applying import apply_plan
+    >>> from keyhole.protection.apply import apply_plan
     >>> people = pl.DataFrame({"age": [30, 30, 91, 97]})
     >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
     >>> chart = before_after_chart(apply_plan(people, steps, keys=["age"], cutoff=2))

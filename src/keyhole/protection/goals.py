@@ -14,10 +14,10 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.forms import by_form
+from keyhole.protection.checks import by_form
 from keyhole.protection.plan import Plan, Step
 from keyhole.protection.protected import Protected
-from keyhole.protection.reading_off import Groups, Treated, read_by_groups, rows_before
+from keyhole.protection.recoverable import Groups, Treated, read_by_groups, rows_before
 
 __all__ = ["hold_against"]
 

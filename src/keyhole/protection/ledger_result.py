@@ -10,7 +10,7 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.exposure.cells import Exposure
-from keyhole.protection.applying import Protection
+from keyhole.protection.apply import Protection
 from keyhole.protection.next_steps import NextStep, next_steps_table
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price

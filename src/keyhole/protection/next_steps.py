@@ -21,7 +21,7 @@ from keyhole.exposure.cells import risk
 from keyhole.exposure.fix import Fix, cheapest_fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan_text import toml_of
+from keyhole.protection.plan import toml_of
 from keyhole.protection.prices import Price
 from keyhole.results import Table, share
 from keyhole.utility.information import information_loss

@@ -1,4 +1,4 @@
-"""A plan of protections: a TOML file of steps, checked wholly before anything runs.
+"""Plans of protections: TOML files of steps, checked wholly before anything runs.
 
 ::
 
@@ -16,18 +16,385 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from keyhole.errors import OptionError
-from keyhole.protection.drafts import Draft, capped
-from keyhole.protection.plan_text import INTERNAL, SECRET_OPTIONS, toml_of
-from keyhole.protection.steps import Step
+from keyhole.core.names import nearest, plural, quoted, shown
+from keyhole.errors import FileError, OptionError
+from keyhole.protection.checks import value_text
+from keyhole.protection.methods import METHODS, Entry
 
-__all__ = ["SECRET_OPTIONS", "Plan", "Step"]
+__all__ = [
+    "MOST_TOLD",
+    "SECRET_OPTIONS",
+    "Draft",
+    "Plan",
+    "Step",
+    "capped",
+    "toml_of",
+]
+
+# Stands in a plan that is told for an option that is not.
+INTERNAL = "kept internal"
+# With these, what a method did at random can be taken back to some extent.
+SECRET_OPTIONS = {
+    "pram": ("p", "matrix", "spread", "invariant"),
+    "noise": ("size", "kind", "rescale", "low", "high"),
+    "rank-swap": ("share",),
+    "swap-records": ("cutoff", "share", "relax"),
+}
+
+_BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+
+
+def toml_of(
+    steps: Sequence[Mapping[str, Any]], title: str = "", *, keep_order: bool = False
+) -> str:
+    r"""Write steps as the tables of a plan.
+
+    Examples
+    --------
+    >>> print(toml_of([{"method": "recode", "column": "ms", "map": {"m": "married", 2: 1.5}}]))
+    [[step]]
+    method = "recode"
+    column = "ms"
+    map = { m = "married", 2 = 1.5 }
+    <BLANKLINE>
+    """
+    head = f"title = {_value(title)}\n" if title else ""
+    head += "keep_order = true\n" if keep_order else ""
+    parts = [head] if head else []
+    for step in steps:
+        lines = [f"{_key(key)} = {_value(value)}\n" for key, value in step.items()]
+        parts.append("".join(["[[step]]\n", *lines]))
+    return "\n".join(parts)
+
+
+def _key(key: Any) -> str:
+    text = str(key)
+    return text if _BARE.match(text) else _text(text)
+
+
+def _text(text: str) -> str:
+    # JSON leaves the delete character as it is, which TOML forbids.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(_value(one) for one in value) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a plan: a method, its options, and what was found in the data before."""
+
+    method: str
+    options: Mapping[str, Any]
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def entry(self) -> Entry:
+        """The method, and the function that carries it out."""
+        return METHODS[self.method]
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """The options, with what was found before instead of how to find it."""
+        supersedes = self.entry.method.supersedes
+        gone = {old for name in self.fitted for old in supersedes.get(name, ())}
+        kept = {name: value for name, value in self.options.items() if name not in gone}
+        return {**kept, **self.fitted}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the step changes."""
+        return self.entry.method.columns(self.options, reads=False)
+
+
+def read_step(raw: Any) -> tuple[Step | None, list[str]]:
+    """Read a step, and say what is wrong with it; None where its method is not known.
+
+    Examples
+    --------
+    >>> read_step({"method": "rond", "column": "age"})
+    (None, ["'rond' is not a method. Did you mean 'round'?"])
+    """
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("method"), str):
+        return None, [f"method must be given, one of {quoted(METHODS, most=len(METHODS))}."]
+    name = raw["method"]
+    if name not in METHODS:
+        near = nearest(name, list(METHODS))
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
+            f"There are {quoted(METHODS, most=len(METHODS))}."
+        )  # fmt: skip
+        return None, [f"{shown(name)} is not a method. {hint}"]
+    return _with_options(name, raw)
+
+
+def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
+    method = METHODS[name].method
+    options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
+    if "columns" in method.checks and "column" in options and "columns" not in options:
+        options["columns"] = [options.pop("column")]
+    fitted, found = raw.get("fitted", {}), []
+    if not isinstance(fitted, Mapping):
+        fitted, found = {}, ["fitted must be a table."]
+    if "seed" in options or "seed" in fitted:
+        found.append(
+            "a seed is a secret, and a plan is read by others: give it to the run instead."
+        )
+        options.pop("seed", None)
+    there = {key: value for key, value in fitted.items() if key in found_options(name)}
+    step = Step(name, options, there)
+    if INTERNAL in [options.get(key) for key in SECRET_OPTIONS.get(name, ())]:
+        return step, found  # as it was told: it can be read, and is refused where it is to run
+    return step, [*found, *_contradictions(step, fitted), *method.problems(step.effective)]
+
+
+def found_options(name: str) -> tuple[str, ...]:
+    """Return the options of a method that it finds in the data."""
+    method = METHODS[name].method
+    return (*method.supersedes, *method.also_found)
+
+
+def _contradictions(step: Step, fitted: Mapping[str, Any]) -> list[str]:
+    """Say what of the fitted values this method never finds, or contradicts its options."""
+    may = found_options(step.method)
+    strange = [key for key in fitted if key not in may and key != "seed"]
+    found = []
+    if strange:
+        holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
+        found.append(
+            f"fitted {holds}: what {step.method} finds in the data. Got {quoted(strange)} too: "
+            f"leave it out."
+        )
+    return found + [
+        f"fitted says that {key} is {_short(step.fitted[key])}, and the step {_short(given)}. "
+        f"Leave one of them out."
+        for key, given in step.options.items()
+        if key in step.fitted and step.fitted[key] != given
+    ]
+
+
+def _short(value: Any) -> str:
+    text = value_text(value)
+    return text if len(text) <= 40 else "another"
+
+
+def conflicts(steps: Mapping[int, Step]) -> list[str]:
+    """Return what is wrong with steps beside each other, by their numbers.
+
+    A column that is dropped is not there for later steps; the same treatment of the same column
+    twice is most likely a leftover; labels have no order.
+    """
+    dropped: dict[str, int] = {}
+    treated: dict[tuple[str, str], int] = {}
+    labelled: dict[str, int] = {}
+    found = []
+    for number, step in steps.items():
+        method, options = step.entry.method, step.effective
+        named = method.columns(options)
+        found += [
+            f"step {number} ({step.method}): column {shown(name)} is dropped in step "
+            f"{dropped[name]}{' already' if step.method == 'drop' else ''}. Leave one of the steps "
+            f"out."
+            for name in named
+            if name in dropped
+        ]
+        found += list(_twice(number, step, treated, dropped))
+        if method.needs_order:
+            found += [
+                f"step {number} ({step.method}): column {shown(name)} holds labels since step "
+                f"{labelled[name]}, which have no order. Change the order of the steps."
+                for name in step.columns
+                if name in labelled
+            ]
+        if step.method == "drop":
+            dropped |= {name: number for name in step.columns if name not in dropped}
+        if method.makes_labels(options):
+            labelled |= {name: number for name in step.columns if name not in labelled}
+    return found
+
+
+def _twice(
+    number: int, step: Step, treated: dict[tuple[str, str], int], dropped: Mapping[str, int]
+) -> Iterator[str]:
+    if step.entry.method.repeats:
+        return
+    if step.method == "sample":
+        before = treated.setdefault(("sample", ""), number)
+        if before != number:
+            yield f"step {number} (sample): step {before} samples already. Leave one of them out."
+        return
+    again: dict[int, list[str]] = {}
+    for name in step.columns:
+        before = treated.setdefault((step.method, name), number)
+        if before != number and name not in dropped:
+            again.setdefault(before, []).append(name)
+    for before, names in again.items():
+        yield (
+            f"step {number} ({step.method}): {quoted(names)} is treated so in step {before} "
+            f"already. Leave one of them out."
+        )
+
+
+# A plan is written by hand: what is larger, or deeper, is something else.
+MOST_BYTES = 1 << 20
+DEEPEST = 20
+# Problems that are told; of more, only their number.
+MOST_TOLD = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan as it was given.
+
+    `steps` are those whose method is known, by their numbers from 1; `problems` everything that
+    is wrong with the plan by itself; `where` is said before each problem.
+    """
+
+    steps: Mapping[int, Step]
+    problems: tuple[str, ...] = ()
+    title: str = ""
+    keep_order: bool = False
+    where: str = ""
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Draft:
+        """Read a draft from a TOML file."""
+        where = f"plan {str(path)!r}"
+        return cls.of(_loads(_file_text(Path(path), where), where), where=f"{where}, ")
+
+    @classmethod
+    def of(
+        cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]], *, where: str = ""
+    ) -> Draft:
+        """Take a draft from TOML text, from what such a file holds, or from a list of steps."""
+        content: Any = _loads(given, "the plan") if isinstance(given, str) else given
+        content = content if isinstance(content, Mapping) else {"step": content}
+        problems = _of_the_whole(content)
+        listed = content.get("step")
+        steps: dict[int, Step] = {}
+        for number, raw in enumerate(listed if _is_steps(listed) else (), 1):
+            step, found = read_step(raw)
+            called = f"{number}" if step is None else f"{number} ({step.method})"
+            problems += [f"step {called}: {problem}" for problem in found]
+            steps |= {} if step is None else {number: step}
+        problems += conflicts(steps)
+        told = tuple(f"{where}{problem}" for problem in problems)
+        keep_order = content.get("keep_order") is True
+        return cls(steps, told, str(content.get("title", "")), keep_order, where)
+
+
+def capped(problems: Iterable[str]) -> list[str]:
+    """Return the problems, each once; of very many the first and the number of the others.
+
+    Examples
+    --------
+    >>> capped(f"step {i}: column must be given." for i in range(1, 3_001))[-1]
+    'and 2,950 more problems.'
+    """
+    found = list(dict.fromkeys(problems))
+    more = len(found) - MOST_TOLD
+    return found if more <= 0 else [*found[:MOST_TOLD], f"and {plural(more, 'more problem')}."]
+
+
+def _is_steps(listed: Any) -> bool:
+    return isinstance(listed, Sequence) and not isinstance(listed, str)
+
+
+def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
+    """Say what is wrong with a plan apart from its steps."""
+    found = [
+        f"{shown(key)} means nothing in a plan. It has [[step]] tables, a title and keep_order."
+        for key in content
+        if key not in ("step", "title", "keep_order")
+    ]
+    if not isinstance(content.get("keep_order", False), bool):
+        found.append("keep_order must be true or false. Got something else instead.")
+    if not isinstance(content.get("title", ""), str):
+        found.append("title must be text. Got something else instead.")
+    listed = content.get("step")
+    if isinstance(listed, Mapping):
+        found.append(
+            "a plan must have one [[step]] or more. Got [step] instead: write double brackets."
+        )
+    elif not _is_steps(listed) or not listed:
+        found.append("a plan must have one [[step]] or more. Got none.")
+    return found
+
+
+def _is_deep(content: Any) -> bool:
+    """Tell whether tables and lists lie within each other too deeply, without going down them."""
+    level = [content]
+    for _ in range(DEEPEST):
+        level = [
+            one
+            for held in level
+            for one in (held.values() if isinstance(held, Mapping) else held)
+            if isinstance(one, Mapping | list)
+        ]
+    return bool(level)
+
+
+def _file_text(path: Path, where: str) -> str:
+    """Read a plan's text; what is no file of such a size is not opened."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+            raise FileError(f"{where} must be a file. Got {what} instead.")
+        if found.st_size > MOST_BYTES:
+            raise FileError(
+                f"{where} must be of 1 megabyte at most. Got {found.st_size >> 20:,} instead: give "
+                f"a plan, not data."
+            )
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError(f"{where} must be TOML in UTF-8. Got other bytes instead.") from None
+    except (OSError, ValueError) as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number else "the system refuses"
+        raise FileError(f"{where} cannot be read: {reason}. Check the path.") from None
+
+
+def _loads(text: str, where: str) -> Any:
+    import tomllib
+
+    deep = (
+        f"{where} is nested too deeply. A step has options, lists and tables: check its brackets."
+    )
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{where} is not TOML: {str(error)[:200]}.") from None
+    except RecursionError:
+        raise FileError(deep) from None
+    except ValueError:  # Python reads no whole number of thousands of digits
+        raise FileError(f"{where} has a number of more digits than can be read.") from None
+    if _is_deep(found):
+        raise FileError(deep)
+    return found
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -26,7 +26,13 @@ from keyhole.utility.information import (
 from keyhole.utility.moments import compare_correlations, compare_moments
 from keyhole.utility.propensity import propensity_score
 
-__all__ = ["FIGURES", "NOTHING_LOST", "Price", "measure_overlap", "measure_price"]
+__all__ = [
+    "FIGURES",
+    "NOTHING_LOST",
+    "Price",
+    "measure_overlap",
+    "measure_price",
+]
 
 
 FIGURES = {

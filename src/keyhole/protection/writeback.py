@@ -1,14 +1,16 @@
-"""New values put back into a file such that it stays the same kind of file.
+"""Columns read as numbers, and new values written back such that the file stays the same kind.
 
 What is missing keeps its cell, and so does text: leading zeros stay. The text of numbers and times
-is written anew in one form for the whole column once any of it is new, for else its form would say
-which are. A column keeps its type as long as the new values have one that fits.
+is written anew in one form for the whole column once any of it is new: ``100000.0`` beside
+``100000`` would say which is which. A column keeps its type as long as the new values fit it. New
+numbers that happen to be missing codes are moved beside them, to the side they came from.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,21 +18,184 @@ import polars as pl
 
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
+from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Flags, Floats
-from keyhole.protection.cell_text import as_text, in_one_form, is_text_of_values, one_form
-from keyhole.protection.missing_numbers import past_codes
+from keyhole.kernels.arrays import Flags, Floats, Ints
 
 __all__ = [
+    "as_text",
     "blank_out",
+    "cell_numbers",
+    "infinite_notes",
     "keep_precision",
     "missing_forms",
     "numbers",
+    "one_form",
     "put",
     "put_levels",
     "put_numbers",
 ]
+
+
+def is_text_of_values(data: Microdata, name: str) -> bool:
+    """Tell whether the frame keeps the text of a column's numbers or times."""
+    parsed, cells = data.variable(name).parsed, data.frame[name]
+    return parsed is not None and cells.dtype == pl.String != data.column(name).dtype
+
+
+def one_form(data: Microdata, name: str) -> Microdata:
+    """Return the file with the numbers or times of a text column written in one form.
+
+    Missing codes, and columns that are no text of values, stay as they are.
+
+    Examples
+    --------
+    >>> known = Variable("x", "measure", missing_codes=("N",), parsed=pl.Float64())
+    >>> data = Microdata(pl.DataFrame({"x": ["1.5", "N", ".5", "1.50"]}), [known])
+    >>> one_form(data, "x").frame["x"].to_list()
+    ['1.5', 'N', '0.5', '1.5']
+    """
+    if not is_text_of_values(data, name):
+        return data
+    cells, values = data.frame[name], data.column(name)
+    text = in_one_form(values, cells)
+    merged = pl.select(pl.when(values.is_not_null()).then(text).otherwise(cells).alias(name))
+    return data.replace(frame=data.frame.with_columns(merged.to_series()))
+
+
+def in_one_form(values: pl.Series, like: pl.Series) -> pl.Series:
+    """Write values as text: with the decimals that older texts have, if they all have as many.
+
+    Examples
+    --------
+    >>> in_one_form(pl.Series([2.0, None]), pl.Series(["1.0", "N"])).to_list()
+    ['2.0', None]
+    >>> in_one_form(pl.Series([2.25, None]), pl.Series(["1.0", "N"])).to_list()
+    ['2.25', None]
+    """
+    if not values.dtype.is_float():
+        return as_text(values)
+    texts = like.filter(values.is_not_null()) if len(like) == len(values) else like
+    decimals = texts.str.len_bytes() - texts.str.find(".", literal=True) - 1
+    places, pointless = decimals.max(), decimals.null_count() > 0
+    fixed = isinstance(places, int) and decimals.min() == places and not pointless
+    if isinstance(places, int) and fixed and fits(values, places):
+        return render_floats(values, decimals=places)
+    return render_floats(values, trimmed=pointless)
+
+
+def as_text(
+    series: pl.Series, variable: Variable | None = None, *, whole: bool = False
+) -> pl.Series:
+    """Write a column as text; numbers with the decimals of the variable."""
+    if series.dtype.is_float():
+        places = None if variable is None else variable.decimals
+        trimmed = whole or variable is None or variable.trimmed
+        return render_floats(series, decimals=places, trimmed=trimmed)
+    if series.dtype == pl.Datetime:
+        fraction = "%.f" if (series.dt.microsecond() != 0).any() else ""
+        return series.dt.to_string(f"%Y-%m-%dT%H:%M:%S{fraction}")
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")
+    return series.cast(pl.String)
+
+
+Span = tuple[float, float]
+
+# A range to here has no end: no number lies past it.
+ENDLESS = 1e300
+
+
+def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Flags) -> Floats:
+    """Move new numbers that stand for a missing value to such as do not.
+
+    A number within a range of missing codes is mirrored at the end of the range that it came
+    over; where that leads to another code, it becomes the nearest number outside.
+
+    Parameters
+    ----------
+    data, name
+        The file and the column.
+    new, old, changed
+        The new numbers, the old ones, and which are to be looked at.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ages = Microdata(pl.DataFrame({"age": [88, 30]}), [
+    ...     Variable("age", "measure", missing_ranges=((90.0, float("inf")),))])
+    >>> past_codes(ages, "age", np.array([95.0, 31.0]), np.array([88.0, 30.0]), np.ones(2, bool))
+    array([84., 31.])
+    """
+    variable = data.variable(name)
+    step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
+    spans = _spans(variable, step)
+    for low, high in spans:
+        hit = changed & (new >= low) & (new <= high)
+        if not hit.any():
+            continue
+        below = old < low
+        edge = np.where(below, _beside(low, -step), _beside(high, step))
+        mirrored = edge + np.where(below, low - new, high - new)
+        if variable.decimals is not None:
+            edge, mirrored = (np.round(x, variable.decimals) for x in (edge, mirrored))
+        new = np.where(hit, np.where(_within(mirrored, spans), edge, mirrored), new)
+    return new
+
+
+def _spans(variable: Variable, step: float) -> list[Span]:
+    """Return the stretches of missing codes, those with no number between them as one."""
+    codes = [number for code in variable.missing_codes if (number := _number(code)) is not None]
+    found: list[Span] = []
+    for low, high in sorted([*((code, code) for code in codes), *variable.missing_ranges]):
+        if found and low <= found[-1][1] + step:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((float(low), float(high)))
+    return found
+
+
+def _number(code: object) -> float | None:
+    try:
+        number = float(str(code))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _beside(end: float, step: float) -> float:
+    """Return the next number past an end, however coarse numbers of its size are."""
+    if not abs(end) < ENDLESS:
+        return end
+    return float(np.nextafter(end, np.inf * step)) if end + step == end else end + step
+
+
+def _within(values: Floats, spans: Iterable[Span]) -> Flags:
+    inside = np.zeros(len(values), dtype=np.bool_)
+    for low, high in spans:
+        inside |= (values >= low) & (values <= high)
+    return inside
+
+
+def infinite_notes(data: Microdata, names: Iterable[str]) -> tuple[str, ...]:
+    """Say of each column how many of its values are infinite, and stay so.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> infinite_notes(load(pl.DataFrame({"x": [1.0, float("inf")]})), ["x"])
+    ("1 infinite value of column 'x' stays as it is",)
+    """
+    found = []
+    for name in names:
+        column = data.column(name)
+        count = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
+        if count:
+            ends = "stays as it is" if count == 1 else "stay as they are"
+            found.append(f"{plural(count, 'infinite value')} of column {name!r} {ends}")
+    return tuple(found)
 
 
 _TOO_LARGE = (
@@ -43,6 +208,25 @@ def numbers(data: Microdata, name: str) -> Floats:
     """Return a column as numbers, NaN where it is missing."""
     found: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
     return found
+
+
+def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:
+    """Number the cells of some columns from 0; missing is a category of its own.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"sex": [*"ffm"], "age": [1, 2, 2]}))
+    >>> cell_numbers(people, ["sex", "age"]).tolist(), cell_numbers(people, []).tolist()
+    ([0, 1, 2], [0, 0, 0])
+    """
+    cells = np.zeros(data.records, dtype=np.int64)
+    for name in names:
+        codes = data.codes(name)
+        joined = cells * max(codes.size, 1) + codes.values
+        cells = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return cells
 
 
 def put_numbers(

@@ -16,7 +16,7 @@ import numpy as np
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan, Step
-from keyhole.protection.releasing import in_order
+from keyhole.protection.release import in_order
 from keyhole.reidentification.candidates import attach_ids
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.truth import find_truth

@@ -10,7 +10,7 @@ from typing import Any
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.exposure.checks import problems_of
-from keyhole.protection.applying import draws, plan_problems, policy_of
+from keyhole.protection.apply import draws, plan_problems, policy_of
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import read_steadily

@@ -11,11 +11,10 @@ from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
-from keyhole.protection.applying import draws, plan_problems, policy_of
+from keyhole.protection.apply import draws, plan_problems, policy_of
 from keyhole.protection.ledger import ledger
 from keyhole.protection.ledger_result import Ledger
-from keyhole.protection.plan import Plan
-from keyhole.protection.plan_text import toml_of
+from keyhole.protection.plan import Plan, toml_of
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.resolving import resolve_protection
 from keyhole.reviews.settings import ProtectionSettings, Review

@@ -11,8 +11,7 @@ from datetime import date
 from typing import Any, Literal
 
 from keyhole.errors import OptionError
-from keyhole.protection.methods import METHODS
-from keyhole.protection.options import (
+from keyhole.protection.checks import (
     AtLeast,
     Check,
     OneOf,
@@ -26,6 +25,7 @@ from keyhole.protection.options import (
     is_share,
     is_text,
 )
+from keyhole.protection.methods import METHODS
 from keyhole.workbench.view import Form
 
 __all__ = ["StepField", "fields_of", "method_summary", "read_step"]

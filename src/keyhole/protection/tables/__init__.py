@@ -7,11 +7,10 @@ hold (`rounding`). What an outsider can still derive is worked out cell by cell 
 
 from __future__ import annotations
 
-from keyhole.protection.tables.audit import TableAudit
+from keyhole.protection.tables.cells import Rules, Unsafe, find_unsafe
 from keyhole.protection.tables.demands import Problem
-from keyhole.protection.tables.primary import Rules, Unsafe, find_unsafe
 from keyhole.protection.tables.publication import table
-from keyhole.protection.tables.result import ProtectedTable
+from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.suppression import Pattern, suppress
 
 __all__ = [

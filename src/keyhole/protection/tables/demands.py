@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.network import Network
-from keyhole.protection.tables.programs import Attacker, Programs
-from keyhole.protection.tables.relations import relations
+from keyhole.protection.tables.attackers import Attacker, Network, Programs, relations
 
-__all__ = ["TOLERANCE", "Demand", "Problem", "Shortfall", "Witnesses"]
+__all__ = [
+    "TOLERANCE",
+    "Demand",
+    "Problem",
+    "Shortfall",
+    "Witnesses",
+]
 
 
 # Levels are met within this part of them; programs are solved no more exactly.

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.tables.relations import relations
+from keyhole.protection.tables.attackers import relations
 
-__all__ = ["Rounded", "round_at_random", "round_nearest"]
+__all__ = ["round_at_random", "round_nearest"]
 
 
 # What is nearer to a multiple than this part of the base is that multiple.

@@ -4,6 +4,14 @@ The exact model of Fischetti and Salazar, solved by cutting planes. A master pro
 pattern by inequalities that every safe pattern satisfies; the outsider attacks the choice, and
 each success becomes an inequality more. First the relaxed master is worked on, since that is fast,
 then the one in whole numbers. A pattern that is safe in any case is known from the start.
+
+A pattern is x, 1 for suppressed cells. For any weights r with which the move of an unsafe cell is
+the sum of the other moves times r, the cell can move by its level L only if
+
+    sum over cells of min(L, up * max(r, 0) + down * max(-r, 0)) * x  >=  L.
+
+These are the capacity constraints; the outsider who fails to move a cell far enough hands out the
+weights of one that the pattern violates.
 """
 
 from __future__ import annotations
@@ -14,18 +22,188 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.kernels.arrays import Flags, Floats
-from keyhole.protection.tables.cuts import (
-    Cuts,
-    capacity_cut,
-    first_cuts,
-    lone_cuts,
-    no_good_cut,
-)
-from keyhole.protection.tables.demands import Demand, Problem, Shortfall, Witnesses
-from keyhole.protection.tables.growing import grow, thin
+from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.protection.tables.attackers import Attacker, addends
+from keyhole.protection.tables.demands import TOLERANCE, Demand, Problem, Shortfall, Witnesses
 
 __all__ = ["Pattern", "suppress"]
+
+
+@dataclass(slots=True, eq=False)
+class Cuts:
+    """A growing list of inequalities: coefficients times x is at least a number."""
+
+    size: int
+    rows: list[tuple[Ints, Floats]] = field(default_factory=list)
+    least: list[float] = field(default_factory=list)
+    known: set[bytes] = field(default_factory=set)
+
+    def add(self, coefficients: Floats, least: float = 1.0) -> bool:
+        """Take an inequality in, unless it is known; tell whether it is new."""
+        cells = np.flatnonzero(coefficients)
+        values = np.round(coefficients[cells], 9)
+        name = cells.tobytes() + values.tobytes()
+        if name in self.known:
+            return False
+        self.known.add(name)
+        self.rows.append((cells, values))
+        self.least.append(least)
+        return True
+
+    def matrix(self) -> Any:
+        """Return them as a sparse matrix, one row each."""
+        from scipy.sparse import csr_array
+
+        starts = np.cumsum([0, *(len(cells) for cells, _ in self.rows)])
+        cells = np.concatenate([cells for cells, _ in self.rows] or [np.zeros(0, np.int64)])
+        values = np.concatenate([values for _, values in self.rows] or [np.zeros(0)])
+        return csr_array((values, cells, starts), shape=(len(self.rows), self.size))
+
+
+def capacity_cut(problem: Problem, shortfall: Shortfall) -> Floats | None:
+    """Return the inequality that a demand gives, or None if there are no weights for it."""
+    demand = shortfall.demand
+    if not shortfall.weights:
+        return None
+    total = np.zeros(len(problem.up))
+    for weights in shortfall.weights:
+        # Infinite room times no weight is nothing.
+        total += np.where(weights > 0, problem.up, 0.0) * np.where(weights > 0, weights, 1.0)
+        total += problem.down * np.maximum(-weights, 0.0)
+    if shortfall.knower >= 0:
+        total[list(problem.knowers[shortfall.knower])] = 0.0
+    found: Floats = np.minimum(total / demand.level, 1.0)
+    return np.where(problem.allowed, found, 0.0)
+
+
+def no_good_cut(problem: Problem, pattern: Flags) -> Floats:
+    """Return that some cell beyond an unsafe pattern must be suppressed too."""
+    return (problem.allowed & ~pattern).astype(np.float64)
+
+
+def first_cuts(problem: Problem, cuts: Cuts) -> None:
+    """Add what each sum by itself asks for: its other cells must make room for an unsafe one."""
+    by_cell: dict[int, list[Ints]] = {}
+    for cells in addends(problem.shape):
+        for cell in cells[problem.unsafe[cells]]:
+            by_cell.setdefault(int(cell), []).append(cells)
+    for demand in problem.demands():
+        for cells in by_cell[demand.cell] if demand.side else ():
+            cuts.add(_single_sum(problem, demand, cells))
+
+
+def _single_sum(problem: Problem, demand: Demand, cells: Ints) -> Floats:
+    signs = np.append(np.ones(len(cells) - 1), -1.0)
+    own = signs[cells == demand.cell][0]
+    # The move of the cell is minus that of the others, each with its sign in the sum.
+    weights = np.zeros(len(problem.up))
+    weights[cells] = -demand.side * own * signs
+    weights[demand.cell] = 0.0
+    found = capacity_cut(problem, Shortfall(demand, -1, (weights,)))
+    assert found is not None
+    return found
+
+
+def lone_cuts(problem: Problem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
+    """Add that no cell is suppressed alone in a sum, where a solution violates that.
+
+    A cell that cannot move protects nothing, so a cheapest pattern has none.
+    """
+    candidates = problem.allowed & ~problem.unsafe
+    worst: list[tuple[float, int, Ints]] = []
+    for cells in addends(problem.shape):
+        lacking = 2 * solution[cells] - solution[cells].sum()
+        worst += [
+            (float(lack), int(cell), cells)
+            for cell, lack in zip(cells, lacking, strict=True)
+            if lack > 1e-4 and candidates[cell]
+        ]
+    worst.sort(key=lambda one: -one[0])
+    return sum(cuts.add(_lone(problem, cell, cells), 0.0) for _, cell, cells in worst[:most])
+
+
+def _lone(problem: Problem, cell: int, cells: Ints) -> Floats:
+    coefficients = np.zeros(len(problem.up))
+    coefficients[cells] = problem.allowed[cells]
+    coefficients[cell] = -1.0
+    return coefficients
+
+
+def grow(
+    witnesses: Witnesses, open_: Flags, guide: Floats | None = None
+) -> tuple[Flags, list[Demand]]:
+    """Add cells to a pattern until it is safe.
+
+    Each demand that is not met is met by its cheapest move over all the cells that may be
+    suppressed; the cells that move are suppressed from then on. What was met stays met.
+
+    Parameters
+    ----------
+    witnesses
+        The demands.
+    open_
+        The pattern to begin with.
+    guide
+        How much each cell is wanted, from 0 to 1: the solution of a relaxed program.
+
+    Returns
+    -------
+    tuple
+        The pattern, and the demands that no pattern meets. Those of lone contributors are
+        noted as hopeless and dropped.
+    """
+    problem = witnesses.problem
+    pattern = open_.copy()
+    price = problem.cost * (1.0 if guide is None else 1.0 - 0.99 * guide)
+    impossible: list[Demand] = []
+    for _ in range(5):  # anybody first, then those who know more; then nothing is found
+        lacking = witnesses.shortfalls(pattern)
+        if not lacking:
+            break
+        for demand, knower, _ in sorted(lacking, key=lambda one: -one.demand.level):
+            moves = _meet(witnesses, demand, knower, np.where(pattern, 0.0, price))
+            if moves is None and knower < 0:
+                impossible.append(demand)
+            elif moves is None:
+                witnesses.hopeless.add((demand, knower))
+            else:
+                witnesses.remember(demand, moves)
+                pattern |= np.any([move != 0 for move in moves], axis=0)
+        if impossible:
+            break
+    return pattern, impossible
+
+
+def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> list[Floats] | None:
+    """Return the moves that meet a demand at a low price, or None if nothing does."""
+    attacker: Attacker = witnesses.whole or witnesses.attacker
+    up, down = witnesses.room(witnesses.problem.allowed, knower)
+    if demand.side:
+        move = attacker.cheapest(demand.cell, demand.side, demand.level, up, down, price)
+        return None if move is None else [move]
+    most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
+    moves = []
+    for side, level in ((1, most), (-1, demand.level - most)):
+        if level > TOLERANCE * demand.level:
+            move = attacker.cheapest(demand.cell, side, level, up, down, price)
+            if move is None:
+                return None
+            moves.append(move)
+    return moves
+
+
+def thin(witnesses: Witnesses, pattern: Flags, deadline: float) -> Flags:
+    """Take back the dearest cells that a safe pattern does not need."""
+    problem = witnesses.problem
+    best = pattern.copy()
+    extra = np.flatnonzero(best & ~problem.unsafe)
+    for cell in extra[np.argsort(-problem.cost[extra], kind="stable")]:
+        if time.monotonic() > deadline:
+            break
+        best[cell] = False
+        if witnesses.shortfalls(best, first=True):
+            best[cell] = True
+    return best
 
 
 # The relaxed program may take this part of the time.

@@ -12,7 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.errors import OptionError
 from keyhole.protection.ledger_result import meaning
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan_text import toml_of
+from keyhole.protection.plan import toml_of
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order

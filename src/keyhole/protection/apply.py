@@ -1,0 +1,444 @@
+"""Plans carried out on a file, with the exposure before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.core.names import plural, quoted
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import Missing
+from keyhole.errors import InputError, OptionError
+from keyhole.exposure.cells import Exposure, option_problems, risk
+from keyhole.exposure.checks import listed, problems_of, share_problems
+from keyhole.protection.checks import is_seed
+from keyhole.protection.goals import hold_against
+from keyhole.protection.plan import Draft, Plan, Step, capped
+from keyhole.protection.protected import Protected, minded
+from keyhole.protection.recoverable import GivenAway, given_away
+from keyhole.protection.release import Secret, in_order, small_seed, trimmed
+from keyhole.results import Result, Table, share
+from keyhole.utility.formulas import formula_columns
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = [
+    "PlanLike",
+    "Protection",
+    "apply_plan",
+    "draft_of",
+    "draws",
+    "measure_problems",
+    "plan_problems",
+    "policy_of",
+    "protect",
+    "read_plan",
+]
+
+PlanLike = Plan | Draft | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def draft_of(plan: PlanLike) -> Draft:
+    """Return a plan as a draft, whatever it was given as.
+
+    Examples
+    --------
+    >>> draft_of([{"method": "rond", "column": "age"}]).problems
+    ("step 1: 'rond' is not a method. Did you mean 'round'?",)
+    """
+    if isinstance(plan, Draft):
+        return plan
+    if isinstance(plan, Plan):
+        return Draft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
+    if isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan):
+        return Draft.read(Path(plan))
+    return Draft.of(plan)
+
+
+def plan_problems(
+    data: Microdata,
+    plan: Plan | Draft,
+    keys: tuple[str, ...],
+    *,
+    seed: Any,
+    cutoff: Any,
+    missing: Any,
+) -> list[str]:
+    """Return everything that keeps a plan from being carried out on a file, and measured."""
+    draft = draft_of(plan)
+    problems = option_problems(cutoff=cutoff, missing=missing) + problems_of(data, keys, "key")
+    wanted = None if seed is None else is_seed(seed)
+    if wanted is not None:
+        problems.append(f"seed must be {wanted}. Got something else instead.")
+    unfit = [f"{draft.where}{problem}" for problem in _unfit_steps(data, draft.steps)]
+    return [*problems, *draft.problems, *unfit]
+
+
+def _unfit_steps(data: Microdata, steps: Mapping[int, Step]) -> list[str]:
+    problems: list[str] = []
+    touched: set[str] = set()
+    for number, step in steps.items():
+        found = _unfit(data, step, touched)
+        problems += [f"step {number} ({step.method}): {problem}" for problem in found]
+        # After a sample no column has the records it had.
+        touched |= set(data.names) if step.method == "sample" else set(step.columns)
+    return problems
+
+
+def _unfit(data: Microdata, step: Step, touched: set[str]) -> list[str]:
+    """Check a step against the data, as far as earlier steps have not changed them."""
+    method, options = step.entry.method, step.effective
+    named = method.columns(options)
+    if touched.isdisjoint(named):
+        return method.unfit_for(data, options)
+    return problems_of(data, named, "column") or _too_many(data, options)
+
+
+def _too_many(data: Microdata, options: Mapping[str, Any]) -> list[str]:
+    """Say of a size that no step before can make possible so."""
+    sizes = {"k": options.get("k")}
+    if options.get("population") is None and "areas" not in options:
+        sizes["threshold"] = options.get("threshold")
+    return [
+        f"{option} must be at most the {plural(data.records, 'record')} of the file. Got more."
+        for option, size in sizes.items()
+        if isinstance(size, int | float) and size > data.records
+    ]
+
+
+def measure_problems(
+    data: Microdata,
+    keys: tuple[str, ...],
+    targets: Sequence[str],
+    *,
+    limit: Any,
+    weight: str | None,
+    fraction: Any,
+    formula: str | None,
+) -> list[str]:
+    """Return everything that keeps the ledger of a plan from being kept."""
+    problems = option_problems(weight=weight, fraction=fraction)
+    problems += [] if limit is None else share_problems("limit", limit)
+    problems += problems_of(data, targets, "target")
+    if not keys:
+        problems.append("keys must name at least one column: a ledger is about the risk on them.")
+    if weight is not None:
+        problems += problems_of(data, [weight], "weight") or _weight_problems(data, weight)
+    if formula is not None:
+        try:
+            formula_columns(formula, data.names)
+        except InputError as error:
+            problems += error.problems
+    return problems
+
+
+def _weight_problems(data: Microdata, weight: str) -> list[str]:
+    try:
+        data.weights(weight)
+    except InputError as error:
+        return list(error.problems)
+    return []
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Protection(Result):
+    """A protected file, what each step did, and the exposure before and after.
+
+    `plan` is the plan with what was found in the data (`plan.fitted`): applied to other data it
+    does the same there. `steps` are the steps one by one, each with the file after it. `before`
+    and `after` are on the key, None where there is none; `read_off` is with what an outsider can
+    read off what stayed, None where that is nothing of the key. `warnings` are to be minded before
+    the file goes out.
+
+    `data` has the records in the order of the original. `release` has them in the order in which
+    they go out, which `order` says: a secret, and in no table and no dictionary.
+    """
+
+    data: Microdata
+    plan: Plan
+    steps: tuple[Protected, ...]
+    before: Exposure | None
+    after: Exposure | None
+    records: int
+    notes: tuple[str, ...] = ()
+    read_off: Exposure | None = None
+    warnings: tuple[str, ...] = ()
+    order: npt.NDArray[np.int64] | None = None
+
+    @property
+    def changed(self) -> int:
+        """The number of values changed by all steps."""
+        return sum(step.changed for step in self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, as `--json` prints them."""
+        return {
+            "records": self.records,
+            "records_after": self.data.records,
+            "steps": [step.to_dict() for step in self.steps],
+            "before": _figures(self.before),
+            "after": _figures(self.after),
+            "read_off": _figures(self.read_off),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+    def release(self) -> Microdata:
+        """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
+        return self.data if self.order is None else in_order(self.data, self.order)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the file as it goes out, whole or not at all; the extension says the format."""
+        return self.release().save(path, force=force)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a step."""
+        rows = [step.to_dict() for step in self.steps]
+        wanted = {"method": pl.String, "column": pl.String, "changed": pl.Int64}
+        return pl.DataFrame([{n: row[n] for n in wanted} for row in rows], schema=wanted)
+
+    def tables(self) -> list[Table]:
+        """Return the steps, and the exposure before and after."""
+        rows = [
+            [f"{i}", step.method, step.to_dict()["column"] or "", f"{step.changed:,}"]
+            for i, step in enumerate(self.steps, 1)
+        ]
+        notes = [f"Step {i}: {note}." for i, s in enumerate(self.steps, 1) for note in s.notes]
+        columns = ["step", "method", "column", "changed"]
+        title = f"Protection of {self.data.name}"
+        found = [Table(title, columns, rows, [*notes, *self.notes])]
+        if self.before is not None and self.after is not None:
+            found.append(_compared(self.before, self.after, self.read_off))
+        return [*found, *minded(self.warnings)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the exposure before and after; the price of each step is in `ledger`."""
+        from keyhole.protection.charts import before_after_chart
+
+        return before_after_chart(self)
+
+
+def _figures(found: Exposure | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    wanted = ("records", "keys", "missing", "cells", "uniques", "cutoff", "rp", "cr", "at_risk")
+    whole = found.to_dict()
+    return {name: whole[name] for name in wanted}
+
+
+def _compared(before: Exposure, after: Exposure, read_off: Exposure | None) -> Table:
+    shown = [before, after, *([] if read_off is None else [read_off])]
+    wildcard = before.missing == "wildcard"
+    rows = [
+        ["records", *(f"{e.records:,}" for e in shown)],
+        ["cells", *(f"{e.cells:,}" for e in shown)],
+        ["uniques", *(f"{e.uniques:,}" for e in shown)],
+        [f"RP({before.cutoff})", *(share(e.rp) for e in shown)],
+        ["CR (mean of 1/f)" if wildcard else "CR", *(share(e.cr) for e in shown)],
+    ]
+    notes = []
+    if wildcard:
+        notes.append("Missing values match every value, both ways; in cells they are a category.")
+    if read_off is not None:
+        notes.append("Read off: with the values that what stayed tells; see below.")
+    columns = ["figure", "before", "after", "read off"][: len(shown) + 1]
+    return Table(f"Exposure on {', '.join(after.keys)}", columns, rows, notes)
+
+
+def apply_plan(
+    data: Any,
+    plan: PlanLike,
+    *,
+    keys: Iterable[str] | None = None,
+    seed: int | None = None,
+    cutoff: int = 3,
+    missing: Missing | None = None,
+) -> Protection:
+    """Carry out a plan on a file.
+
+    Parameters
+    ----------
+    data
+        A file, a frame or `Microdata`.
+    plan
+        A `Plan`, a TOML file, or a list of steps. It is checked wholly, against the data too,
+        before the first step.
+    keys
+        What an intruder is assumed to know: the exposure on it is measured before and after.
+        The columns with the role ``key`` if left out.
+    seed
+        The secret of everything random; the same seed gives the same file. A step's draws depend
+        on the seed, its options and the columns it names, not on the steps before it. Keep it to
+        yourself: with it the noise can be taken off. Never use one twice.
+    cutoff
+        Records in cells smaller than this are at risk.
+    missing
+        How a missing key counts, as in `keyhole.risk`; as the plan's suppression counts it if
+        left out, else ``own``.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"sex": [*"ffmm"], "age": [30, 34, 91, 97]})
+    >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
+    >>> done = apply_plan(people, steps, keys=["sex", "age"])
+    >>> done.steps[0].changed, done.before.uniques, done.after.uniques
+    (2, 4, 2)
+    """
+    data, draft = load(data), draft_of(plan)
+    named = data.role("key") if keys is None else listed(keys, "keys")
+    policy: Missing = missing or policy_of(draft)
+    problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
+    if problems:
+        raise OptionError(capped(problems))
+    read = Plan.of(draft)
+    data.require_records()
+    before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
+    secret = Secret(seed, data)
+    steps = _carried_out(data, read, secret)
+    last, trimmings = trimmed(steps[-1].data)
+    steps, warnings = hold_against(data, read, steps, last)
+    kept = [name for name in named if name in last.names]
+    after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
+    told = given_away(data, steps, last, keep_order=read.keep_order)
+    read_off = _read_off(told, named, cutoff, policy)
+    return Protection(
+        data=last,
+        plan=read.with_fitted([step.fitted for step in steps]),
+        steps=tuple(_saying_so(step) for step in steps),
+        before=before,
+        after=after,
+        records=data.records,
+        notes=(*_notes(read, named, kept, seed), *trimmings),
+        read_off=read_off,
+        warnings=(*_told(told, after, read_off), *warnings, *_of_seed(read, seed)),
+        order=None if read.keep_order else secret.order(last.records),
+    )
+
+
+def _read_off(
+    told: GivenAway, keys: Sequence[str], cutoff: int, missing: Missing
+) -> Exposure | None:
+    """Measure the exposure with what can be read off the keys, also of dropped ones."""
+    if set(told.columns).isdisjoint(keys):
+        return None
+    data = told.put_back()
+    there = [name for name in keys if name in data.names]
+    return risk(data, keys=there, cutoff=cutoff, missing=missing)
+
+
+def _told(told: GivenAway, after: Exposure | None, read_off: Exposure | None) -> list[str]:
+    found = told.warnings()
+    shown = None if after is None else f"{after.rp:.4f}"
+    if read_off is not None and f"{read_off.rp:.4f}" != shown:
+        instead = "" if after is None else f", not {after.rp:.4f}"
+        found.append(
+            f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
+        )
+    return found
+
+
+def _saying_so(step: Protected) -> Protected:
+    """Say of a step that changed nothing so."""
+    if step.changed:
+        return step
+    return dataclasses.replace(step, notes=("changed nothing", *step.notes))
+
+
+def _of_seed(plan: Plan, seed: int | None) -> list[str]:
+    return small_seed(seed) if draws(plan) else []
+
+
+def protect(
+    data: Any,
+    *,
+    plan: PlanLike,
+    out: str | os.PathLike[str] | None = None,
+    keys: Iterable[str] | None = None,
+    seed: int | None = None,
+    cutoff: int = 3,
+    missing: Missing | None = None,
+    force: bool = False,
+) -> Protection:
+    """Carry out a plan on a file, and write the protected file.
+
+    Parameters
+    ----------
+    data, plan, keys, seed, cutoff, missing
+        As in `apply_plan`.
+    out
+        The file to be written, of the kind its extension says; none if left out. The records are
+        in a new order, unless the plan has ``keep_order = true``.
+    force
+        Replace the file if it exists.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"name": ["Ann", "Bo"], "age": [30, 34]})
+    >>> protect(people, plan=[{"method": "drop", "columns": ["name"]}]).data.names
+    ('age',)
+    """
+    done = apply_plan(data, plan, keys=keys, seed=seed, cutoff=cutoff, missing=missing)
+    if out is not None:
+        done.save(out, force=force)
+    return done
+
+
+def read_plan(plan: PlanLike) -> Plan:
+    """Return a plan, whatever it was given as."""
+    return plan if isinstance(plan, Plan) else Plan.of(draft_of(plan))
+
+
+def policy_of(plan: Plan | Draft) -> Missing:
+    """Return how the suppression of a plan counts a missing value."""
+    steps = [step for step in draft_of(plan).steps.values() if step.method == "suppress"]
+    told = [step.options.get("missing", "wildcard") for step in steps]
+    policies: list[Missing] = [one for one in told if one in ("wildcard", "own")]
+    return policies[-1] if policies else "own"
+
+
+def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]:
+    done: list[Protected] = []
+    for number, step in enumerate(plan.steps, 1):
+        options = step.effective
+        if step.entry.method.is_random:
+            options["seed"] = secret.of(step)
+        try:
+            done.append(step.entry.apply(data, **options))
+        except InputError as error:
+            where = f"step {number} ({step.method})"
+            raise type(error)(f"{where}: {problem}" for problem in error.problems) from None
+        data = done[-1].data
+    return done
+
+
+def _notes(plan: Plan, named: Sequence[str], kept: Sequence[str], seed: int | None) -> list[str]:
+    notes = []
+    if not named:
+        notes.append("no keys were given: exposure was not measured")
+    elif not kept:
+        notes.append("the plan drops all keys: there is no exposure to measure after it")
+    elif len(kept) < len(named):
+        gone = [name for name in named if name not in kept]
+        notes.append(f"after is measured without {quoted(gone)}, which the plan drops")
+    if plan.is_random and seed is None and draws(plan):
+        notes.append("no seed was given: the draws cannot be repeated")
+    return notes
+
+
+def draws(plan: Plan) -> bool:
+    """Whether any step really draws: rounding does so only if told to."""
+    return any(
+        step.entry.method.is_random
+        and (step.method != "round" or step.options.get("how") == "random")
+        for step in plan.steps
+    )

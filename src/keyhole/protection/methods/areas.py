@@ -1,0 +1,462 @@
+"""Geographic thresholds: small areas are merged until each has enough people.
+
+No area with fewer than T people (or records) is released. Merging as few as possible is a hard
+problem; the greedy rule here is the one offices use by hand: the smallest area that is too small
+is merged with its smallest neighbour, again and again. Neighbours come from a list, from larger
+areas, or from the order of the codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from keyhole.core.names import plural
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    by_form,
+    exactly_one,
+    forms_of,
+    is_flag,
+    is_name,
+    is_positive,
+    is_table,
+    is_text,
+)
+from keyhole.protection.methods.recoding import became, merged_labels
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import put_levels
+
+__all__ = ["GEOGRAPHIC_THRESHOLD", "merge_areas"]
+
+
+def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
+    """Return for each part the number of the group it is merged into: that of its first part.
+
+    Parameters
+    ----------
+    sizes
+        The size of each part.
+    threshold
+        The least size of a group.
+    neighbours
+        For each part its neighbours, in lists from near to far: a farther one is merged with
+        only where there is no nearer one left.
+
+    Examples
+    --------
+    >>> merge(np.array([2.0, 1.0, 3.0]), 3, [[[1]], [[0, 2]], [[1]]])
+    [0, 0, 2]
+    """
+    group = list(range(len(sizes)))
+    members = {i: [i] for i in group}
+    total = dict(enumerate(sizes.tolist()))
+    while True:
+        small = sorted((size, i) for i, size in total.items() if size < threshold)
+        if not small:
+            return group
+        pair = next(
+            (
+                (i, j)
+                for _, i in small
+                if (j := _smallest(members[i], group, total, neighbours)) is not None
+            ),
+            None,
+        )
+        if pair is None:
+            one = len(small) == 1
+            raise OptionError(
+                f"{plural(len(small), 'area')} {'stays' if one else 'stay'} below the threshold, "
+                f"with no neighbours left: name neighbours that connect {'it' if one else 'them'}, "
+                f"or lower the threshold."
+            )
+        low, high = sorted(pair)
+        for part in members.pop(high):
+            group[part] = low
+            members[low].append(part)
+        total[low] += total.pop(high)
+
+
+def _smallest(
+    parts: list[int], group: list[int], total: dict[int, float], neighbours: list[list[list[int]]]
+) -> int | None:
+    """Return the smallest group beside these parts, of the nearest that there are."""
+    own = group[parts[0]]
+    for rung in range(max(len(neighbours[part]) for part in parts)):
+        beside = {group[j] for part in parts for j in neighbours[part][rung]} - {own}
+        if beside:
+            return min(beside, key=lambda number: (total[number], number))
+    return None
+
+
+Near = list[list[list[int]]]
+"""By area its neighbours, in lists from near to far."""
+
+
+def columns_above(options: Options) -> list[str]:
+    """Return the columns that tell the larger areas, from fine to coarse."""
+    given = options.get("hierarchy")
+    listed = [given] if isinstance(given, str | Mapping) else list(given or ())
+    return [one for one in listed if isinstance(one, str)]
+
+
+def units_problems(data: Microdata, column: str, above: str) -> list[str]:
+    """Say so where an area lies in more than one of the larger ones that a column tells."""
+    pairs = _pairs(data.codes(column), data.codes(above))
+    areas = len(data.codes(column).levels)
+    split = int((np.bincount(pairs[:, 0], minlength=areas) > 1).sum())
+    if not split:
+        return []
+    lies = "lies in several" if split == 1 else "lie in several"
+    return [
+        f"each area of column {column!r} must lie in one value of {above!r}. {split:,} of "
+        f"{plural(areas, 'area')} {lies}: give areas codes of their own (as state and county in "
+        f"one), or name another column."
+    ]
+
+
+def units(data: Microdata, column: str, above: str) -> Ints:
+    """Return by area the number of the larger one it lies in."""
+    found = np.zeros(len(data.codes(column).levels), dtype=np.int64)
+    pairs = _pairs(data.codes(column), data.codes(above))
+    found[pairs[:, 0]] = pairs[:, 1]
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def _pairs(areas: Codes, above: Codes) -> Ints:
+    """Return each area with each larger one its records are in; what is missing is one too."""
+    known = areas.values < len(areas.levels)
+    both = areas.values[known].astype(np.int64) * above.size + above.values[known]
+    there = np.unique(both)
+    return np.column_stack([there // above.size, there % above.size])
+
+
+def neighbours(data: Microdata, names: list[str], options: Options) -> Near:
+    """Return, by area, its neighbours: in one list, or in several from near to far."""
+    column, within = options["column"], options.get("within")
+    unit = np.zeros(len(names), dtype=np.int64) if within is None else units(data, column, within)
+    if "ordered" in options:
+        return _next_to(unit)
+    if "adjacency" in options:
+        near = _adjacent({name: i for i, name in enumerate(names)}, options["adjacency"])
+    else:
+        near = _siblings(_above(data, names, options))
+    return [
+        [[j for j in rung if unit[j] == unit[i]] for rung in rungs] for i, rungs in enumerate(near)
+    ]
+
+
+def _next_to(unit: Ints) -> Near:
+    """Return the areas before and after each in the order of their codes, in the same unit."""
+    near: Near = [[[]] for _ in unit]
+    for number in np.unique(unit).tolist():
+        for one, other in pairwise(np.flatnonzero(unit == number).tolist()):
+            near[one][0].append(other)
+            near[other][0].append(one)
+    return near
+
+
+def _above(data: Microdata, names: list[str], options: Options) -> list[list[Any]]:
+    """Return the larger areas of each rung, and everything at the end."""
+    steps, rungs = options.get("hierarchy", ()), []
+    columns = columns_above(options)
+    if columns:
+        rungs = [units(data, options["column"], one).tolist() for one in columns]
+    elif steps:
+        rungs = _climbed(names, [steps] if isinstance(steps, Mapping) else list(steps))
+    return [*rungs, ["everything"] * len(names)]
+
+
+def _adjacent(place: dict[str, int], table: Mapping[Any, Iterable[Any]]) -> Near:
+    near: list[set[int]] = [set() for _ in place]
+    for one, others in table.items():
+        for other in others:
+            ends = [place.get(str(one)), place.get(str(other))]
+            if None not in ends and ends[0] != ends[1]:
+                near[ends[0]].add(ends[1])  # type: ignore[index,arg-type]
+                near[ends[1]].add(ends[0])  # type: ignore[index,arg-type]
+    return [[sorted(ones)] for ones in near]
+
+
+def _climbed(names: list[str], steps: list[Mapping[Any, Any]]) -> list[list[Any]]:
+    """Return the larger areas of each rung of a ladder of tables."""
+    above: list[list[Any]] = [list(names)]
+    for step in steps:
+        by_text = by_form(step)
+        above.append([None if up is None else by_text.get(str(up)) for up in above[-1]])
+    return above[1:]
+
+
+def _siblings(above: list[list[Any]]) -> Near:
+    rungs = []
+    for rung in above:
+        together: dict[Any, list[int]] = {}
+        for place, larger in enumerate(rung):
+            together.setdefault(larger, []).append(place)
+        rungs.append([together[larger] for larger in rung])
+    return [list(near) for near in zip(*rungs, strict=True)]
+
+
+NEIGHBOURS = ("adjacency", "hierarchy", "ordered", "areas")
+Hierarchy = str | Sequence[str] | Mapping[Any, Any] | Sequence[Mapping[Any, Any]]
+
+# Of more areas than this, a merged one is called by the first and the number of the others.
+MOST_NAMED = 3
+
+
+def _is_population(value: Any) -> str | None:
+    fit = not is_name(value) or not is_table(value)
+    return None if fit else "a column of weights, or a table of people by area"
+
+
+def _is_adjacency(value: Any) -> str | None:
+    fit = isinstance(value, Mapping) and all(
+        isinstance(ones, Sequence) and not isinstance(ones, str) for ones in value.values()
+    )
+    return None if fit and value else "a table that lists for each area its neighbours"
+
+
+def _is_hierarchy(value: Any) -> str | None:
+    ladder = isinstance(value, Sequence) and not isinstance(value, str)
+    listed = list(value) if ladder else [value]
+    tables = all(isinstance(one, Mapping) and one for one in listed)
+    fit = bool(listed) and (tables or not any(map(is_name, listed)))
+    return None if fit else (
+        "a column of larger areas, a table from areas to larger ones, or a list of such"
+    )  # fmt: skip
+
+
+def _clashes(options: Options) -> list[str]:
+    # Within larger areas all are neighbours, unless told otherwise.
+    alone = "within" in options and not any(name in options for name in NEIGHBOURS)
+    found = [] if alone else exactly_one(options, *NEIGHBOURS)
+    if options.get("ordered") is False:
+        found.append("ordered must be true, or left out.")
+    return found
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    people = options.get("population")
+    if isinstance(people, str):
+        data.weights(people)  # says what is wrong with them
+    name = options["column"]
+    names = _names(data, name)
+    found = [problem for table in _tables(options) for problem in _missed(*table, names)]
+    above = [*columns_above(options), *([options["within"]] if "within" in options else [])]
+    found += [problem for one in above for problem in units_problems(data, name, one)]
+    if found or "areas" in options:
+        return found
+    return _too_few(data, options)
+
+
+def _too_few(data: Microdata, options: Options) -> list[str]:
+    """Say so where the whole file, or a part that areas merge within, is below the threshold."""
+    people, least = _people(data, options), options["threshold"]
+    total = float(people.sum())
+    if total < least:
+        what = "record" if options.get("population") is None else "person"
+        most = plural(int(total), what, "records" if what == "record" else "people")
+        return [
+            f"threshold must be at most the {most} of the whole file, else no area reaches it. Got "
+            f"{least:,} instead."
+        ]
+    if "within" not in options:
+        return []
+    unit = units(data, options["column"], options["within"])
+    by_unit = np.bincount(unit, weights=people)
+    small = int((by_unit < least).sum())
+    if not small:
+        return []
+    return [
+        f"threshold must be reached within each part of {options['within']!r}. {small:,} of "
+        f"{len(by_unit):,} {'is' if small == 1 else 'are'} below it: give a lower threshold, or "
+        f"merge within something larger."
+    ]
+
+
+def _tables(options: Options) -> list[tuple[str, list[Any]]]:
+    """Return the areas that each table of the options names."""
+    near = options.get("adjacency", {})
+    steps = options.get("hierarchy", {})
+    first = steps if isinstance(steps, Mapping | str) else steps[0]
+    people = options.get("population")
+    named = {
+        "population": list(people) if isinstance(people, Mapping) else [],
+        "adjacency": [*near, *(one for ones in near.values() for one in ones)],
+        "hierarchy": list(first) if isinstance(first, Mapping) else [],
+        "areas": list(options.get("areas", {})),
+    }
+    return [(option, areas) for option, areas in named.items() if areas]
+
+
+def _missed(option: str, areas: list[Any], names: list[str]) -> list[str]:
+    known = forms_of(areas)
+    missed = sum(name not in known for name in names)
+    if not missed:
+        return []
+    them = "it" if missed == 1 else "them"
+    return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add {them}."]
+
+
+GEOGRAPHIC_THRESHOLD = Method(
+    "geographic-threshold",
+    {
+        "column": is_name,
+        "threshold": is_positive,
+        "population": _is_population,
+        "adjacency": _is_adjacency,
+        "hierarchy": _is_hierarchy,
+        "ordered": is_flag,
+        "within": is_name,
+        "areas": is_table,
+        "separator": is_text,
+    },
+    ("column", "threshold"),
+    reads=("population", "hierarchy", "within"),
+    clashes=_clashes,
+    unfit=_unfit,
+    makes_labels=lambda _: True,
+    supersedes={"areas": ("adjacency", "hierarchy", "ordered", "within")},
+)
+
+
+def merge_areas(
+    data: Microdata,
+    *,
+    column: str,
+    threshold: float,
+    population: str | Mapping[Any, float] | None = None,
+    adjacency: Mapping[Any, Iterable[Any]] | None = None,
+    hierarchy: Hierarchy | None = None,
+    ordered: bool | None = None,
+    within: str | None = None,
+    areas: Mapping[Any, str] | None = None,
+    separator: str | None = None,
+) -> Protected:
+    """Merge areas until each has at least so many people.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        The column of areas.
+    threshold
+        The fewest people that an area may have.
+    population
+        A column of weights, or a table of people by area; records are counted if left out.
+    adjacency
+        For each area its neighbours; either side may name the other.
+    hierarchy
+        The column that tells the larger area each lies in, a table that gives it for each area,
+        or a list of such columns or tables from fine to coarse: an area is merged within the
+        smallest larger one that has others.
+    ordered
+        Instead, that areas with neighbouring codes are neighbours.
+    within
+        A column of larger areas, as the state, over whose borders areas are never merged. All
+        areas in one are neighbours, unless one of the above says which are.
+    areas
+        What each area became before, to repeat the same merging on other data.
+    separator
+        What stands between the codes of merged areas; ``+``. More than three are called by the
+        first and the number of the others: ``A+12 more``.
+
+    Notes
+    -----
+    Greedy: of the areas below the threshold the smallest is merged with the smallest of its
+    neighbours, until none is below. Ties go to the first code. The result need not be the
+    largest possible number of areas.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"county": [*"AABCCC"]}))
+    >>> made = merge_areas(people, column="county", threshold=3, ordered=True)
+    >>> made.data.frame["county"].to_list()
+    ['A+B', 'A+B', 'A+B', 'C', 'C', 'C']
+    """
+    given = {
+        "column": column, "threshold": threshold, "population": population,
+        "adjacency": adjacency, "hierarchy": hierarchy, "ordered": ordered, "within": within,
+        "areas": areas, "separator": separator,
+    }  # fmt: skip
+    GEOGRAPHIC_THRESHOLD.require(data, given)
+    options = {name: value for name, value in given.items() if value is not None}
+    names = _names(data, column)
+    people = _people(data, options)
+    if areas is not None:
+        by_text = by_form(areas)
+        new = [str(by_text[name]) for name in names]
+    else:
+        group = merge(people, threshold, neighbours(data, names, options))
+        new = _joined(names, group, separator or "+")
+    return _protected(data, column, names, new, people, threshold)
+
+
+def _protected(
+    data: Microdata,
+    column: str,
+    names: list[str],
+    new: list[str],
+    people: np.ndarray[Any, np.dtype[np.float64]],
+    threshold: float,
+) -> Protected:
+    levels = data.codes(column).levels.to_list()
+    values = [
+        old if text == name else text for old, name, text in zip(levels, names, new, strict=True)
+    ]
+    old_labels = data.variable(column).value_labels
+    labels = merged_labels(old_labels, levels, values, most=MOST_NAMED)
+    out, changed = put_levels(data, column, values, value_labels=labels)
+    by_area = pl.DataFrame({"area": new, "people": people}).group_by("area").sum()
+    fewest = float(by_area["people"].to_numpy().min())
+    notes = (
+        became(len(names), len(set(new)), "area", "areas"),
+        f"the smallest has {fewest:,.0f}, {threshold:,} asked",
+    )
+    fitted = {"areas": dict(zip(names, new, strict=True))}
+    return Protected(out, "geographic-threshold", {column: changed}, notes, fitted=fitted)
+
+
+def _names(data: Microdata, column: str) -> list[str]:
+    """Return the areas of the file as text, in the order of their codes."""
+    return [str(level) for level in data.codes(column).levels.to_list()]
+
+
+def _people(data: Microdata, options: Options) -> np.ndarray[Any, np.dtype[np.float64]]:
+    given, codes = options.get("population"), data.codes(options["column"])
+    if isinstance(given, Mapping):
+        by_text = by_form(given)
+        return np.array([float(by_text[name]) for name in _names(data, options["column"])])
+    weights = None if given is None else data.weights(given)
+    counts = np.bincount(codes.values, weights=weights, minlength=codes.size)
+    return counts[: len(codes.levels)].astype(np.float64)
+
+
+def _joined(names: list[str], group: list[int], separator: str) -> list[str]:
+    """Name merged areas by their parts, or by the first of many; no two names are the same."""
+    members: dict[int, list[str]] = {}
+    for name, number in zip(names, group, strict=True):
+        members.setdefault(number, []).append(name)
+    taken, called = set(names), dict[int, str]()
+    for number, parts in members.items():
+        if len(parts) == 1:
+            called[number] = parts[0]
+            continue
+        many = len(parts) > MOST_NAMED
+        name = separator.join([parts[0], f"{len(parts) - 1} more"] if many else parts)
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        called[number] = name
+    return [called[number] for number in group]

@@ -1,0 +1,420 @@
+"""Top- and bottom-coding: values beyond a limit are replaced.
+
+Whole numbers are compared as whole numbers: as floats, 2^53 and 2^53 + 1 would be one.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Flags
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    exactly_one,
+    is_limit,
+    is_name,
+    is_number,
+    is_share,
+    is_text,
+    one_of,
+)
+from keyhole.protection.methods.microaggregation import DOMINANT
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import keep_precision, put
+
+__all__ = ["BOTTOM_CODE", "TOP_CODE", "bottom_code", "top_code"]
+
+# A limit found by share is told in so many digits.
+ROUND_DIGITS = 3
+# The whole numbers that a file can hold.
+LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
+
+
+def find_limit(series: pl.Series, share: float, *, top: bool) -> Any:
+    """Return a round limit with no more than a share of the known values beyond it.
+
+    Examples
+    --------
+    >>> find_limit(pl.Series([20, 30, 12_345]), 0.4, top=True)
+    30
+    >>> find_limit(pl.Series([20, 30, 12_345]), 0.1, top=True)
+    12400
+    """
+    known = series.drop_nulls().sort(descending=top)
+    if not len(known):
+        return 0
+    return _round_past(known[int(share * len(known) + 1e-9)], series.dtype, top=top)
+
+
+def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
+    """Return the next round number, or New Year: the value itself would tell of its person."""
+    if isinstance(value, date):
+        return _new_year(value, top=top)
+    if isinstance(value, int):
+        return _whole_past(value, dtype, top=top)
+    number = float(value) if isinstance(value, Decimal) else value
+    if not number or not math.isfinite(number):
+        return number
+    power = math.floor(math.log10(abs(number))) - (ROUND_DIGITS - 1)
+    scaled = round(_scaled(number, -power), 6)
+    whole = math.ceil(scaled) if top else math.floor(scaled)
+    # Written and read again, 3 * 0.1 is 0.3; beyond the largest number it is the number itself.
+    found = float(f"{whole}e{power}")
+    return found if math.isfinite(found) else number
+
+
+def _scaled(number: float, power: int) -> float:
+    """Return a number times a power of ten that may itself be too large for a number."""
+    half = power // 2
+    return number * 10.0**half * 10.0 ** (power - half)
+
+
+def _whole_past(value: int, dtype: pl.DataType, *, top: bool) -> int:
+    step = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0)
+    found: int = -(-value // step) * step if top else value // step * step
+    held = pl.Series(dtype=dtype)
+    lowest: int = held.lower_bound().item()
+    highest: int = held.upper_bound().item()
+    return min(max(found, lowest), highest)
+
+
+def _new_year(value: date, *, top: bool) -> date:
+    last = top and value.year == date.max.year  # there is no year after it
+    year = date.max if last else date(value.year + top, 1, 1)
+    if not isinstance(value, datetime):
+        return year
+    return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
+
+
+def as_held(value: Any, series: pl.Series) -> Any:
+    """Return a date as a day or a point in time, whichever the column holds."""
+    if series.dtype == pl.Date and isinstance(value, datetime):
+        return value.date()
+    if series.dtype == pl.Datetime and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value
+
+
+def beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
+    """Tell of each value whether it lies beyond a limit; what is missing does not.
+
+    Examples
+    --------
+    >>> beyond(pl.Series([2**53, 2**53 + 1]), 2**53, top=True).tolist()
+    [False, True]
+    """
+    if series.dtype.is_integer():
+        # A whole number is above 9.5 where it is above 9, and below it where it is below 10.
+        whole = math.floor(limit) if top else math.ceil(limit)
+        series, limit = series.cast(pl.Int128), pl.Series([whole], dtype=pl.Int128)
+    elif series.dtype == pl.Decimal:
+        series, limit = series.cast(pl.Float64), float(limit)
+    hit = series > limit if top else series < limit
+    return np.asarray(hit.fill_null(False).to_numpy())
+
+
+def whole_type(value: int) -> pl.DataType:
+    """Return a type that holds a whole number."""
+    return pl.Int64() if -(2**63) <= value < 2**63 else pl.UInt64()
+
+
+Replace = Literal["limit", "mean", "median", "label"]
+
+# The mean of one value is that value, and that of two tells either of them the other's.
+FEWEST = 3
+
+
+def _clashes(options: Options) -> list[str]:
+    found = exactly_one(options, "value", "share")
+    replace = options.get("replace", "limit")
+    if "label" in options and replace != "label":
+        found.append("label goes with replace='label' only.")
+    if "replacement" in options and replace not in ("mean", "median"):
+        found.append("replacement goes with replace='mean' or 'median' only.")
+    return found
+
+
+def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
+    name = options["column"]
+    series = data.column(name)
+    dtype, replace = series.dtype, options.get("replace", "limit")
+    if not (dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)):
+        return [
+            f"column {name!r} must hold numbers or dates. Got other values instead: choose "
+            f"another column, or declare its missing codes."
+        ]
+    if "value" in options and dtype.is_numeric() != (is_number(options["value"]) is None):
+        kind = "a number" if dtype.is_numeric() else "a date"
+        return [f"value must be {kind}, as column {name!r} holds them. Got another kind instead."]
+    if not dtype.is_numeric() and replace in ("mean", "median"):
+        return [f"replace={replace!r} needs numbers. Column {name!r} holds dates."]
+    found = _unfit_limit(series, options, top=top) + _unfit_label(series, options)
+    if not found and replace in ("mean", "median") and "replacement" not in options:
+        return _too_few(series, options, top=top)
+    return found
+
+
+def _unfit_limit(series: pl.Series, options: Options, *, top: bool) -> list[str]:
+    """Say of a limit that the column cannot hold so."""
+    limit = _limit(series, options, top=top)
+    if series.dtype.is_integer() and not LEAST_WHOLE <= limit <= MOST_WHOLE:
+        return [f"value must be a number that column {series.name!r} can hold. Got a larger one."]
+    if series.dtype.is_float() and not np.isfinite(limit):
+        return [
+            f"share must be larger than that of the infinite values of column {series.name!r}: "
+            f"give a larger one, or the limit by value."
+        ]
+    return []
+
+
+def _unfit_label(series: pl.Series, options: Options) -> list[str]:
+    """Say of a label that reads like a value so: who has it could not be told from the others."""
+    label = options.get("label")
+    if label is None or not _reads_as_value(label, series.dtype):
+        return []
+    kind = "a number" if series.dtype.is_numeric() else "a date"
+    return [
+        f"label must be words, since column {series.name!r} holds others like it. Got {kind} "
+        f"instead: give a text like 'above 89'."
+    ]
+
+
+def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
+    try:
+        float(label) if dtype.is_numeric() else date.fromisoformat(label.strip()[:10])
+    except ValueError:
+        return False
+    return True
+
+
+def _too_few(series: pl.Series, options: Options, *, top: bool) -> list[str]:
+    out = beyond(series, _limit(series, options, top=top), top=top)
+    known = int(out.sum() if not series.dtype.is_float() else (out & _finite(series)).sum())
+    if known >= FEWEST or not out.any():
+        return []
+    return [
+        f"replace={options['replace']!r} needs {FEWEST} or more records beyond the limit of column "
+        f"{series.name!r}, else it tells their values: choose another limit, or replace='limit'."
+    ]
+
+
+def _finite(series: pl.Series) -> Flags:
+    return np.asarray(series.is_finite().fill_null(False).to_numpy())
+
+
+def _method(name: str, *, top: bool) -> Method:
+    checks = {
+        "column": is_name,
+        "value": is_limit,
+        "share": is_share,
+        "replace": one_of("limit", "mean", "median", "label"),
+        "label": is_text,
+        "replacement": is_number,
+    }
+
+    def unfit(data: Microdata, options: Options) -> list[str]:
+        return _unfit(data, options, top=top)
+
+    return Method(
+        name,
+        checks,
+        clashes=_clashes,
+        unfit=unfit,
+        needs_order=True,
+        makes_labels=lambda options: options.get("replace") == "label",
+        supersedes={"value": ("share",)},
+        also_found=("replacement",),
+    )
+
+
+TOP_CODE = _method("top-code", top=True)
+BOTTOM_CODE = _method("bottom-code", top=False)
+
+
+def top_code(
+    data: Microdata,
+    *,
+    column: str,
+    value: Any = None,
+    share: float | None = None,
+    replace: Replace | None = None,
+    label: str | None = None,
+    replacement: float | None = None,
+) -> Protected:
+    """Replace the values above a limit.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of numbers or dates.
+    value
+        The limit: all that is *above* it is replaced.
+    share
+        Instead, the share of the records that is to be above, at most. The limit is the lowest
+        value for which it is, rounded up to three digits (a date to New Year), since the value
+        itself would tell of the person who has it.
+    replace
+        By what: the ``limit`` itself (default), the ``mean`` or the ``median`` of what is above,
+        or a ``label``.
+    label
+        The label; "above 89" if left out.
+    replacement
+        A mean or median found before, to repeat the same protection on other data.
+
+    Notes
+    -----
+    A mean or median of fewer than three records would tell their values, and is refused. Where one
+    record has more than 80% of the sum, the median stands for the mean, which would tell its
+    value. It is rounded to the column's precision.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"age": [34, 89, 90, 97]}))
+    >>> top_code(people, column="age", value=89).data.frame["age"].to_list()
+    [34, 89, 89, 89]
+    """
+    given = {
+        "column": column, "value": value, "share": share, "replace": replace, "label": label,
+        "replacement": replacement,
+    }  # fmt: skip
+    TOP_CODE.require(data, given)
+    return _coded(data, given, top=True)
+
+
+def bottom_code(
+    data: Microdata,
+    *,
+    column: str,
+    value: Any = None,
+    share: float | None = None,
+    replace: Replace | None = None,
+    label: str | None = None,
+    replacement: float | None = None,
+) -> Protected:
+    """Replace the values below a limit.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of numbers or dates.
+    value
+        The limit: all that is *below* it is replaced.
+    share
+        Instead, the share of the records that is to be below, at most; the limit is found as in
+        `top_code`.
+    replace
+        By what: the ``limit`` itself (default), the ``mean`` or the ``median`` of what is below,
+        or a ``label``.
+    label
+        The label; "below 18" if left out.
+    replacement
+        A mean or median found before, to repeat the same protection on other data.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"born": [1899, 1921, 1950]}))
+    >>> made = bottom_code(people, column="born", value=1920, replace="label", label="before 1920")
+    >>> made.data.frame["born"].to_list()
+    ['before 1920', '1921', '1950']
+    """
+    given = {
+        "column": column, "value": value, "share": share, "replace": replace, "label": label,
+        "replacement": replacement,
+    }  # fmt: skip
+    BOTTOM_CODE.require(data, given)
+    return _coded(data, given, top=False)
+
+
+def _coded(data: Microdata, given: Options, *, top: bool) -> Protected:
+    options = {name: value for name, value in given.items() if value is not None}
+    name, replace = options["column"], options.get("replace", "limit")
+    series = data.column(name)
+    limit = _limit(series, options, top=top)
+    out = beyond(series, limit, top=top)
+    fitted: dict[str, Any] = {"value": options.get("value", limit)}
+    if replace == "label":
+        text = options.get("label", f"{'above' if top else 'below'} {_shown(limit)}")
+        new = pl.Series(name, [text]).new_from_index(0, data.records)
+    else:
+        put_in = limit if replace == "limit" else _middle(data, options, out)
+        fitted |= {} if replace == "limit" or put_in is None else {"replacement": put_in}
+        new = pl.Series(name, [put_in], dtype=_fitting(series, put_in))
+        new = new.new_from_index(0, data.records)
+    hit = pl.select(pl.when(pl.Series(out)).then(new).alias(name)).to_series()
+    made, changed = put(data, name, hit)
+    method = (TOP_CODE if top else BOTTOM_CODE).name
+    return Protected(made, method, {name: changed}, _notes(options, limit, out), fitted=fitted)
+
+
+def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:
+    """Return the limit: as given, or a round one with no more than a share beyond it."""
+    if "value" in options:
+        return as_held(options["value"], series)
+    return find_limit(series, options["share"], top=top)
+
+
+def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None:
+    """Return the mean or median beyond the limit; None if nothing is there."""
+    if "replacement" in options:
+        return options["replacement"]  # type: ignore[no-any-return]
+    name = options["column"]
+    series = data.column(name).filter(pl.Series(out))
+    values = series.cast(pl.Float64).to_numpy()
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    mean = options["replace"] == "mean" and not _is_dominated(values)
+    if series.dtype.is_integer():
+        return _whole_middle(series.to_list(), mean=mean)
+    # Divided first: the sum of the largest numbers is none.
+    middle = (values / len(values)).sum() if mean else 2 * np.median(values / 2)
+    return float(keep_precision(data, name, np.array([middle]))[0])
+
+
+def _whole_middle(values: list[int], *, mean: bool) -> int:
+    """Return the mean or median of whole numbers as one, without floats on the way."""
+    count, ordered = len(values), sorted(values)
+    if mean:
+        return round(Fraction(sum(values), count))
+    return round(Fraction(ordered[(count - 1) // 2] + ordered[count // 2], 2))
+
+
+def _is_dominated(values: npt.NDArray[np.float64]) -> bool:
+    """Tell whether one record has so much of the sum that the mean would tell its value."""
+    size = np.abs(values) / (np.abs(values).max(initial=0) or 1.0)
+    return bool(size.max(initial=0) > DOMINANT * size.sum())
+
+
+def _fitting(series: pl.Series, value: Any) -> pl.DataType:
+    """Return the column's own type, or a wider one where the value needs it."""
+    if not series.dtype.is_numeric():
+        return series.dtype
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return whole_type(int(value)) if series.dtype.is_integer() and whole else pl.Float64()
+
+
+def _shown(limit: Any) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
+
+
+def _notes(options: Options, limit: Any, out: Flags) -> tuple[str, ...]:
+    if "share" not in options:
+        return ()
+    share = out.mean() if len(out) else 0.0
+    return (f"limit {_shown(limit)}: a share of {share:.4g} is beyond, {options['share']:g} asked",)

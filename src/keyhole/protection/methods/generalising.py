@@ -1,0 +1,181 @@
+"""Generalisation along a coding: each category becomes the group it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keyhole.core.names import quoted
+from keyhole.data.microdata import Microdata
+from keyhole.environment.codings.categories import Node
+from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.model import Coding
+from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
+from keyhole.errors import OptionError
+from keyhole.protection.checks import Method, Options, find, forms_of, is_count, is_name
+from keyhole.protection.methods.recoding import became
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import put_levels
+
+__all__ = ["GENERALISE", "generalise"]
+
+Groups = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
+
+
+def _is_groups(value: Any) -> str | None:
+    ladder = isinstance(value, Sequence) and not isinstance(value, str) and value
+    steps = value if ladder else [value]
+    fit = isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
+    return None if fit else "a table of groups, or a list of such from fine to coarse"
+
+
+def _is_group_table(table: Any) -> bool:
+    held = table.values() if isinstance(table, Mapping) else ()
+    flat = [one for value in held for one in (value if _is_list(value) else [value])]
+    return bool(flat) and all(isinstance(one, str | int | float) for one in flat)
+
+
+def _is_coding(value: Any) -> str | None:
+    return None if isinstance(value, Coding | Node) else "a coding"
+
+
+def _members(table: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Return (category, group) pairs of a table in either direction."""
+    if any(_is_list(value) for value in table.values()):
+        return [
+            (one, group)
+            for group, ones in table.items()
+            for one in (ones if _is_list(ones) else [ones])
+        ]
+    return list(table.items())
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _clashes(options: Options) -> list[str]:
+    groups, level = options["groups"], options.get("level")
+    by_key = isinstance(groups, KeyVariable)
+    if by_key != ("coding" in options):
+        return ["a key variable needs the coding whose categories it groups: give coding."] if (
+            by_key
+        ) else ["coding goes with a key variable only."]  # fmt: skip
+    if by_key:
+        return []
+    steps = groups if _is_list(groups) else [groups]
+    if level is not None and level > len(steps):
+        return [f"level must be at most {len(steps)}, the number of tables. Got {level} instead."]
+    return [problem for step in steps for problem in [*_overlaps(step), *_unnamed(step)]]
+
+
+def _unnamed(table: Mapping[Any, Any]) -> list[str]:
+    """Say of groups called by empty text, which is missing in every file, so."""
+    empty = any(isinstance(group, str) and not group.strip() for _, group in _members(table))
+    return ["groups must have names. Got an empty text, which is read as missing."] if empty else []
+
+
+def _overlaps(table: Mapping[Any, Any]) -> list[str]:
+    seen: dict[str, Any] = {}
+    twice = []
+    for category, group in _members(table):
+        forms = forms_of([category])
+        if any(seen.get(form, group) != group for form in forms):
+            twice.append(str(category))
+        seen |= dict.fromkeys(forms, group)
+    return [f"groups must not overlap. In two groups: {quoted(twice)}."] if twice else []
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    missed = sum(new is None for new in _new_levels(data, options))
+    if not missed:
+        return []
+    return [
+        f"groups must hold every category of column {options['column']!r}. {missed:,} of "
+        f"{len(data.codes(options['column']).levels):,} {'is' if missed == 1 else 'are'} in none: "
+        f"add {'it' if missed == 1 else 'them'}."
+    ]
+
+
+GENERALISE = Method(
+    "generalise",
+    {"column": is_name, "groups": _is_groups, "level": is_count(1), "coding": _is_coding},
+    ("column", "groups"),
+    clashes=_clashes,
+    unfit=_unfit,
+    makes_labels=lambda _: True,
+    repeats=True,
+)
+
+
+def generalise(
+    data: Microdata,
+    *,
+    column: str,
+    groups: Groups,
+    level: int | None = None,
+    coding: Coding | Node | None = None,
+) -> Protected:
+    """Replace each category of a column by the group it belongs to.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        The column.
+    groups
+        A table from categories to groups, or from groups to lists of categories; a list of such
+        tables, each from the groups of the one before (a ladder of codings); or a `KeyVariable`
+        of an environment's mapping, which groups the categories of a coding.
+    level
+        How many rungs of a ladder to climb; all if left out.
+    coding
+        The coding of the file's column, for a `KeyVariable`.
+
+    Notes
+    -----
+    Unlike `recode` a group may not share categories with another, and all must be in one: the
+    result is a coarsening of what was there.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"state": [*"ABCA"]}))
+    >>> regions, halves = {"North": ["A", "B"], "South": ["C"]}, {"all": ["North", "South"]}
+    >>> ladder = [regions, halves]
+    >>> generalise(people, column="state", groups=ladder, level=1).data.frame["state"].to_list()
+    ['North', 'North', 'South', 'North']
+    """
+    given = {"column": column, "groups": groups, "level": level, "coding": coding}
+    GENERALISE.require(data, given)
+    options = {name: value for name, value in given.items() if value is not None}
+    new = _new_levels(data, options)
+    out, changed = put_levels(data, column, new, value_labels={})
+    note = became(len(new), len(set(new)))
+    return Protected(out, "generalise", {column: changed}, (note,))
+
+
+def _new_levels(data: Microdata, options: Options) -> list[Any]:
+    """Return the group of each level, None where it is in none."""
+    groups, name = options["groups"], options["column"]
+    if isinstance(groups, KeyVariable):
+        return _by_key(data, name, groups, options["coding"])
+    steps = groups if _is_list(groups) else [groups]
+    new: list[Any] = data.codes(name).levels.to_list()
+    for step in steps[: options.get("level", len(steps))]:
+        by_text = {f: group for one, group in _members(step) for f in forms_of([one])}
+        new = [None if value is None else find(by_text, value) for value in new]
+    return new
+
+
+def _by_key(data: Microdata, name: str, key: KeyVariable, coding: Coding | Node) -> list[Any]:
+    node = coding if isinstance(coding, Node) else Node(coding)
+    if len(key.groups) != node.size:
+        raise OptionError(
+            f"the key variable of {key.column!r} must group the {node.size} categories of "
+            f"{node.name}. It groups {len(key.groups)}: give the coding it was mapped from."
+        )
+    places = level_positions(data.codes(name).levels, data.variable(name), node)
+    return [None if p == UNKNOWN else key.labels[key.groups[p]] for p in places.tolist()]

@@ -1,0 +1,224 @@
+"""Microaggregation: groups of at least k near records share their mean (MDAV)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.core.names import plural, were
+from keyhole.data.microdata import Microdata
+from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    is_count,
+    is_flag,
+    is_names,
+    numeric_problems,
+    one_of,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
+
+__all__ = ["DOMINANT", "MICROAGGREGATE", "microaggregate"]
+
+Replace = Literal["mean", "median"]
+
+OUTSIDE = -1
+# If one record has more than this of a sum, its mean tells nearly its value.
+DOMINANT = 0.8
+
+
+def _sets(options: Options) -> list[tuple[str, ...]]:
+    """Return the columns that are grouped together."""
+    names = MICROAGGREGATE.columns({"columns": options["columns"]})
+    return [(name,) for name in names] if options.get("separately") else [names]
+
+
+def _clashes(options: Options) -> list[str]:
+    strata = options.get("by") or ()
+    strata = (strata,) if isinstance(strata, str) else strata
+    both = [name for name in strata if name in MICROAGGREGATE.columns(options, reads=False)]
+    return [f"{name!r} is a stratum and to be changed. Leave it out of one." for name in both]
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    names = MICROAGGREGATE.columns(options, reads=False)
+    found = numeric_problems(data, names)
+    if found:
+        return found
+    k = options["k"]
+    for columns in _sets(options):
+        counts = np.bincount(_strata(data, columns, options.get("by"))[1] + 1)[1:]
+        small = int(((counts > 0) & (counts < k)).sum())
+        if not counts.sum():
+            found.append(f"no record has values in all of {', '.join(map(repr, columns))}.")
+        elif small:
+            few = _too_small(options, small)
+            found.append(f"k must be at most the number of records to be grouped. {few}")
+    return found
+
+
+def _too_small(options: Options, small: int) -> str:
+    k = options["k"]
+    if not options.get("by"):
+        return f"The file has fewer than {k:,} that miss no value: give a smaller k."
+    have = f"{small:,} strata have" if small > 1 else "1 stratum has"
+    return f"{have} fewer than {k:,}: give a smaller k, or larger strata."
+
+
+def _strata(
+    data: Microdata, columns: Sequence[str], by: Iterable[str] | str | None
+) -> tuple[Floats, Ints]:
+    """Return the values, and the stratum of each record that has them all (else -1)."""
+    values = np.column_stack([numbers(data, name) for name in columns])
+    cells = cell_numbers(data, () if by is None else listed(by, "by"))
+    return values, np.where(np.isfinite(values).all(axis=1), cells, OUTSIDE)
+
+
+MICROAGGREGATE = Method(
+    "microaggregate",
+    {
+        "columns": is_names,
+        "k": is_count(2),
+        "by": is_names,
+        "separately": is_flag,
+        "replace": one_of("mean", "median"),
+        "standardise": is_flag,
+        "whole": is_flag,
+    },
+    ("columns", "k"),
+    ("columns",),
+    ("by",),
+    clashes=_clashes,
+    unfit=_unfit,
+    needs_order=True,
+)
+
+
+def microaggregate(
+    data: Microdata,
+    *,
+    columns: Iterable[str],
+    k: int,
+    by: Iterable[str] | None = None,
+    separately: bool | None = None,
+    replace: Replace | None = None,
+    standardise: bool | None = None,
+    whole: bool | None = None,
+) -> Protected:
+    """Give near records the same values, in groups of at least k.
+
+    Parameters
+    ----------
+    data
+        The file.
+    columns
+        Columns of numbers, grouped together.
+    k
+        The least size of a group, 2 or more.
+    by
+        Columns whose combinations are strata: groups do not cross them.
+    separately
+        Group each column by itself instead; loses less, and protects less.
+    replace
+        By the group's ``mean`` (default), which keeps the column's mean, or its ``median``. Where
+        one record has more than 80% of a group's sum the mean would tell its value, and the
+        median is taken.
+    standardise
+        Whether a standard deviation counts the same in every column (default); else a unit does.
+    whole
+        Round the new values to the column's precision, as ages are; means then stay nearly.
+
+    Notes
+    -----
+    MDAV, maximum distance to average vector (Domingo-Ferrer & Torra 2005); see
+    `keyhole.kernels.mdav`. Records that miss one of the columns are left as they are: the note
+    says how many.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"income": [10.0, 90.0, 12.0, 80.0, 14.0]}))
+    >>> microaggregate(people, columns=["income"], k=2).data.frame["income"].to_list()
+    [12.0, 85.0, 12.0, 85.0, 12.0]
+    """
+    names = listed(columns, "columns")
+    given = {
+        "columns": names, "k": k, "by": by if by is None else listed(by, "by"),
+        "separately": separately, "replace": replace, "standardise": standardise, "whole": whole,
+    }  # fmt: skip
+    MICROAGGREGATE.require(data, given)
+    by_column, groups, left, ruled = {}, 0, 0, 0
+    for together in _sets(given):
+        values, strata = _strata(data, together, by)
+        group = _grouped(values, strata, k, standardise is not False)
+        new, dominated = _middles(values, group, replace == "median")
+        ruled += dominated
+        for place, name in enumerate(together):
+            data, by_column[name] = put_numbers(data, name, new[:, place], precise=not whole)
+        groups += int(group.max()) + 1
+        left = max(left, int((group < 0).sum()))
+    notes = [f"{plural(groups, 'group')} of {k} or more"]
+    if left:
+        ends = "misses a value and was left as it is", "miss a value and were left as they are"
+        notes.append(f"{plural(left, 'record')} {ends[left > 1]}")
+    if ruled:
+        notes.append(
+            f"{plural(ruled, 'mean')} {were(ruled)} replaced by medians: one record had more than "
+            f"{DOMINANT:.0%} of the sum"
+        )
+    return Protected(data, "microaggregate", by_column, (*notes, *infinite_notes(data, names)))
+
+
+def _grouped(values: Floats, strata: Ints, k: int, standardise: bool) -> Ints:
+    from keyhole.kernels.mdav import mdav
+
+    group = np.full(len(values), OUTSIDE, dtype=np.int64)
+    order = np.argsort(strata, kind="stable")
+    starts = np.searchsorted(strata[order], np.arange(strata.max() + 2))
+    number = 0
+    for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if a < b:
+            rows = order[a:b]
+            points = _standard(values[rows]) if standardise else values[rows]
+            group[rows] = number + mdav(np.ascontiguousarray(points), k)
+            number = int(group[rows].max()) + 1
+    return group
+
+
+def _standard(values: Floats) -> Floats:
+    largest = np.abs(values).max(axis=0, initial=0)
+    values = values / np.where(largest > 1e100, largest, 1)  # their squares are no numbers
+    spread = values.std(axis=0)
+    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1))
+
+
+def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:
+    """Return the mean (or median) of each record's group, and how many means were dominated."""
+    new = values.copy()
+    rows = np.flatnonzero(group >= 0)
+    rows = rows[np.argsort(group[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
+    sizes = np.diff(starts, append=len(rows))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
+        found = np.add.reduceat(values[rows], starts, axis=0) / sizes[:, None]
+    apart = np.ones_like(found, dtype=np.bool_) if median else _dominated(values[rows], starts)
+    for number in np.flatnonzero(apart.any(axis=1)).tolist():
+        part = values[rows[starts[number] : starts[number] + sizes[number]]]
+        found[number] = np.where(apart[number], np.median(part, axis=0), found[number])
+    new[rows] = np.repeat(found, sizes, axis=0)
+    return new, 0 if median else int(apart.sum())
+
+
+def _dominated(values: Floats, starts: Ints) -> npt.NDArray[np.bool_]:
+    """Tell by group and column whether one record has most of the sum."""
+    size = np.abs(values)
+    size = size / max(size.max(initial=0), 1.0)
+    total = np.add.reduceat(size, starts, axis=0)
+    return np.asarray(np.maximum.reduceat(size, starts, axis=0) > DOMINANT * total)

@@ -1,0 +1,212 @@
+"""Noise added to numbers: additive, multiplicative, or correlated so that correlations stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from keyhole.data.microdata import Microdata
+from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Floats
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    Seed,
+    draw_from,
+    is_flag,
+    is_names,
+    is_number,
+    is_positive,
+    numeric_problems,
+    one_of,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import infinite_notes, numbers, put_numbers
+
+__all__ = ["NOISE", "add_noise"]
+
+Kind = Literal["additive", "multiplicative", "correlated"]
+
+# A covariance needs so many complete records.
+FEWEST = 3
+
+
+def _clashes(options: Options) -> list[str]:
+    low, high = options.get("low"), options.get("high")
+    found = []
+    if low is not None and high is not None and low >= high:
+        found.append("low must be below high.")
+    if options.get("rescale") and options.get("kind", "additive") == "multiplicative":
+        found.append("rescale goes with additive and correlated noise only.")
+    return found
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    names = NOISE.columns(options)
+    found = numeric_problems(data, names)
+    if found:
+        return found
+    low, high = options.get("low", -np.inf), options.get("high", np.inf)
+    for name in names:
+        known = _known(numbers(data, name))
+        outside = int(((known < low) | (known > high)).sum())
+        if outside:
+            found.append(
+                f"low and high must hold column {name!r}. {outside:,} of its values "
+                f"{'lies' if outside == 1 else 'lie'} outside: widen them, or top-code first."
+            )
+    if options.get("kind") == "correlated" and len(_complete(data, names)) < FEWEST:
+        found.append(
+            f"correlated noise needs {FEWEST} or more records with no missing value on its "
+            f"columns: choose fewer columns, or another kind."
+        )
+    return found
+
+
+NOISE = Method(
+    "noise",
+    {
+        "columns": is_names,
+        "size": is_positive,
+        "kind": one_of("additive", "multiplicative", "correlated"),
+        "rescale": is_flag,
+        "low": is_number,
+        "high": is_number,
+    },
+    ("columns", "size"),
+    ("columns",),
+    clashes=_clashes,
+    unfit=_unfit,
+    is_random=True,
+    needs_order=True,
+)
+
+
+def add_noise(
+    data: Microdata,
+    *,
+    columns: Iterable[str],
+    size: float,
+    kind: Kind | None = None,
+    rescale: bool | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    seed: Seed = None,
+) -> Protected:
+    r"""Add noise to columns of numbers; what is missing stays missing.
+
+    Parameters
+    ----------
+    data
+        The file.
+    columns
+        The columns.
+    size
+        The noise's standard deviation: in those of the column; for multiplicative noise, the
+        relative one (0.1 for a tenth of each value).
+    kind
+        ``additive`` (default): independent over columns. ``correlated``: with the columns' own
+        covariances. ``multiplicative``: each value times a positive factor of mean 1.
+    rescale
+        Shrink towards the mean afterwards, so that variances stay what they were.
+    low, high
+        Bounds: what falls beyond one is mirrored at it. A slight bias near the bounds. Without
+        `low`, a column that has no negative values gets none.
+    seed
+        The secret of the draws.
+
+    Notes
+    -----
+    With :math:`\Sigma` the covariances, additive noise is drawn from
+    :math:`N(0, d^2\,\mathrm{diag}\,\Sigma)`, so that covariances stay and correlations shrink by
+    :math:`1 + d^2`; correlated noise from :math:`N(0, d^2 \Sigma)`, so that all covariances grow
+    by :math:`1 + d^2` and correlations stay (Kim 1986). With `rescale`,
+    :math:`z = \bar x + (x + e - \bar x) / \sqrt{1 + d^2}`, whose covariances are
+    :math:`\Sigma` for correlated noise (Tendick & Matloff 1994). Factors are log-normal with mean
+    1 and standard deviation d.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"income": [1000.0, None, 3000.0]}))
+    >>> made = add_noise(people, columns=["income"], size=0.1, seed=7)
+    >>> made.changed, made.data.frame["income"].null_count()
+    (2, 1)
+    """
+    names = listed(columns, "columns")
+    given = {
+        "columns": names, "size": size, "kind": kind, "rescale": rescale, "low": low,
+        "high": high, "seed": seed,
+    }  # fmt: skip
+    NOISE.require(data, given)
+    values, told = np.column_stack([numbers(data, n) for n in names]), infinite_notes(data, names)
+    draws = draw_from(seed).standard_normal(values.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused below
+        new = _noisy(values, draws, size, kind or "additive", bool(rescale))
+    highest, by_column, notes = np.inf if high is None else high, {}, []
+    for place, name in enumerate(names):
+        lowest = _lowest(values[:, place]) if low is None else low
+        bounded = _mirrored(new[:, place], lowest, highest)
+        if low is None and (_known(new[:, place]) < lowest).any():
+            notes.append(f"column {name!r} has no negative values, and got none: mirrored at 0")
+        data, by_column[name] = put_numbers(data, name, bounded)
+    return Protected(data, "noise", by_column, (*told, *_notes(values, names), *notes))
+
+
+def _lowest(column: Floats) -> float:
+    """Return 0 for a column without negative values: else they would tell who has little."""
+    known = _known(column)
+    return 0.0 if len(known) and known.min() >= 0 else -np.inf
+
+
+def _complete(data: Microdata, names: Iterable[str]) -> Floats:
+    values = np.column_stack([numbers(data, name) for name in names])
+    found: Floats = values[np.isfinite(values).all(axis=1)]
+    return found
+
+
+def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool) -> Floats:
+    if kind == "multiplicative":
+        spread = np.log1p(size**2)
+        return np.asarray(values * np.exp(draws * np.sqrt(spread) - spread / 2))
+    if kind == "correlated":
+        complete = values[np.isfinite(values).all(axis=1)]
+        noise = size * draws @ _root(np.atleast_2d(np.cov(complete, rowvar=False)))
+    else:
+        noise = size * draws * _deviations(values)
+    if not rescale:
+        return values + noise
+    means = np.array([_known(column).mean() if len(_known(column)) else 0 for column in values.T])
+    return np.asarray(means + (values + noise - means) / np.sqrt(1 + size**2))
+
+
+def _known(column: Floats) -> Floats:
+    known: Floats = column[np.isfinite(column)]
+    return known
+
+
+def _deviations(values: Floats) -> Floats:
+    parts = [_known(column) for column in values.T]
+    return np.array([part.std(ddof=1) if len(part) > 1 else 0.0 for part in parts])
+
+
+def _root(covariance: Floats) -> Floats:
+    """Return the symmetric root of covariances, whatever their rank."""
+    amounts, vectors = np.linalg.eigh(covariance)
+    root: Floats = (vectors * np.sqrt(np.maximum(amounts, 0))) @ vectors.T
+    return root
+
+
+def _mirrored(values: Floats, low: float, high: float) -> Floats:
+    """Mirror what lies beyond a bound at it; what is beyond both by far ends at the bound."""
+    values = np.where(values < low, 2 * low - values, values) if np.isfinite(low) else values
+    values = np.where(values > high, 2 * high - values, values) if np.isfinite(high) else values
+    return np.clip(values, low, high)
+
+
+def _notes(values: Floats, names: tuple[str, ...]) -> tuple[str, ...]:
+    still = [n for n, sd in zip(names, _deviations(values), strict=True) if sd == 0]
+    return tuple(f"column {name!r} does not vary" for name in still)

@@ -1,0 +1,260 @@
+"""PRAM, the post-randomisation method: categories change at random by a known matrix.
+
+The matrix is what undoes the method in expectation, for the analyst of the office and for an
+intruder alike: it is kept internal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Floats
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    Seed,
+    draw_from,
+    exactly_one,
+    forms_of,
+    is_flag,
+    is_fraction,
+    is_name,
+    is_share,
+    one_of,
+)
+from keyhole.protection.methods.rank_swapping import exchange
+from keyhole.protection.protected import Protected
+
+__all__ = ["PRAM", "invariant", "pram"]
+
+Spread = Literal["even", "frequent"]
+
+_ROUNDING = 1e-6
+# The share kept of a category with fewer records says little of the matrix, and much of them.
+FREQUENT = 50
+# The matrix has the square of this many entries.
+MOST_LEVELS = 2_000
+
+
+def _is_matrix(value: Any) -> str | None:
+    fit = isinstance(value, Mapping) and value
+    rows = fit and all(
+        isinstance(row, Mapping) and not any(map(is_fraction, row.values()))
+        for row in value.values()
+    )
+    return None if rows else "a table that gives for each category a table of probabilities"
+
+
+def _clashes(options: Options) -> list[str]:
+    found = exactly_one(options, "matrix", "p")
+    if "spread" in options and "p" not in options:
+        found.append("spread goes with p only.")
+    short = [
+        str(key)
+        for key, row in options.get("matrix", {}).items()
+        if abs(sum(row.values()) - 1) > _ROUNDING
+    ]
+    return found + [
+        f"the probabilities of row {key!r} of matrix must add to 1. They do not." for key in short
+    ]
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    name = options["column"]
+    levels = data.codes(name).levels.to_list()
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        return [
+            f"column {name!r} must have from 2 to {MOST_LEVELS:,} categories. Got "
+            f"{len(levels):,} instead: recode it first, or choose another column."
+        ]
+    matrix = options.get("matrix")
+    return [] if matrix is None else _unfit_matrix(name, levels, matrix)
+
+
+def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> list[str]:
+    rows = forms_of(matrix)
+    missed = sum(rows.isdisjoint(forms_of([level])) for level in levels)
+    reached = {str(to) for row in matrix.values() for to, p in row.items() if p > 0}
+    strange = len(reached - forms_of(levels))
+    found = []
+    if missed:
+        found.append(
+            f"matrix must have a row for every category of column {name!r}. It misses {missed:,} "
+            f"of {len(levels):,}: add them."
+        )
+    if strange:
+        found.append(
+            f"matrix may lead only to categories that column {name!r} has. {strange:,} of those "
+            f"it leads to are not there."
+        )
+    return found
+
+
+PRAM = Method(
+    "pram",
+    {
+        "column": is_name,
+        "p": is_share,
+        "matrix": _is_matrix,
+        "invariant": is_flag,
+        "spread": one_of("even", "frequent"),
+    },
+    clashes=_clashes,
+    unfit=_unfit,
+    is_random=True,
+)
+
+
+def pram(
+    data: Microdata,
+    *,
+    column: str,
+    p: float | None = None,
+    matrix: Mapping[Any, Mapping[Any, float]] | None = None,
+    invariant: bool | None = None,
+    spread: Spread | None = None,
+    seed: Seed = None,
+) -> Protected:
+    r"""Change categories of a column at random.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of categories.
+    p
+        The probability that a category stays.
+    matrix
+        Instead, for each category the probabilities of what it becomes.
+    invariant
+        Whether the expected frequencies must stay what they are.
+    spread
+        With `p`, whether the other categories are as likely as each other (``even``, default),
+        or by how ``frequent`` they are.
+    seed
+        The secret of the draws.
+
+    Returns
+    -------
+    Protected
+        `internal["matrix"]` has the probabilities, rows and columns in the order of the
+        categories; it is in no table.
+
+    Notes
+    -----
+    Gouweleeuw et al. (1998). A matrix P is invariant for the frequencies t if
+    :math:`t'P = t'`. From any P one is made in two stages: categories change by P, then back by
+    :math:`Q_{lk} = t_k P_{kl} / \sum_j t_j P_{jl}`; the invariant matrix is PQ. Its diagonal is
+    lower than that of P. What is missing stays missing.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"ms": [*"mmmws"] * 20}))
+    >>> made = pram(people, column="ms", p=0.8, invariant=True, seed=5)
+    >>> shares = np.array([0.6, 0.2, 0.2])
+    >>> (shares @ made.internal["matrix"]).round(9).tolist()
+    [0.6, 0.2, 0.2]
+    """
+    given = {
+        "column": column, "p": p, "matrix": matrix, "invariant": invariant, "spread": spread,
+        "seed": seed,
+    }  # fmt: skip
+    PRAM.require(data, given)
+    codes = data.codes(column)
+    used = transition_matrix(codes, p=p, matrix=matrix, spread=spread or "even")
+    if invariant:
+        used = _invariant(used, _counts(codes))
+    out, changed = _changed(data, column, used, draw_from(seed))
+    notes = _notes(codes, out.codes(column)) if invariant else ()
+    return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
+
+
+def _notes(before: Codes, after: Codes) -> tuple[str, ...]:
+    """Say how much was kept: by a matrix that was made invariant less than by the one given."""
+    known = before.values < len(before.levels)
+    # Categories that were drawn away wholly are not among the levels any more.
+    levels = {value: place for place, value in enumerate(after.levels.to_list())}
+    place = np.array([levels.get(value, -1) for value in before.levels.to_list()], dtype=np.int64)
+    old = before.values[known].astype(np.int64)
+    same = place[old] == after.values[known]
+    counts = np.bincount(old, minlength=len(place))
+    shares = np.bincount(old, weights=same, minlength=len(place)) / np.maximum(counts, 1)
+    frequent = shares[counts >= FREQUENT]
+    least = f", of the frequent category that changed most {frequent.min(initial=1):.2f}"
+    return (f"a share of {same.mean():.2f} of the values was kept{least if len(frequent) else ''}",)
+
+
+def _counts(codes: Codes) -> Floats:
+    counts = np.bincount(codes.values, minlength=codes.size)
+    return counts[: len(codes.levels)].astype(np.float64)
+
+
+def transition_matrix(
+    codes: Codes,
+    *,
+    p: float | None,
+    matrix: Mapping[Any, Mapping[Any, float]] | None,
+    spread: Spread,
+) -> Floats:
+    """Return the probabilities as an array in the order of the levels."""
+    count = len(codes.levels)
+    if p is not None:
+        weights = np.ones(count) if spread == "even" else _counts(codes)
+        off = np.tile(weights, (count, 1))
+        np.fill_diagonal(off, 0)
+        return np.asarray(p * np.eye(count) + (1 - p) * off / off.sum(axis=1, keepdims=True))
+    assert matrix is not None
+    place = {f: i for i, v in enumerate(codes.levels.to_list()) for f in forms_of([v])}
+    out = np.zeros((count, count))
+    for key, row in matrix.items():
+        for to, probability in row.items():
+            if str(key) in place and str(to) in place:  # categories of other files are no matter
+                out[place[str(key)], place[str(to)]] += probability
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def invariant(matrix: Floats, counts: Floats) -> Floats:
+    """Return the two-stage matrix that keeps the expected frequencies.
+
+    Examples
+    --------
+    >>> even = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> (np.array([9.0, 1.0]) @ invariant(even, np.array([9.0, 1.0]))).round(9).tolist()
+    [9.0, 1.0]
+    """
+    joint = matrix * counts[:, None]
+    back = (joint / joint.sum(axis=0)).T
+    found: Floats = matrix @ back
+    return found
+
+
+# The option of `pram` has the same name.
+_invariant = invariant
+
+
+def _changed(
+    data: Microdata, column: str, matrix: Floats, generator: np.random.Generator
+) -> tuple[Microdata, int]:
+    codes = data.codes(column)
+    known = np.flatnonzero(codes.values < len(codes.levels))
+    rows = np.cumsum(matrix, axis=1)
+    draws = generator.random(len(known))
+    new = np.zeros(len(known), dtype=np.int64)
+    for level in range(len(codes.levels)):
+        mine = codes.values[known] == level
+        new[mine] = np.searchsorted(rows[level], draws[mine], side="right")
+    new = np.minimum(new, len(codes.levels) - 1)
+    # Each new value is the cell of a record that has it, with whatever zeros lead it.
+    first = np.zeros(codes.size, dtype=np.int64)
+    first[codes.values[::-1]] = np.arange(data.records)[::-1]
+    source = np.arange(data.records)
+    source[known] = np.where(new == codes.values[known], known, first[new])
+    return exchange(data, column, source)

@@ -1,0 +1,477 @@
+"""Recoding: categories by a map, numbers into bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from keyhole.core.names import plural, shown
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    by_form,
+    exactly_one,
+    find,
+    forms_of,
+    is_flag,
+    is_name,
+    is_number,
+    is_positive,
+    is_text,
+    numeric_problems,
+    one_of,
+    value_text,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import put_levels
+
+__all__ = ["RECODE", "became", "merged_labels", "recode"]
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bands:
+    """Bands in ascending order; `low` belongs to its band, `high` only if `closed`."""
+
+    low: Floats
+    high: Floats
+    closed: bool
+
+    def place(self, values: Floats) -> Ints:
+        """Return the number of the band each value lies in, -1 where it is in none."""
+        found = np.searchsorted(self.low, values, side="right") - 1
+        high = self.high[np.maximum(found, 0)]
+        inside = (values <= high) if self.closed else (values < high) | (high == math.inf)
+        return np.where((found >= 0) & inside, found, NOWHERE).astype(np.int64)
+
+    def labels(self, *, whole: bool) -> list[str]:
+        """Name the bands; those of whole numbers by their first and last number.
+
+        Examples
+        --------
+        >>> from_cuts([18, 65]).labels(whole=True)
+        ['17 and below', '18-64', '65 and above']
+        >>> from_cuts([0.5, 1]).labels(whole=False)
+        ['below 0.5', '0.5 to below 1', '1 and above']
+        """
+        return [
+            _label(low, high, self.closed, whole)
+            for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
+        ]
+
+    def middles(self) -> list[float]:
+        """Return the middle of each band."""
+        return [float(middle) for middle in (self.low + self.high) / 2]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every band ends on both sides."""
+        return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+
+
+def _label(low: float, high: float, closed: bool, whole: bool) -> str:
+    last = math.ceil(high) - 1 if whole and not closed and math.isfinite(high) else high
+    closed = closed or whole
+    if low == -math.inf:
+        return f"{_text(last)} and below" if closed else f"below {_text(high)}"
+    if high == math.inf:
+        return f"{_text(low)} and above"
+    if closed and last == low:
+        return _text(low)
+    return f"{_text(low)}-{_text(last)}" if closed else f"{_text(low)} to below {_text(high)}"
+
+
+def _text(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:.12g}"
+
+
+def from_cuts(cuts: Sequence[float]) -> Bands:
+    """Return the bands between cuts; the outer ones are open. A cut begins the band above it."""
+    edges = np.array([-math.inf, *cuts, math.inf])
+    return Bands(edges[:-1], edges[1:], closed=False)
+
+
+def from_pairs(pairs: Sequence[Sequence[float]]) -> Bands:
+    """Return the bands from the first to the last number of each pair, both within."""
+    ordered = np.array(sorted(map(tuple, pairs)), dtype=np.float64)
+    return Bands(ordered[:, 0], ordered[:, 1], closed=True)
+
+
+def is_cuts(value: Any) -> str | None:
+    """Accept a list of numbers."""
+    fit = _is_list(value) and not any(map(is_number, value))
+    return None if fit else "a list of numbers where bands begin"
+
+
+def is_pairs(value: Any) -> str | None:
+    """Accept a list of pairs of numbers; the outermost may be infinite."""
+    fit = _is_list(value) and all(_is_list(p) and len(p) == 2 and _known(p) for p in value)
+    return None if fit else "a list of bands [first, last]"
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
+
+
+def _known(pair: Sequence[Any]) -> bool:
+    return all(is_number(v) is None or v in (-math.inf, math.inf) for v in pair)
+
+
+def cut_problems(cuts: Sequence[float]) -> list[str]:
+    """Say so where cuts do not ascend."""
+    if all(a < b for a, b in pairwise(cuts)):
+        return []
+    return ["cuts must ascend, each once. Got them in another order instead."]
+
+
+def band_problems(pairs: Sequence[Sequence[float]]) -> list[str]:
+    """Say of each band that ends before it begins so, and of each two that overlap.
+
+    Examples
+    --------
+    >>> band_problems([[0, 20], [20, 40], [60, 50]])
+    ['band [60, 50] ends before it begins. Give [first, last].',
+     'bands [0, 20] and [20, 40] overlap: a number must be in one only, and the last number
+     of a band is within.']
+    """
+    found = [
+        f"band {value_text(list(pair))} ends before it begins. Give [first, last]."
+        for pair in pairs
+        if pair[0] > pair[1]
+    ]
+    ordered = sorted(list(pair) for pair in pairs if pair[0] <= pair[1])
+    return found + [
+        f"bands {a} and {b} overlap: a number must be in one only, and the last number of a "
+        f"band is within."
+        for a, b in pairwise(ordered)
+        if b[0] <= a[1]
+    ]
+
+
+Output = Literal["label", "code", "middle"]
+
+# A width that makes more bands than this was meant for another column.
+MOST_BANDS = 10_000
+# Floats, of which edges are made, hold whole numbers up to here.
+EXACT = 2**53
+
+
+def is_map(value: Any) -> str | None:
+    """Accept a table from values to single values."""
+    fit = isinstance(value, Mapping) and value
+    single = fit and not any(map(_is_value, value.values()))
+    return None if single else "a table that gives for each category its new value"
+
+
+def _is_value(value: Any) -> str | None:
+    fit = isinstance(value, str | bool) or is_number(value) is None
+    return None if fit else "a text or a number"
+
+
+def _is_labels(value: Any) -> str | None:
+    texts = value.values() if isinstance(value, Mapping) else value
+    listed = isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+    return None if listed and not any(map(is_text, texts)) else "a list, or a table, of texts"
+
+
+def map_problems(mapping: Mapping[Any, Any]) -> list[str]:
+    """Say so where two entries of a map mean the same category."""
+    seen: dict[str, Any] = {}
+    found = []
+    for key in mapping:
+        for form in forms_of([key]):
+            if seen.setdefault(form, key) is not key:
+                found.append(f"map names category {shown(key)} twice, as {shown(seen[form])} too.")
+                break
+    return found
+
+
+def _clashes(options: Options) -> list[str]:
+    found = exactly_one(options, "map", "bands", "cuts", "width")
+    if found:
+        return found
+    by_map = "map" in options
+    wrong = ("output", "start") if by_map else ("rest", "keep_rest")
+    where = "bands, cuts or width" if by_map else "a map"
+    found = [f"{name} goes with {where} only." for name in wrong if name in options]
+    if "start" in options and "width" not in options:
+        found.append("start goes with width only.")
+    if "rest" in options and options.get("keep_rest"):
+        found.append("rest and keep_rest exclude each other. Leave one of them out.")
+    found += map_problems(options.get("map", {})) + _empty(options)
+    found += cut_problems(options.get("cuts", ()))
+    found += band_problems(options.get("bands", ()))
+    return found or _label_clashes(options)
+
+
+def _empty(options: Options) -> list[str]:
+    """Say of new values that are empty text, which is missing in every file, so."""
+    new = {"map": list(options.get("map", {}).values()), "rest": [options.get("rest")]}
+    return [
+        f"{option} must not make values empty, which are read as missing. Give a text, like "
+        f"'other'; suppress takes values away."
+        for option, values in new.items()
+        if any(isinstance(one, str) and not one.strip() for one in values)
+    ]
+
+
+def _label_clashes(options: Options) -> list[str]:
+    labels = options.get("labels")
+    if labels is None or "width" in options:
+        return [] if labels is None else ["labels are made from the width. Leave them out."]
+    if "map" in options:
+        fit = isinstance(labels, Mapping)
+        return [] if fit else ["labels of a map must be a table from new values to texts."]
+    count = len(options["bands"]) if "bands" in options else len(options["cuts"]) + 1
+    if isinstance(labels, Mapping) or len(labels) != count:
+        return [f"labels must be a list of one text a band: {plural(count, 'text')}."]
+    return [] if len(set(labels)) == count else ["labels must all differ."]
+
+
+def unmapped(codes: Codes, mapping: Mapping[Any, Any]) -> list[bool]:
+    """Tell of each level whether a map says nothing of it."""
+    known = forms_of(mapping)
+    return [known.isdisjoint(forms_of([level])) for level in codes.levels.to_list()]
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    name = options["column"]
+    if "map" in options:
+        if "rest" in options or options.get("keep_rest"):
+            return []
+        missed = sum(unmapped(data.codes(name), options["map"]))
+        return [] if not missed else [
+            f"map must name every category of column {name!r}. It misses {missed:,} of "
+            f"{len(data.codes(name).levels):,}: add {'it' if missed == 1 else 'them'}, or say what "
+            f"becomes of the rest by rest or keep_rest."
+        ]  # fmt: skip
+    return numeric_problems(data, [name]) or _unfit_bands(data, options)
+
+
+def _unfit_bands(data: Microdata, options: Options) -> list[str]:
+    name = options["column"]
+    codes = data.codes(name)
+    if codes.levels.dtype.is_integer() and _are_large(codes.levels):
+        return [
+            f"column {name!r} holds whole numbers of more than 15 digits, which bands do not tell "
+            f"apart exactly: round or top-code it first, or recode it by a map."
+        ]
+    bands = _bands(codes, options)
+    if bands is None:
+        return [
+            f"width makes more than {MOST_BANDS:,} bands, or such as numbers as large as those of "
+            f"column {name!r} cannot tell apart. Give a larger one, or cuts."
+        ]
+    if options.get("output") == "middle" and not bands.bounded:
+        return ["output='middle' needs bands that end on both sides. Give bands, or labels."]
+    levels = codes.levels.cast(pl.Float64).to_numpy()
+    places = np.append(bands.place(levels), 0)[codes.values]
+    outside = int((places < 0).sum())
+    if outside:
+        return [
+            f"bands must cover column {name!r}. {outside:,} of {plural(data.records, 'record')} "
+            f"{'is' if outside == 1 else 'are'} in none: add bands; the first may begin at -inf, "
+            f"the last end at inf."
+        ]
+    return []
+
+
+def _are_large(levels: pl.Series) -> bool:
+    ends = [int(end) for end in (levels.min(), levels.max()) if end is not None]  # type: ignore[arg-type]
+    return any(abs(end) > EXACT for end in ends)
+
+
+def _bands(codes: Codes, options: Options) -> Bands | None:
+    if "bands" in options:
+        return from_pairs(options["bands"])
+    if "cuts" in options:
+        return from_cuts(options["cuts"])
+    levels = codes.levels.cast(pl.Float64).to_numpy()
+    width, start = float(options["width"]), float(options.get("start", 0))
+    if not len(levels):
+        return from_cuts([start])
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = np.floor((levels[[0, -1]] - start) / width)
+    if not last - first < MOST_BANDS or max(abs(first), abs(last)) >= EXACT:
+        return None
+    edges = start + width * np.arange(first, last + 2)
+    return Bands(edges[:-1], edges[1:], closed=False)
+
+
+RECODE = Method(
+    "recode",
+    {
+        "column": is_name,
+        "map": is_map,
+        "bands": is_pairs,
+        "cuts": is_cuts,
+        "width": is_positive,
+        "start": is_number,
+        "labels": _is_labels,
+        "rest": _is_value,
+        "keep_rest": is_flag,
+        "output": one_of("label", "code", "middle"),
+    },
+    clashes=_clashes,
+    unfit=_unfit,
+    makes_labels=lambda options: "map" not in options and options.get("output", "label") == "label",
+    repeats=True,
+)
+
+
+def recode(
+    data: Microdata,
+    *,
+    column: str,
+    map: Mapping[Any, Any] | None = None,  # the word of the plan
+    bands: Sequence[Sequence[float]] | None = None,
+    cuts: Sequence[float] | None = None,
+    width: float | None = None,
+    start: float | None = None,
+    labels: Sequence[str] | Mapping[Any, str] | None = None,
+    rest: Any = None,
+    keep_rest: bool | None = None,
+    output: Output | None = None,
+) -> Protected:
+    """Recode a column by a map of its categories, or its numbers into bands.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        The column.
+    map
+        For each category its new value. Categories are compared by their text form, so that
+        ``1`` and ``"1"`` are the same; a map that misses one is refused.
+    bands
+        Pairs [first, last], both within the band; they may not overlap, and must cover the
+        column. The outermost may be infinite.
+    cuts
+        Numbers at which bands begin: ``[18, 65]`` makes three.
+    width, start
+        Bands of one width, counted from `start` (0).
+    labels
+        One text a band; of a map, a table from new values to texts.
+    rest, keep_rest
+        What categories that the map does not name become; or that they stay.
+    output
+        What stands for a band: its ``label`` (default), its number from 1 with the label beside
+        (``code``), or its ``middle``.
+
+    Notes
+    -----
+    Categories that become one share a label made of theirs ("married or widowed"), unless
+    `labels` says otherwise.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"age": [17, 18, 64, 90], "ms": [*"mwsm"]}))
+    >>> recode(people, column="age", cuts=[18, 65]).data.frame["age"].to_list()
+    ['17 and below', '18-64', '18-64', '65 and above']
+    >>> together = {"m": "ever married", "w": "ever married", "s": "single"}
+    >>> recode(people, column="ms", map=together).changed
+    4
+    """
+    given = {
+        "column": column, "map": map, "bands": bands, "cuts": cuts, "width": width,
+        "start": start, "labels": labels, "rest": rest, "keep_rest": keep_rest, "output": output,
+    }  # fmt: skip
+    RECODE.require(data, given)
+    options = {name: value for name, value in given.items() if value is not None}
+    if map is not None:
+        new, changed = _by_map(data, options)
+    else:
+        new, changed = _by_bands(data, options)
+    before, after = len(data.codes(column).levels), len(new.codes(column).levels)
+    return Protected(new, "recode", {column: changed}, (became(before, after),))
+
+
+def became(before: int, after: int, one: str = "category", many: str = "categories") -> str:
+    """Say how many categories became how many.
+
+    Examples
+    --------
+    >>> became(1, 1), became(12, 3)
+    ('1 category became 1', '12 categories became 3')
+    """
+    return f"{plural(before, one, many)} became {after:,}"
+
+
+def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
+    name, mapping = options["column"], options["map"]
+    levels = data.codes(name).levels.to_list()
+    by_text = by_form(mapping)
+    mapped = [find(by_text, level) for level in levels]
+    new = [
+        options.get("rest", level) if value is None else value
+        for level, value in zip(levels, mapped, strict=True)
+    ]
+    labels = merged_labels(data.variable(name).value_labels, levels, new)
+    labels |= options.get("labels", {})
+    return put_levels(data, name, new, value_labels=labels)
+
+
+def merged_labels(
+    old: Mapping[Any, str], levels: list[Any], new: list[Any], *, most: int | None = None
+) -> dict[Any, str]:
+    """Label new values by the labels of what became them, up to so many.
+
+    Examples
+    --------
+    >>> merged_labels({1: "married", 2: "widowed", 3: "single"}, [1, 2, 3], [1, 1, 3])
+    {1: 'married or widowed', 3: 'single'}
+    """
+    by_text = by_form(old)
+    parts: dict[Any, dict[str, None]] = {}
+    for level, value in zip(levels, new, strict=True):
+        text = find(by_text, level)
+        if text is not None:
+            parts.setdefault(value, {})[text] = None
+    return {value: _either(list(texts), most) for value, texts in parts.items()}
+
+
+def _either(texts: list[str], most: int | None) -> str:
+    many = most is not None and len(texts) > most
+    return " or ".join([texts[0], f"{len(texts) - 1} more"] if many else texts)
+
+
+def _by_bands(data: Microdata, options: Options) -> tuple[Microdata, int]:
+    name = options["column"]
+    codes, bands = data.codes(name), _bands(data.codes(name), options)
+    if bands is None:  # the checks have refused it
+        raise OptionError("width makes too many bands.")
+    places = bands.place(codes.levels.cast(pl.Float64).to_numpy()).tolist()
+    labels = _labels(codes, bands, options)
+    output = options.get("output", "label")
+    if output == "label":
+        return put_levels(data, name, [labels[place] for place in places], value_labels={})
+    if output == "middle":
+        middles = bands.middles()
+        return put_levels(data, name, [middles[place] for place in places], value_labels={})
+    numbered = {place + 1: label for place, label in enumerate(labels)}
+    return put_levels(data, name, [place + 1 for place in places], value_labels=numbered)
+
+
+def _labels(codes: Codes, bands: Bands, options: Options) -> list[str]:
+    """Return the labels in the order of the bands, which may be given in another."""
+    if "labels" not in options:
+        inner = bands.low[np.isfinite(bands.low)]
+        whole = codes.levels.dtype.is_integer() and bool((inner == np.floor(inner)).all())
+        return bands.labels(whole=whole)
+    if "bands" not in options:
+        return list(options["labels"])
+    pairs = [tuple(pair) for pair in options["bands"]]
+    return [label for _, label in sorted(zip(pairs, options["labels"], strict=True))]

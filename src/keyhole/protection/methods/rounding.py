@@ -1,0 +1,169 @@
+"""Rounding to multiples of a base, to the nearest or at random without bias."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from keyhole.data.microdata import Microdata
+from keyhole.kernels.arrays import Floats
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    Seed,
+    draw_from,
+    is_name,
+    is_positive,
+    numeric_problems,
+    one_of,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import infinite_notes, numbers, put, put_numbers
+
+__all__ = ["ROUND", "round_to_base"]
+
+# Floats hold whole numbers up to here.
+EXACT = 2**53
+
+
+def is_whole_base(data: Microdata, name: str, base: float) -> bool:
+    """Tell whether a column has whole numbers too large for floats, and the base is whole too."""
+    column = data.column(name)
+    if not column.dtype.is_integer() or base != int(base):
+        return False
+    ends = [int(end) for end in (column.min(), column.max()) if end is not None]  # type: ignore[arg-type]
+    return any(abs(end) > EXACT for end in ends)
+
+
+def round_whole(series: pl.Series, base: int, how: str, seed: Seed) -> pl.Series:
+    """Round whole numbers to multiples of a base; see `round_to_base`.
+
+    Examples
+    --------
+    >>> round_whole(pl.Series([2**53 + 1, None]), 2, "up", None).to_list()
+    [9007199254740994, None]
+    """
+    draws = draw_from(seed).random(len(series)).tolist() if how == "random" else [0.0] * len(series)
+    new = [
+        None if value is None else _whole_multiple(value, base, how, draw)
+        for value, draw in zip(series.to_list(), draws, strict=True)
+    ]
+    return pl.Series(series.name, new, dtype=pl.Int128)
+
+
+def _whole_multiple(value: int, base: int, how: str, draw: float) -> int:
+    times, rest = divmod(value, base)
+    up = {
+        "up": rest > 0,
+        "down": False,
+        "random": draw < rest / base,
+        "nearest": 2 * rest > base or (2 * rest == base and times % 2 == 1),
+    }
+    return (times + up[how]) * base
+
+
+How = Literal["nearest", "random", "down", "up"]
+
+# A quotient nearer to a whole number than this is one: 0.3 / 0.1 is 3.
+NEAR = 1e-9
+_DIGITS = 12
+_MOST_PLACES = 300
+# Multiples beyond this many are no longer told apart.
+MOST_MULTIPLES = 2.0**53
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    name, base = options["column"], options["base"]
+    found = numeric_problems(data, [name])
+    if found or is_whole_base(data, name, base):
+        return found
+    size = np.abs(numbers(data, name))
+    largest = size[np.isfinite(size)].max(initial=0.0)
+    if largest / MOST_MULTIPLES < base:
+        return []
+    return [
+        f"base must be larger: multiples as fine cannot be told apart among numbers as large as "
+        f"those of column {name!r}."
+    ]
+
+
+ROUND = Method(
+    "round",
+    {
+        "column": is_name,
+        "base": is_positive,
+        "how": one_of("nearest", "random", "down", "up"),
+    },
+    ("column", "base"),
+    unfit=_unfit,
+    is_random=True,
+    needs_order=True,
+)
+
+
+def round_to_base(
+    data: Microdata, *, column: str, base: float, how: How | None = None, seed: Seed = None
+) -> Protected:
+    r"""Round a column to multiples of a base.
+
+    Parameters
+    ----------
+    data
+        The file.
+    column
+        A column of numbers.
+    base
+        What the new values are multiples of.
+    how
+        To the ``nearest`` multiple (default; halves to the even one), ``down``, ``up``, or at
+        ``random`` to one of the two around.
+    seed
+        The secret of random rounding.
+
+    Notes
+    -----
+    Random rounding takes x between the multiples l and l + b to l + b with probability
+    :math:`(x - l) / b`, and else to l: its expectation is x. A multiple stays as it is.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"income": [12_340, 25_001, 40_000]}))
+    >>> round_to_base(people, column="income", base=500).data.frame["income"].to_list()
+    [12500, 25000, 40000]
+    """
+    ROUND.require(data, {"column": column, "base": base, "how": how, "seed": seed})
+    notes = infinite_notes(data, [column])
+    if is_whole_base(data, column, base):
+        rounded = round_whole(data.column(column), int(base), how or "nearest", seed)
+        new, changed = put(data, column, rounded)
+        return Protected(new, "round", {column: changed}, notes)
+    quotients = numbers(data, column) / base
+    quotients[~np.isfinite(quotients)] = 0  # they are not put back
+    whole = np.rint(quotients)
+    quotients = np.where(np.abs(quotients - whole) < NEAR, whole, quotients)
+    with np.errstate(over="ignore"):  # what is too large is refused where it is put back
+        multiples = _rounded(quotients, how or "nearest", seed) * base
+    new, changed = put_numbers(data, column, _without_crumbs(multiples, base), precise=True)
+    return Protected(new, "round", {column: changed}, notes)
+
+
+def _without_crumbs(values: Floats, base: float) -> Floats:
+    """Round away digits far below the base: 3 * 0.1 is not 0.3, and that is the machine's."""
+    places = _DIGITS - int(np.ceil(np.log10(base)))
+    return values if not 0 <= places <= _MOST_PLACES else np.round(values, places)
+
+
+def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:
+    if how == "nearest":
+        return np.rint(quotients)
+    if how == "up":
+        return np.ceil(quotients)
+    low = np.floor(quotients)
+    if how == "down":
+        return low
+    found: Floats = low + (draw_from(seed).random(len(low)) < quotients - low)
+    return found

@@ -1,0 +1,149 @@
+"""Sampling: an intruder no longer knows who is in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.core.names import plural, were
+from keyhole.data.microdata import Microdata
+from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Ints
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    Seed,
+    draw_from,
+    exactly_one,
+    is_count,
+    is_name,
+    is_names,
+    is_share,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.writeback import cell_numbers, numbers, put_numbers
+
+__all__ = ["SAMPLE", "sample"]
+
+
+def _clashes(options: Options) -> list[str]:
+    return exactly_one(options, "fraction", "size")
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    size = _size(data, options)
+    if not 1 <= size < data.records:
+        return [
+            f"the sample must have at least 1 and fewer than the {data.records:,} records. It "
+            f"would have {size:,}: give another fraction or size."
+        ]
+    if "weight" in options:
+        data.weights(options["weight"])
+    return []
+
+
+SAMPLE = Method(
+    "sample",
+    {"fraction": is_share, "size": is_count(1), "by": is_names, "weight": is_name},
+    (),
+    ("weight",),
+    ("by",),
+    clashes=_clashes,
+    unfit=_unfit,
+    is_random=True,
+)
+
+
+def sample(
+    data: Microdata,
+    *,
+    fraction: float | None = None,
+    size: int | None = None,
+    by: Iterable[str] | None = None,
+    weight: str | None = None,
+    seed: Seed = None,
+) -> Protected:
+    """Keep a random sample of the records, in their order.
+
+    Parameters
+    ----------
+    data
+        The file.
+    fraction, size
+        The share, or the number, of the records to keep.
+    by
+        Columns whose combinations are strata: each is sampled by itself, in proportion.
+    weight
+        A column of weights, to be divided by the fraction sampled (of the stratum).
+    seed
+        The secret of the draws.
+
+    Notes
+    -----
+    Without replacement. The sizes of strata are n times the fraction, rounded so that they add
+    to the size of the sample (largest remainders; equal ones at random). Without `weight` the
+    weights in the file are what they were, and no longer add to the population.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"sex": [*"ffffmm"] * 10}))
+    >>> sample(people, fraction=0.5, by=["sex"], seed=1).data.frame["sex"].to_list().count("m")
+    10
+    """
+    strata = () if by is None else listed(by, "by")
+    given = {
+        "fraction": fraction, "size": size, "by": strata or None, "weight": weight, "seed": seed,
+    }  # fmt: skip
+    SAMPLE.require(data, given)
+    generator = draw_from(seed)
+    cells = cell_numbers(data, strata)
+    counts = np.bincount(cells)
+    sizes = _sizes(counts, _size(data, given), generator)
+    kept = _drawn(cells, sizes, generator)
+    out = data.filter(kept)
+    by_column = {}
+    if weight is not None:
+        growth = counts[cells[kept]] / sizes[cells[kept]]
+        out, by_column[weight] = put_numbers(
+            out, weight, numbers(out, weight) * growth, precise=True
+        )
+    gone = data.records - out.records
+    return Protected(
+        out, "sample", by_column, _notes(sizes, strata), left_out=gone, kept=np.flatnonzero(kept)
+    )
+
+
+def _size(data: Microdata, options: Options) -> int:
+    size = options.get("size")
+    return int(np.rint(options["fraction"] * data.records)) if size is None else int(size)
+
+
+def _sizes(counts: Ints, size: int, generator: np.random.Generator) -> Ints:
+    """Share a size among strata in proportion, by largest remainders."""
+    exact = counts * (size / counts.sum())
+    sizes = np.floor(exact + 1e-9).astype(np.int64)
+    order = np.lexsort([generator.random(len(counts)), sizes - exact])
+    sizes[order[: size - sizes.sum()]] += 1
+    return np.asarray(sizes)
+
+
+def _drawn(cells: Ints, sizes: Ints, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+    order = np.lexsort([generator.random(len(cells)), cells])
+    starts = np.cumsum(np.bincount(cells)) - np.bincount(cells)
+    place = np.arange(len(cells)) - starts[cells[order]]
+    kept = np.zeros(len(cells), dtype=np.bool_)
+    kept[order[place < sizes[cells[order]]]] = True
+    return kept
+
+
+def _notes(sizes: Ints, strata: tuple[str, ...]) -> tuple[str, ...]:
+    kept = int(sizes.sum())
+    notes = [f"{plural(kept, 'record')} {were(kept)} kept"]
+    empty = int((sizes == 0).sum())
+    if strata and empty:
+        notes.append(f"{empty:,} of {len(sizes):,} strata have no record left")
+    return tuple(notes)

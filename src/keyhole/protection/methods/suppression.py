@@ -1,0 +1,223 @@
+"""Local suppression: single values are set to missing until every key is frequent enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from keyhole.core.names import nearest, plural, shown, were
+from keyhole.data.microdata import Microdata
+from keyhole.engines import MemoryEngine
+from keyhole.errors import OptionError
+from keyhole.exposure.cells import Exposure, risk
+from keyhole.exposure.checks import listed
+from keyhole.kernels.arrays import Words
+from keyhole.protection.checks import (
+    Method,
+    Options,
+    exactly_one,
+    is_count,
+    is_fraction,
+    is_names,
+    is_positive,
+    one_of,
+)
+from keyhole.protection.protected import Protected
+from keyhole.protection.suppression_search import (
+    Sets,
+    make_key,
+    sets_by_cost,
+    suppress_as_own,
+    suppress_as_wildcards,
+)
+from keyhole.protection.writeback import blank_out, missing_forms
+
+__all__ = ["SUPPRESS", "suppress"]
+
+Missing = Literal["wildcard", "own"]
+
+MOST_KEYS = 64
+CUTOFF = 3
+
+
+def _is_importance(value: Any) -> str | None:
+    fit = isinstance(value, Mapping) and not any(map(is_positive, value.values()))
+    return None if fit else "a table that gives for some keys a number above 0"
+
+
+def _clashes(options: Options) -> list[str]:
+    keys = _names(options, "keys")
+    found = exactly_one(options, "k", "limit")
+    if "cutoff" in options and "limit" not in options:
+        found.append("cutoff goes with limit only; k is its own.")
+    if len(keys) > MOST_KEYS:
+        found.append(f"keys must be at most {MOST_KEYS}. Got {len(keys)} instead.")
+    for option in ("importance", "never"):
+        for name in _names(options, option):
+            if name not in keys:
+                near = nearest(str(name), list(keys))
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                found.append(f"{option} names {shown(name)}, which is not among the keys.{hint}")
+    if set(keys) <= set(_names(options, "never")):
+        found.append("never must leave a key whose values may be taken away. It names all.")
+    return found
+
+
+def _names(options: Options, option: str) -> tuple[str, ...]:
+    given = options.get(option) or ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    if options.get("k", 0) <= data.records:
+        return []
+    return [
+        f"k must be at most the {plural(data.records, 'record')} of the file. Got {options['k']} "
+        f"instead."
+    ]
+
+
+SUPPRESS = Method(
+    "suppress",
+    {
+        "keys": is_names,
+        "k": is_count(2),
+        "limit": is_fraction,
+        "cutoff": is_count(2),
+        "missing": one_of("wildcard", "own"),
+        "importance": _is_importance,
+        "never": is_names,
+    },
+    ("keys",),
+    ("keys",),
+    clashes=_clashes,
+    unfit=_unfit,
+    repeats=True,
+)
+
+
+def suppress(
+    data: Microdata,
+    *,
+    keys: Iterable[str],
+    k: int | None = None,
+    limit: float | None = None,
+    cutoff: int | None = None,
+    missing: Missing | None = None,
+    importance: Mapping[str, float] | None = None,
+    never: Iterable[str] | None = None,
+) -> Protected:
+    """Take single values of the key away until a goal is met, few of them.
+
+    Parameters
+    ----------
+    data
+        The file.
+    keys
+        What an intruder is assumed to know.
+    k
+        The goal: every record has at least k - 1 others with the same key. 2 or more.
+    limit, cutoff
+        Instead, that RP is at most the limit: the share of records that share their key with
+        fewer than the cutoff (3).
+    missing
+        How a missing value counts, before and after: ``wildcard`` (default, as sdcMicro counts)
+        matches every value, both ways; ``own`` is a category of its own, the more cautious
+        reading, and takes more values.
+    importance
+        What a value of some keys costs; 1 for the others. Cheap ones go first.
+    never
+        Keys whose values are never taken away.
+
+    Notes
+    -----
+    Under ``wildcard`` each record below k gives up the cheapest set of values without which k
+    records agree with it: a smallest set that meets all sets of variables on which it is rare.
+    Of equally cheap ones the set that helps most others; whoever has been helped enough keeps
+    its values. The number taken away is at most that of every record's own minimum, but need
+    not be the smallest possible, which is a hard problem. The goal is checked by
+    `keyhole.risk`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"sex": [*"ffmmm"], "age": [30, 30, 30, 30, 41]}))
+    >>> made = suppress(people, keys=["sex", "age"], k=2)
+    >>> made.data.frame["age"].to_list(), made.changed
+    ([30, 30, 30, 30, None], 1)
+    """
+    given = {
+        "keys": listed(keys, "keys"), "k": k, "limit": limit, "cutoff": cutoff,
+        "missing": missing, "importance": importance,
+        "never": None if never is None else listed(never, "never"),
+    }  # fmt: skip
+    SUPPRESS.require(data, given)
+    return _suppressed(data, {name: v for name, v in given.items() if v is not None})
+
+
+def _suppressed(data: Microdata, options: Options) -> Protected:
+    names, policy = options["keys"], options.get("missing", "wildcard")
+    k = options.get("k", options.get("cutoff", CUTOFF))
+    allowed = int(options.get("limit", 0) * data.records + 1e-9)
+    gone = _chosen(data, names, k, allowed, policy, _sets(data, options))
+    by_column, several = dict.fromkeys(names, 0), []
+    for v, name in enumerate(names):
+        mask = (gone >> np.uint64(v)) & np.uint64(1) == 1
+        if mask.any() or policy == "own":
+            several += [name] if missing_forms(data, name) > 1 else []
+            data, by_column[name] = blank_out(data, name, mask)
+    found = risk(data, keys=names, cutoff=k, missing=policy)
+    _require_goal(found, allowed)
+    return Protected(
+        data, "suppress", by_column, (*_notes(found, gone, options), *_merged(several))
+    )
+
+
+def _sets(data: Microdata, options: Options) -> Sets:
+    names, never = options["keys"], options.get("never", ())
+    weights = [float(options.get("importance", {}).get(name, 1)) for name in names]
+    free = [v for v, name in enumerate(names) if name not in never]
+    return sets_by_cost(weights, free, [len(data.codes(name).levels) for name in names])
+
+
+def _chosen(
+    data: Microdata, names: tuple[str, ...], k: int, allowed: int, policy: Missing, sets: Sets
+) -> Words:
+    columns = [data.codes(name) for name in names]
+    key = make_key(columns)
+    if policy == "own":
+        return suppress_as_own(key, k, allowed, sets)
+    engine = MemoryEngine(dict(zip(names, columns, strict=True)))
+    f = engine.cell_sizes(names, missing="wildcard")
+    return suppress_as_wildcards(key, columns, f, k, allowed, sets)
+
+
+def _require_goal(found: Exposure, allowed: int) -> None:
+    below = int((found.f < found.cutoff).sum())
+    if below > allowed:
+        raise OptionError(
+            f"the goal cannot be met by taking away these values: {plural(below, 'record')} would "
+            f"still share a key with fewer than {found.cutoff}, where {allowed:,} may. Let values "
+            f"of more keys be taken away (never), or recode them first."
+        )
+
+
+def _merged(names: list[str]) -> list[str]:
+    return [f"what is missing in {name!r} is written in one way now" for name in names]
+
+
+def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
+    records = int((gone != 0).sum())
+    values = int(np.bitwise_count(gone).sum())
+    goal = f"k = {options['k']}" if "k" in options else f"RP at most {options['limit']:g}"
+    counted = {
+        "wildcard": "a missing value matches every value",
+        "own": "a missing value is a category of its own",
+    }[found.missing]
+    return (
+        f"{plural(values, 'value')} of {plural(records, 'record')} {were(values)} taken away",
+        f"goal {goal}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
+    )

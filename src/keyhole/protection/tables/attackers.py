@@ -1,0 +1,414 @@
+"""Attackers of a table: what can be derived from the cells that are shown.
+
+An outsider knows the cells that are shown, the sums, and that nothing is below 0. What remains
+possible is every *move* z away from the true table with z = 0 on shown cells, sums kept, and
+-down <= z <= up. How far a cell can move is its protection. Linear programs answer that for tables
+of any number of variables; in a two-way table every cell is in two sums, so that it is an arc
+between them, a move is a circulation, and a largest flow answers it much faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from keyhole.errors import RunError
+from keyhole.kernels.arrays import Flags, Floats, Ints
+
+__all__ = [
+    "Attacker",
+    "Network",
+    "Programs",
+    "addends",
+    "intervals",
+    "relations",
+]
+
+
+def addends(shape: tuple[int, ...]) -> list[Ints]:
+    """Return the cells of each sum, its total last.
+
+    Examples
+    --------
+    >>> [cells.tolist() for cells in addends((3, 3))][:2]
+    [[0, 3, 6], [1, 4, 7]]
+    """
+    cells = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+    found: list[Ints] = []
+    for axis, width in enumerate(shape):
+        found += list(np.moveaxis(cells, axis, -1).reshape(-1, width))
+    return found
+
+
+def relations(shape: tuple[int, ...]) -> Any:
+    r"""Return the sums as a sparse matrix, one row a sum: its parts less its total is nothing.
+
+    Notes
+    -----
+    For every variable and every cell of the others (totals included),
+    :math:`\sum_i y_i - y_{total} = 0`.
+
+    Examples
+    --------
+    >>> relations((4,)).toarray().tolist()
+    [[1.0, 1.0, 1.0, -1.0]]
+    """
+    from scipy.sparse import csc_array
+
+    sums = addends(shape)
+    signs = [np.append(np.ones(len(cells) - 1), -1.0) for cells in sums]
+    row = np.repeat(np.arange(len(sums)), [len(cells) for cells in sums])
+    column = np.concatenate(sums)
+    return csc_array((np.concatenate(signs), (row, column)), shape=(len(sums), prod(shape)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """How far a cell can move, a move that does it, and why not further.
+
+    The weights r prove the limit: with sums kept, the move of the cell is the sum of r times the
+    move of each cell, whatever is shown.
+    """
+
+    amount: float
+    move: Floats
+    weights: Floats | None
+
+
+class Attacker(Protocol):
+    """Somebody who works out what a table's suppressed cells may be."""
+
+    def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
+        """Move a cell up (side 1) or down (side -1), no further than the level."""
+
+    def cheapest(
+        self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
+    ) -> Floats | None:
+        """Return a cheap move of a cell by the level; None if there is no such move."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programs:
+    """The outsider with a solver of linear programs (HiGHS).
+
+    Parameters
+    ----------
+    matrix
+        The sums, one row each.
+    whole
+        Whether cells are known to be whole numbers, which is a mixed-integer program.
+    """
+
+    matrix: Any
+    whole: bool = False
+
+    def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
+        """Move a cell up or down, no further than the level."""
+        cells = np.flatnonzero((up > 0) | (down > 0))
+        move = np.zeros(len(up))
+        if cell not in cells:
+            return Reach(0.0, move, None)
+        low, high = -down[cells] / level, up[cells] / level
+        aim = np.where(cells == cell, -float(side), 0.0)
+        high[aim < 0] = np.minimum(high[aim < 0], 1.0)
+        low[aim > 0] = np.maximum(low[aim > 0], -1.0)
+        found, prices = self._solve(aim, self.matrix[:, cells], low, high, level)
+        if found is None:
+            return Reach(0.0, move, None)
+        move[cells] = found * level
+        return Reach(float(side * move[cell]), move, self._weights(prices, cell, side))
+
+    def _weights(self, prices: Floats | None, cell: int, side: int) -> Floats | None:
+        if prices is None:
+            return None
+        weights: Floats = self.matrix.T @ prices
+        weights[cell] += side
+        weights[np.abs(weights) < 1e-7] = 0.0
+        return weights
+
+    def _solve(
+        self, aim: Floats, matrix: Any, low: Floats, high: Floats, level: float
+    ) -> tuple[Floats | None, Floats | None]:
+        from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+        zeros = np.zeros(matrix.shape[0])
+        if self.whole:
+            sums = LinearConstraint(matrix, 0.0, 0.0)
+            bounds = Bounds(np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9))
+            done = milp(aim, constraints=sums, bounds=bounds, integrality=np.ones(len(aim)))
+            return (None if done.x is None else np.round(done.x) / level), None
+        done = linprog(aim, A_eq=matrix, b_eq=zeros, bounds=np.stack([low, high], axis=1))
+        return (None, None) if done.x is None else (done.x, done.eqlin.marginals)
+
+    def cheapest(
+        self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
+    ) -> Floats | None:
+        """Return the cheapest move of a cell by the level, at a price for each unit moved."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import hstack
+
+        cells = np.flatnonzero((up > 0) | (down > 0))
+        unit = 1.0 if self.whole else level
+        high = np.concatenate([up[cells], down[cells]]) / unit
+        low = np.zeros(len(high))
+        ahead, back = np.searchsorted(cells, cell) + np.array([0, len(cells)])[::side]
+        high[back] = 0.0
+        if high[ahead] < level / unit * (1 - 1e-9):
+            return None
+        low[ahead] = high[ahead] = np.ceil(level / unit - 1e-9)
+        part = self.matrix[:, cells]
+        done = milp(
+            np.tile(price[cells], 2),
+            constraints=LinearConstraint(hstack([part, -part]), 0.0, 0.0),
+            bounds=Bounds(low, high),
+            integrality=np.full(len(high), int(self.whole)),
+            options={"time_limit": 20.0},
+        )
+        if done.x is None:
+            return None
+        move = np.zeros(len(up))
+        move[cells] = (done.x[: len(cells)] - done.x[len(cells) :]) * unit
+        move[np.abs(move) < 1e-7 * level] = 0.0
+        return move
+
+
+# Flows are found in whole units; so many are the level asked for. Any number to 16 divides them.
+UNITS = 720_720
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """The outsider of a two-way table.
+
+    Parameters
+    ----------
+    tails, heads
+        The sums that each cell's arc leaves and enters.
+    programs
+        The solver that decides where whole units are too coarse.
+    """
+
+    tails: Ints
+    heads: Ints
+    programs: Programs
+
+    @classmethod
+    def of(cls, shape: tuple[int, int]) -> Network:
+        """Lay out the network of a table of this shape, totals included.
+
+        Examples
+        --------
+        >>> network = Network.of((2, 2))
+        >>> network.tails.tolist(), network.heads.tolist()
+        ([2, 1, 0, 3], [0, 2, 3, 1])
+        """
+        matrix = relations(shape)
+        rows, cols = shape
+        # Sums run down the columns first, then along the rows; a total's sum is turned round.
+        turn = np.concatenate([np.full(cols, -1.0), np.full(rows, 1.0)])
+        turn[cols - 1] = 1.0
+        turn[-1] = -1.0
+        turned = (matrix * turn[:, None]).tocsc()
+        turned.sort_indices()
+        ends = turned.indices.reshape(-1, 2).astype(np.int64)
+        first = turned.data.reshape(-1, 2)[:, 0] > 0
+        tails, heads = (
+            np.where(first, ends[:, 0], ends[:, 1]),
+            np.where(first, ends[:, 1], ends[:, 0]),
+        )
+        return cls(tails, heads, Programs(matrix))
+
+    @property
+    def size(self) -> int:
+        """The number of sums."""
+        return int(self.programs.matrix.shape[0])
+
+    def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
+        """Move a cell up or down, no further than the level."""
+        found = self._largest_flow(cell, side, level, up, down)
+        near = level * (1 - 4096 / UNITS)
+        if near <= found.amount < level:
+            return self.programs.reach(cell, side, level, up, down)
+        return found
+
+    def _largest_flow(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
+        from scipy.sparse.csgraph import maximum_flow
+
+        forward = self._units(up, level)
+        backward = self._units(down, level)
+        own = int(forward[cell] if side > 0 else backward[cell])
+        forward[cell] = backward[cell] = 0
+        capacity = self._square(forward, backward)
+        start, end = self._ends(cell, side)
+        found = maximum_flow(capacity, start, end)
+        flow = found.flow.toarray()
+        amount = min(int(found.flow_value), own, UNITS)
+        move = flow[self.tails, self.heads].astype(np.float64)
+        move[cell] = side * int(found.flow_value)
+        if found.flow_value > UNITS or own < found.flow_value:
+            move *= amount / found.flow_value
+        weights = self._cut(capacity.toarray() - flow, start, cell)
+        return Reach(level * amount / UNITS, move * (level / UNITS), weights)
+
+    def _units(self, room: Floats, level: float) -> Ints:
+        """Write capacities in whole units; more than the level is never of use in a network."""
+        return np.floor(np.minimum(room / level, 1.0) * UNITS + 1e-6).astype(np.int64)
+
+    def _square(self, forward: Ints, backward: Ints) -> Any:
+        from scipy.sparse import csr_array
+
+        dense = np.zeros((self.size, self.size), dtype=np.int32)
+        dense[self.tails, self.heads] = forward
+        dense[self.heads, self.tails] = backward
+        return csr_array(dense)
+
+    def _ends(self, cell: int, side: int) -> tuple[int, int]:
+        """Return where the flow must start and end, that the cell's arc sends it back."""
+        tail, head = int(self.tails[cell]), int(self.heads[cell])
+        return (head, tail) if side > 0 else (tail, head)
+
+    def _cut(self, residual: Any, start: int, cell: int) -> Floats:
+        """Return the weights of a smallest cut: cells from the reached side to the other."""
+        reached = np.zeros(self.size, dtype=bool)
+        reached[start] = True
+        fresh = reached
+        while fresh.any():
+            fresh = (residual[fresh] > 0).any(axis=0) & ~reached
+            reached |= fresh
+        weights = reached[self.tails].astype(np.float64) - reached[self.heads]
+        weights[cell] = 0.0
+        return weights
+
+    def cheapest(
+        self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
+    ) -> Floats | None:
+        """Return a cheap move of a cell by the level: one cheapest path after the other."""
+        forward, backward = up.copy(), down.copy()
+        if (up if side > 0 else down)[cell] < level * (1 - 1e-9):
+            return None
+        forward[cell] = backward[cell] = 0.0
+        move = np.zeros(len(up))
+        start, end = self._ends(cell, side)
+        cost, left = price.copy(), level
+        while left > 1e-9 * level:
+            path = self._path(start, end, forward, backward, cost)
+            if path is None:
+                return None
+            cells, signs = path
+            room = np.where(signs > 0, forward[cells], backward[cells])
+            step = min(left, float(room.min()))
+            move[cells] += signs * step
+            forward[cells] -= signs * step
+            backward[cells] += signs * step
+            cost[cells] = 0.0
+            left -= step
+        move[cell] = side * level
+        return move
+
+    def _path(
+        self, start: int, end: int, forward: Floats, backward: Floats, cost: Floats
+    ) -> tuple[Ints, Floats] | None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        # A path of free cells is still better short, and 0 would mean that there is no arc.
+        length = cost + 1e-9 * (1 + cost.max())
+        tiny = 1e-9
+        dense = np.zeros((self.size, self.size))
+        dense[self.tails, self.heads] = np.where(forward > tiny, length, 0.0)
+        dense[self.heads, self.tails] = np.where(backward > tiny, length, 0.0)
+        distance, before = dijkstra(csr_array(dense), indices=start, return_predecessors=True)
+        if not np.isfinite(distance[end]):
+            return None
+        nodes = [end]
+        while nodes[-1] != start:
+            nodes.append(int(before[nodes[-1]]))
+        nodes.reverse()
+        return self._cells_between(np.array(nodes[:-1]), np.array(nodes[1:]))
+
+    def _cells_between(self, sources: Ints, targets: Ints) -> tuple[Ints, Floats]:
+        arcs = np.full((self.size, self.size), -1, dtype=np.int64)
+        arcs[self.tails, self.heads] = np.arange(len(self.tails))
+        ahead = arcs[sources, targets]
+        cells = np.where(ahead >= 0, ahead, arcs[targets, sources])
+        return cells, np.where(ahead >= 0, 1.0, -1.0)
+
+
+def intervals(
+    matrix: Any,
+    values: Floats,
+    up: Floats,
+    down: Floats,
+    *,
+    whole: bool = False,
+    only: Flags | None = None,
+) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest value of every cell that an outsider cannot exclude.
+
+    Parameters
+    ----------
+    matrix
+        The sums of the table, one row each.
+    values
+        The true values.
+    up, down
+        How far each cell may be from its true value as far as the outsider knows; 0 for cells
+        that are shown.
+    whole
+        Reckon with whole numbers only (mixed-integer programs).
+    only
+        The cells to be worked out; others get what is known of each by itself.
+
+    Examples
+    --------
+    >>> from keyhole.protection.tables.attackers import relations
+    >>> values = np.array([1.0, 5.0, 6.0, 2.0, 7.0, 9.0, 3.0, 12.0, 15.0])
+    >>> hidden = np.array([1, 1, 0, 1, 1, 0, 0, 0, 0])
+    >>> up = np.where(hidden, np.inf, 0.0)
+    >>> low, high = intervals(relations((3, 3)), values, up, hidden * values)
+    >>> low[:2].tolist(), high[:2].tolist()
+    ([0.0, 3.0], [3.0, 6.0])
+    """
+    cells = np.flatnonzero((up > 0) | (down > 0))
+    low, high = values - down, values + up
+    if not len(cells):
+        return low, high
+    # Solvers work to absolute tolerances, so amounts are brought near 1.
+    scale = 1.0 if whole else float(np.median(np.maximum(values[cells], 1e-9)))
+    part = matrix[:, cells]
+    room = -down[cells] / scale, up[cells] / scale
+    for place, cell in enumerate(cells):
+        if only is not None and not only[cell]:
+            continue
+        low[cell] = values[cell] - scale * _furthest(part, *room, place, -1, whole)
+        high[cell] = values[cell] + scale * _furthest(part, *room, place, 1, whole)
+    if whole:
+        return np.round(low), np.round(high)
+    return np.maximum(low, values - down), high
+
+
+def _furthest(matrix: Any, low: Floats, high: Floats, place: int, side: int, whole: bool) -> float:
+    """Move one cell as far as it goes; infinity if nothing stops it."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    aim = np.zeros(len(low))
+    aim[place] = -side
+    if whole:
+        low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
+    done = milp(
+        aim,
+        constraints=LinearConstraint(matrix, 0.0, 0.0),
+        bounds=Bounds(low, high),
+        integrality=np.full(len(low), int(whole)),
+    )
+    if done.status == 0:
+        return float(max(0.0, -done.fun))
+    if done.status in (3, 4):  # unbounded; HiGHS may not tell it from infeasible, which it is not
+        return float("inf")
+    raise RunError(
+        "the audit of a suppressed cell did not end: the solver gave up. Make the table smaller, "
+        "or ask for less exact bounds."
+    )

@@ -1,0 +1,343 @@
+"""Frequency and magnitude tables with all their margins, and which of their cells are unsafe."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keyhole.data import Microdata
+from keyhole.exposure.checks import is_number
+from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.utility.figures import cell_label
+
+__all__ = [
+    "CrossTable",
+    "Rules",
+    "Unsafe",
+    "cross",
+    "find_unsafe",
+    "rule_problems",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossTable:
+    """A table and its margins; cells are numbered in the order of `shape`, totals last.
+
+    Parameters
+    ----------
+    rows, cols
+        The variables of the rows and of the columns.
+    levels
+        The categories of each variable, in order; missing is None and the last.
+    values
+        What a cell holds: the number of records, of people they stand for, or an amount.
+    counts
+        The records that contribute to a cell.
+    largest
+        The largest contributions to a cell, from the largest on; 0 where there are none.
+    magnitude, weight
+        The variable that is added up and the weight, if any.
+    least
+        The least that a cell with a record in it can hold: 1 of a count, the smallest weight of a
+        weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it.
+    """
+
+    rows: tuple[str, ...]
+    cols: tuple[str, ...]
+    levels: tuple[tuple[Any, ...], ...]
+    values: Floats
+    counts: Ints
+    largest: Floats
+    magnitude: str | None = None
+    weight: str | None = None
+    least: float = 0.0
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of rows and columns."""
+        return self.rows + self.cols
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories of each variable, and one more for its total."""
+        return tuple(len(one) + 1 for one in self.levels)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether cells hold numbers of records."""
+        return self.magnitude is None and self.weight is None
+
+    @cached_property
+    def places(self) -> Ints:
+        """One row a cell: the place of its category on each variable; the last is the total."""
+        found: Ints = np.stack(np.unravel_index(np.arange(len(self.values)), self.shape), axis=1)
+        return found
+
+    @cached_property
+    def margin(self) -> npt.NDArray[np.bool_]:
+        """Which cells are totals over some variable."""
+        found: npt.NDArray[np.bool_] = (self.places == np.array(self.shape) - 1).any(axis=1)
+        return found
+
+    def label(self, variable: int, place: int) -> str:
+        """Write a category; the place after the last one is the total."""
+        levels = self.levels[variable]
+        if place < len(levels):
+            found = cell_label(levels[place])
+            return f"({found})" if levels[place] is None and found in levels else found
+        return "(Total)" if "Total" in levels else "Total"
+
+
+def cross(
+    data: Microdata,
+    *,
+    rows: tuple[str, ...],
+    cols: tuple[str, ...] = (),
+    contributions: Floats | None = None,
+    weights: Floats | None = None,
+    magnitude: str | None = None,
+    weight: str | None = None,
+    deepest: int = 2,
+) -> CrossTable:
+    """Cross records by rows and columns, and add all margins.
+
+    A record whose contribution is missing, or whose weight is 0, contributes to no cell. The
+    contribution of a record is its amount times its weight.
+
+    Parameters
+    ----------
+    data
+        The records.
+    rows, cols
+        The variables of the rows and of the columns.
+    contributions, weights
+        The amount and the weight of each record; 1 if left out.
+    magnitude, weight
+        Their names.
+    deepest
+        How many of the largest contributions to keep for each cell.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> import polars as pl
+    >>> people = load(pl.DataFrame({"sex": ["f", "m", "m"], "area": [1, 1, 2]}))
+    >>> cross(people, rows=("area",), cols=("sex",)).values.reshape(3, 3).tolist()
+    [[1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [1.0, 2.0, 3.0]]
+    """
+    codes = [data.codes(name) for name in (*rows, *cols)]
+    shape = tuple(one.size + 1 for one in codes)
+    amounts = np.ones(data.records) if contributions is None else contributions
+    parts = amounts if weights is None else amounts * weights
+    counted = ~np.isnan(parts) & (True if weights is None else weights > 0)
+    places = [one.values[counted].astype(np.int64) for one in codes]
+    values, counts, largest = _filled(places, shape, parts[counted], deepest)
+    levels = tuple((*one.levels.to_list(), *([None] if one.has_missing else [])) for one in codes)
+    least = float(parts[counted].min()) if contributions is None and counted.any() else 0.0
+    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight, least)
+
+
+def _filled(
+    places: list[Ints], shape: tuple[int, ...], parts: Floats, deepest: int
+) -> tuple[Floats, Ints, Floats]:
+    """Count, add up and rank contributions in every cell of every margin."""
+    size = prod(shape)
+    values, counts = np.zeros(size), np.zeros(size, dtype=np.int64)
+    largest = np.zeros((size, deepest))
+    order = np.argsort(-parts, kind="stable")
+    for totals in itertools.product((False, True), repeat=len(shape)):
+        where = [
+            np.full(len(parts), width - 1) if total else place
+            for place, width, total in zip(places, shape, totals, strict=True)
+        ]
+        cells = np.ravel_multi_index(where, shape)
+        values += np.bincount(cells, parts, size)
+        counts += np.bincount(cells, minlength=size)
+        _rank(cells[order], parts[order], largest)
+    return values, counts, largest
+
+
+def _rank(cells: Ints, parts: Floats, largest: Floats) -> None:
+    """Write the first contributions to each cell; they come from the largest on."""
+    order = np.argsort(cells, kind="stable")
+    sorted_cells = cells[order]
+    first = np.searchsorted(sorted_cells, sorted_cells, side="left")
+    rank = np.arange(len(cells)) - first
+    kept = rank < largest.shape[1]
+    largest[sorted_cells[kept], rank[kept]] = parts[order][kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What makes a cell unsafe.
+
+    Parameters
+    ----------
+    threshold
+        Fewer contributors than this are too few; 1 asks for none.
+    dominance
+        (n, k): the n largest contributors must not have more than k percent of the cell.
+    p_percent
+        The second largest contributor must not be able to estimate the largest within p percent.
+    range_percent
+        In tables of amounts and of weighted counts, how far from the value of a cell with too
+        few contributors an outsider's interval must reach, in percent of it.
+    sliding_percent
+        How wide that interval must be in all, in percent of the value, for any unsafe cell.
+    """
+
+    threshold: int = 3
+    dominance: tuple[int, float] | None = None
+    p_percent: float | None = None
+    range_percent: float = 30.0
+    sliding_percent: float = 0.0
+
+    @property
+    def deepest(self) -> int:
+        """How many of the largest contributions the rules look at."""
+        return max(2, self.dominance[0] if self.dominance else 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unsafe:
+    """The unsafe cells, by rule, and the levels of protection they need (0 for others)."""
+
+    by_rule: Mapping[str, Flags]
+    lower: Floats
+    upper: Floats
+    sliding: Floats
+
+    @property
+    def cells(self) -> Flags:
+        """The cells that are unsafe by any rule."""
+        found: Flags = np.logical_or.reduce(list(self.by_rule.values()))
+        return found
+
+
+def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) -> Unsafe:
+    r"""Find the unsafe cells of a table.
+
+    Notes
+    -----
+    With :math:`x_1 \ge x_2 \ge \dots` the contributions to a cell and T its value:
+
+    - threshold: :math:`0 < f < t`. A small *count* needs an interval from 1 to t, or from 0 if
+      empty cells may be hidden; an amount, or a weighted count, one that reaches r percent of it
+      on both sides.
+    - dominance: :math:`x_1 + \dots + x_n > \frac{k}{100} T`, to be protected by
+      :math:`\frac{100}{k} (x_1 + \dots + x_n) - T`.
+    - p percent: :math:`T - x_1 - x_2 < \frac{p}{100} x_1`, to be protected by
+      :math:`\frac{p}{100} x_1 - (T - x_1 - x_2)`.
+
+    Nothing can be below 0, and what is seen not to be empty not below the least that one record
+    has, so that no more than what is above that is asked for below a value.
+
+    Examples
+    --------
+    >>> table = CrossTable(("area",), (), ((1, 2),), np.array([100.0, 50.0, 150.0]),
+    ...     np.array([3, 9, 12]), np.array([[90.0, 6.0], [10.0, 8.0], [90.0, 10.0]]))
+    >>> unsafe = find_unsafe(table, Rules(p_percent=10))
+    >>> unsafe.cells.tolist(), unsafe.upper.tolist()
+    ([True, False, False], [5.0, 0.0, 0.0])
+    """
+    few, lower, upper = _few(table, rules)
+    by_rule = {"threshold": few}
+    for name, needed in (
+        ("dominance", _dominated(table, rules)),
+        ("p percent", _near(table, rules)),
+    ):
+        by_rule[name] = needed > 0
+        upper = np.maximum(upper, needed)
+        lower = np.maximum(lower, needed)
+    unsafe = np.logical_or.reduce(list(by_rule.values()))
+    width = np.where(unsafe, table.values * rules.sliding_percent / 100, 0.0)
+    least = 0.0 if hidden_zeros else table.least
+    return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
+
+
+def _few(table: CrossTable, rules: Rules) -> tuple[Flags, Floats, Floats]:
+    """Return the cells of too few contributors and the levels they need."""
+    few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
+    if table.is_count:
+        return (
+            few,
+            np.where(few, table.values, 0.0),
+            np.where(few, rules.threshold - table.values, 0),
+        )
+    positive = table.values[table.values > 0]
+    # That a contributor has nothing is to be hidden too: it needs the room of the smallest cell.
+    least = positive.min() if len(positive) else 1.0
+    needed = np.where(few, np.maximum(table.values, least) * rules.range_percent / 100, 0.0)
+    return few, needed, needed
+
+
+def _dominated(table: CrossTable, rules: Rules) -> Floats:
+    if rules.dominance is None:
+        return np.zeros(len(table.values))
+    n, k = rules.dominance
+    needed: Floats = table.largest[:, :n].sum(axis=1) * 100 / k - table.values
+    return np.where(needed > 1e-9 * table.values, needed, 0.0)
+
+
+def _near(table: CrossTable, rules: Rules) -> Floats:
+    if rules.p_percent is None:
+        return np.zeros(len(table.values))
+    first, second = table.largest[:, 0], table.largest[:, 1]
+    rest = np.maximum(table.values - first - second, 0.0)
+    needed: Floats = first * rules.p_percent / 100 - rest
+    return np.where(needed > 1e-9 * table.values, needed, 0.0)
+
+
+def rule_problems(rules: Any, magnitude: str | None) -> list[str]:
+    """Return what is wrong with rules."""
+    problems = []
+    threshold = rules.threshold
+    whole = isinstance(threshold, int | np.integer) and not isinstance(threshold, bool)
+    if not whole or threshold < 1:
+        problems.append(
+            f"threshold must be a whole number of at least 1. Got {threshold!r} instead."
+        )
+    problems += _percent_problems("p percent", rules.p_percent, 0, 1000, optional=True)
+    problems += _percent_problems("range percent", rules.range_percent, 0, 1000)
+    if rules.sliding_percent != 0:
+        problems += _percent_problems("sliding percent", rules.sliding_percent, 0, 1000)
+    problems += _dominance_problems(rules.dominance)
+    if magnitude is None and (rules.dominance is not None or rules.p_percent is not None):
+        problems.append(
+            "dominance and p percent must go with a magnitude, whose contributors they compare. "
+            "Got none instead: name the variable to be added up, or leave the rules out."
+        )
+    return problems
+
+
+def _dominance_problems(given: Any) -> list[str]:
+    if given is None:
+        return []
+    try:
+        n, k = given
+        whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
+        right = whole and n >= 1 and is_number(k) and 0 < k < 100
+    except (TypeError, ValueError):
+        right = False
+    if right:
+        return []
+    return [
+        f"dominance must be n,k: a whole number of contributors and the percent of a cell they "
+        f"may have, above 0 and below 100. Got {given!r} instead."
+    ]
+
+
+def _percent_problems(
+    option: str, value: Any, above: float, most: float, *, optional: bool = False
+) -> list[str]:
+    if (optional and value is None) or (is_number(value) and above < value <= most):
+        return []
+    return [f"{option} must be above {above:g} and at most {most:g}. Got {value!r} instead."]
