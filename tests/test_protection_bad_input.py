@@ -281,6 +281,6 @@ def test_a_column_alone_may_be_given_for_a_list(people):
 @pytest.mark.parametrize("method", sorted(METHODS))
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, [1, {"a": 2}], {"a": {"b": [1]}}, True])
 def test_any_value_of_any_option_is_judged(method, value):
-    options = dict.fromkeys([*METHODS[method].method.checks, "nothing"], value)
+    options = dict.fromkeys([*METHODS[method].checks, "nothing"], value)
     with pytest.raises(OptionError):
         Plan.parse([{"method": method, **options}])

@@ -19,7 +19,7 @@ def made(column, /, **step):
     entry = METHODS[step.pop("method")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return entry.apply(data, **step)
+        return entry(data, **step)
 
 
 def test_whole_numbers_past_floats_are_told_apart():

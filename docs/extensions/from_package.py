@@ -11,7 +11,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-__all__ = ["RUNS", "options_table", "published_run", "published_table", "schema_list", "verbs"]
+__all__ = [
+    "RUNS",
+    "methods_table",
+    "options_table",
+    "published_run",
+    "published_table",
+    "schema_list",
+    "verbs",
+]
 
 RUNS: dict[str, dict[str, float]] = {
     "forward": {"limit": 0.30},
@@ -50,6 +58,21 @@ def _option(name: str, text: str) -> list[str]:
     meaning, default, required = said.groups() if said else (text, None, None)
     shown = f"`{default}`" if default else "required" if required else ""
     return [f"`{name}`", " ".join(meaning.split()), shown]
+
+
+def methods_table() -> str:
+    """Write the protection methods with their options; what stays secret is marked."""
+    from keyhole.protection.methods import METHODS
+
+    rows = [
+        [
+            f"`{name}`",
+            method.summary,
+            ", ".join(f"`{o}`" + ("\\*" if o in method.secret else "") for o in method.checks),
+        ]
+        for name, method in METHODS.items()
+    ]
+    return _table(["method", "what it does", "options"], rows)
 
 
 def published_table(name: str) -> str:
@@ -126,6 +149,10 @@ class _Options(_FromPackage):
     make = options_table
 
 
+class _Methods(_FromPackage):
+    make = methods_table
+
+
 class _PublishedRun(_FromPackage):
     make = published_table
 
@@ -137,6 +164,7 @@ class _Schemas(_FromPackage):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Make the directives known."""
     app.add_directive("verb-options", _Options)
+    app.add_directive("protection-methods", _Methods)
     app.add_directive("published-run", _PublishedRun)
     app.add_directive("schema-list", _Schemas)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

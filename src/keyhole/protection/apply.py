@@ -21,10 +21,9 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import Exposure, option_problems, risk
 from keyhole.exposure.checks import listed, problems_of, share_problems
 from keyhole.protection.checks import is_seed
-from keyhole.protection.goals import hold_against
+from keyhole.protection.method import Outcome, Protected, warnings_table
 from keyhole.protection.plan import Draft, Plan, Step, capped
-from keyhole.protection.protected import Protected, minded
-from keyhole.protection.recoverable import GivenAway, given_away
+from keyhole.protection.recoverable import GivenAway, given_away, rows_before
 from keyhole.protection.release import Secret, in_order, small_seed, trimmed
 from keyhole.results import Result, Table, share
 from keyhole.utility.formulas import formula_columns
@@ -91,24 +90,22 @@ def _unfit_steps(data: Microdata, steps: Mapping[int, Step]) -> list[str]:
         found = _unfit(data, step, touched)
         problems += [f"step {number} ({step.method}): {problem}" for problem in found]
         # After a sample no column has the records it had.
-        touched |= set(data.names) if step.method == "sample" else set(step.columns)
+        samples = step.definition.effect == "samples"
+        touched |= set(data.names) if samples else set(step.columns)
     return problems
 
 
 def _unfit(data: Microdata, step: Step, touched: set[str]) -> list[str]:
     """Check a step against the data, as far as earlier steps have not changed them."""
-    method, options = step.entry.method, step.effective
+    method, options = step.definition, step.effective
     named = method.columns(options)
     if touched.isdisjoint(named):
         return method.unfit_for(data, options)
-    return problems_of(data, named, "column") or _too_many(data, options)
+    return problems_of(data, named, "column") or _too_many(data, method.sizes(options))
 
 
-def _too_many(data: Microdata, options: Mapping[str, Any]) -> list[str]:
+def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:
     """Say of a size that no step before can make possible so."""
-    sizes = {"k": options.get("k")}
-    if options.get("population") is None and "areas" not in options:
-        sizes["threshold"] = options.get("threshold")
     return [
         f"{option} must be at most the {plural(data.records, 'record')} of the file. Got more."
         for option, size in sizes.items()
@@ -219,7 +216,7 @@ class Protection(Result):
         found = [Table(title, columns, rows, [*notes, *self.notes])]
         if self.before is not None and self.after is not None:
             found.append(_compared(self.before, self.after, self.read_off))
-        return [*found, *minded(self.warnings)]
+        return [*found, *warnings_table(self.warnings)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the exposure before and after; the price of each step is in `ledger`."""
@@ -306,7 +303,7 @@ def apply_plan(
     secret = Secret(seed, data)
     steps = _carried_out(data, read, secret)
     last, trimmings = trimmed(steps[-1].data)
-    steps, warnings = hold_against(data, read, steps, last)
+    steps, warnings = _held(data, read, steps, last)
     kept = [name for name in named if name in last.names]
     after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
     told = given_away(data, steps, last, keep_order=read.keep_order)
@@ -323,6 +320,26 @@ def apply_plan(
         warnings=(*_told(told, after, read_off), *warnings, *_of_seed(read, seed)),
         order=None if read.keep_order else secret.order(last.records),
     )
+
+
+def _held(
+    original: Microdata, plan: Plan, steps: Sequence[Protected], released: Microdata
+) -> tuple[list[Protected], list[str]]:
+    """Hold what steps promised against the released file: notes beside them, and warnings."""
+    rows, befores = rows_before(steps, released.records), [original, *(one.data for one in steps)]
+    noted, warnings = [], []
+    for place, (line, step) in enumerate(zip(plan.steps, steps, strict=True)):
+        if line.definition.goal is not None:
+            later = steps[place + 1 :]
+            notes, found = line.definition.goal(
+                Outcome(
+                    line.columns, line.effective, step, befores[place], rows[place], released, later
+                )
+            )
+            step = dataclasses.replace(step, notes=(*step.notes, *notes))
+            warnings += [f"step {place + 1} ({line.method}): {text}" for text in found]
+        noted.append(step)
+    return noted, warnings
 
 
 def _read_off(
@@ -400,7 +417,9 @@ def read_plan(plan: PlanLike) -> Plan:
 
 def policy_of(plan: Plan | Draft) -> Missing:
     """Return how the suppression of a plan counts a missing value."""
-    steps = [step for step in draft_of(plan).steps.values() if step.method == "suppress"]
+    steps = [
+        step for step in draft_of(plan).steps.values() if step.definition.effect == "suppresses"
+    ]
     told = [step.options.get("missing", "wildcard") for step in steps]
     policies: list[Missing] = [one for one in told if one in ("wildcard", "own")]
     return policies[-1] if policies else "own"
@@ -410,10 +429,10 @@ def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]
     done: list[Protected] = []
     for number, step in enumerate(plan.steps, 1):
         options = step.effective
-        if step.entry.method.is_random:
+        if step.definition.is_random:
             options["seed"] = secret.of(step)
         try:
-            done.append(step.entry.apply(data, **options))
+            done.append(step.definition(data, **options))
         except InputError as error:
             where = f"step {number} ({step.method})"
             raise type(error)(f"{where}: {problem}" for problem in error.problems) from None
@@ -438,7 +457,5 @@ def _notes(plan: Plan, named: Sequence[str], kept: Sequence[str], seed: int | No
 def draws(plan: Plan) -> bool:
     """Whether any step really draws: rounding does so only if told to."""
     return any(
-        step.entry.method.is_random
-        and (step.method != "round" or step.options.get("how") == "random")
-        for step in plan.steps
+        step.definition.is_random and step.definition.draws(step.options) for step in plan.steps
     )

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, time
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.core.names import quoted, repeated
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
-from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import problems_of
 
 __all__ = [
     "AtLeast",
     "Check",
-    "Method",
+    "Column",
+    "Columns",
+    "Fraction",
+    "Number",
     "OneOf",
     "Options",
+    "Positive",
     "Seed",
+    "Share",
+    "Text",
     "by_form",
     "draw_from",
     "exactly_one",
     "find",
     "forms_of",
-    "is_count",
     "is_flag",
     "is_fraction",
     "is_limit",
@@ -43,6 +46,7 @@ __all__ = [
     "is_text",
     "numeric_problems",
     "one_of",
+    "option_text",
     "value_text",
 ]
 
@@ -170,11 +174,6 @@ class AtLeast:
         return None if fit else f"a whole number of at least {self.least}"
 
 
-def is_count(least: int) -> Check:
-    """Accept whole numbers from the least on."""
-    return AtLeast(least)
-
-
 def is_seed(value: Any) -> str | None:
     """Accept a secret number."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
@@ -204,6 +203,16 @@ def one_of(*words: str) -> Check:
     return OneOf(words)
 
 
+# The annotations of options; a word of a few is a `Literal`, and a flag a `bool`.
+Column = Annotated[str, is_name]
+Columns = Annotated[Iterable[str], is_names]
+Text = Annotated[str, is_text]
+Number = Annotated[float, is_number]
+Positive = Annotated[float, is_positive]
+Share = Annotated[float, is_share]
+Fraction = Annotated[float, is_fraction]
+
+
 def exactly_one(options: Options, *names: str) -> list[str]:
     """Say so unless exactly one of some options is given."""
     given = [name for name in names if options.get(name) is not None]
@@ -223,127 +232,7 @@ def numeric_problems(data: Microdata, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _no_clash(_: Options) -> list[str]:
-    return []
-
-
-def _fits_all(_: Microdata, __: Options) -> list[str]:
-    return []
-
-
-def _never(_: Options) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """What a protection is called and what it may be told.
-
-    Parameters
-    ----------
-    name
-        Its name in a plan.
-    checks
-        By option what a value must be.
-    required
-        The options that cannot be left out.
-    writes, reads
-        The options that name the columns it changes, and those it only looks at.
-    clashes
-        What is wrong with options that are each fit.
-    unfit
-        What in the data keeps fit options from being carried out.
-    is_random
-        Whether it draws, and so takes a seed.
-    needs_order
-        Whether its columns must hold numbers or dates.
-    makes_labels
-        Whether, so told, it leaves labels where numbers were.
-    repeats
-        Whether the same column may be treated so more than once.
-    supersedes
-        By option that is found in the data, the options it stands for.
-    also_found
-        Further options that are found in the data, and stand for none.
-    """
-
-    name: str
-    checks: Mapping[str, Check]
-    required: tuple[str, ...] = ("column",)
-    writes: tuple[str, ...] = ("column",)
-    reads: tuple[str, ...] = ()
-    clashes: Callable[[Options], list[str]] = _no_clash
-    unfit: Callable[[Microdata, Options], list[str]] = _fits_all
-    is_random: bool = False
-    needs_order: bool = False
-    makes_labels: Callable[[Options], bool] = _never
-    repeats: bool = False
-    supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    also_found: tuple[str, ...] = ()
-
-    def columns(self, options: Options, *, reads: bool = True) -> tuple[str, ...]:
-        """Return the columns that the options name, each once; what is no name is left out."""
-        found: list[str] = []
-        for option in (*self.writes, *(self.reads if reads else ())):
-            given = options.get(option)
-            listed = given if isinstance(given, Sequence) else ()
-            listed = [given] if isinstance(given, str) else listed
-            found += [one for one in listed if isinstance(one, str) and one]
-        return tuple(dict.fromkeys(found))
-
-    def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
-        """Return everything that is wrong with the options, and with the data for them."""
-        given = {name: value for name, value in options.items() if value is not None}
-        found = [*self._names(given), *self._values(given)] or self.clashes(given)
-        return found if data is None else [*found, *self.unfit_for(data, given)]
-
-    def unfit_for(self, data: Microdata, options: Options) -> list[str]:
-        """Return what in the data keeps the options from being carried out.
-
-        Columns that are not there are told whatever else is wrong; the rest only of fit options.
-        """
-        given = {name: value for name, value in options.items() if value is not None}
-        absent = problems_of(data, self.columns(given), "column")
-        if absent or self.problems(given):
-            return absent
-        try:
-            return self.unfit(data, given)
-        except InputError as error:
-            return list(error.problems)
-
-    def _names(self, given: Options) -> list[str]:
-        known = list(self.checks)
-        found = []
-        for name in given:
-            if name in self.checks or (name == "seed" and self.is_random):
-                continue
-            near = nearest(name, known)
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-                f"There are {quoted(known)}."
-            )  # fmt: skip
-            found.append(f"{shown(name)} is not an option of {self.name}. {hint}")
-        return found + [
-            f"{name} must be given for {self.name}." for name in self.required if name not in given
-        ]
-
-    def _values(self, given: Options) -> list[str]:
-        checks = {**self.checks, "seed": is_seed}
-        wanted = {name: checks[name](value) for name, value in given.items() if name in checks}
-        return [
-            f"{name} must be {what}. Got {_shown(name, given[name])} instead."
-            for name, what in wanted.items()
-            if what is not None
-        ]
-
-    def require(self, data: Microdata, options: Options) -> None:
-        """Raise everything that is wrong at once."""
-        found = self.problems(options, data)
-        if found:
-            raise OptionError(found)
-        data.require_records()
-
-
-def _shown(name: str, value: Any) -> str:
+def option_text(name: str, value: Any) -> str:
     """Write an option for a message; a long one is described, and a secret is not shown."""
     if name == "seed":
         return "something else"

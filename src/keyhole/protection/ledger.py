@@ -34,10 +34,10 @@ from keyhole.protection.apply import (
     policy_of,
 )
 from keyhole.protection.ledger_result import Ledger, LedgerLine, Readings
+from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, capped
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
-from keyhole.protection.protected import Protected
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 
@@ -106,7 +106,6 @@ NOT_ANALYSED = ("identifier", "household", "weight", "drop")
 SURE, NUMBER = 0.8, 0.5
 _HOUSEHOLD = {"household", "hh", "hhid", "dwelling", "serialno"}
 _NUMBERED = {"id", "number", "no", "nr", "serial", "key"}
-PERTURBING = ("noise", "rank-swap", "swap-records", "pram", "microaggregate")
 
 
 def ledger(
@@ -249,7 +248,7 @@ def _risen(lines: Sequence[LedgerLine]) -> list[str]:
         f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
         f"keys that nobody has. RP sees only whether keys are equal, so that a study tells more"
         for before, line in itertools.pairwise(lines)
-        if line.method in PERTURBING
+        if METHODS[line.method].effect in ("perturbs", "exchanges")
         and line.rp is not None
         and before.rp is not None
         and line.keys == before.keys

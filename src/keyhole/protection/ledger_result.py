@@ -11,10 +11,10 @@ import polars as pl
 from keyhole.charts import percentage
 from keyhole.exposure.cells import Exposure
 from keyhole.protection.apply import Protection
+from keyhole.protection.method import Protected, column_list, warnings_table
 from keyhole.protection.next_steps import NextStep, next_steps_table
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price
-from keyhole.protection.protected import Protected, listed, minded
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class LedgerLine:
             return "the file as it is"
         if len(self.columns) > 3:
             return f"{self.method} {len(self.columns)} columns"
-        return f"{self.method} {listed(self.columns) or ''}".strip()
+        return f"{self.method} {column_list(self.columns) or ''}".strip()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -246,7 +246,7 @@ class Ledger(Result):
         found = [self._table()]
         if self.last.price.by_variable is not None:
             found += self.last.price.by_variable.tables()
-        found += minded(self.warnings)
+        found += warnings_table(self.warnings)
         if self.next_steps:
             found.append(next_steps_table(self.next_steps, self.limit or 0.0, self.cutoff))
         return found

@@ -100,7 +100,7 @@ def find_next_steps(
     for step, words, reading in _candidates(protected, keys, limit, cutoff, missing):
         try:
             options = {name: value for name, value in step.items() if name != "method"}
-            made = METHODS[step["method"]].apply(protected, **options)
+            made = METHODS[step["method"]](protected, **options)
         except InputError:
             continue  # what cannot be carried out is no candidate
         left = [name for name in keys if name in made.data.names]

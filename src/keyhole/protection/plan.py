@@ -30,11 +30,11 @@ from typing import Any
 from keyhole.core.names import nearest, plural, quoted, shown
 from keyhole.errors import FileError, OptionError
 from keyhole.protection.checks import value_text
-from keyhole.protection.methods import METHODS, Entry
+from keyhole.protection.method import Method
+from keyhole.protection.methods import METHODS
 
 __all__ = [
     "MOST_TOLD",
-    "SECRET_OPTIONS",
     "Draft",
     "Plan",
     "Step",
@@ -44,13 +44,6 @@ __all__ = [
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
-# With these, what a method did at random can be taken back to some extent.
-SECRET_OPTIONS = {
-    "pram": ("p", "matrix", "spread", "invariant"),
-    "noise": ("size", "kind", "rescale", "low", "high"),
-    "rank-swap": ("share",),
-    "swap-records": ("cutoff", "share", "relax"),
-}
 
 _BARE = re.compile(r"^[A-Za-z0-9_-]+$")
 
@@ -113,14 +106,14 @@ class Step:
     fitted: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def entry(self) -> Entry:
-        """The method, and the function that carries it out."""
+    def definition(self) -> Method[...]:
+        """The method, with all its facts."""
         return METHODS[self.method]
 
     @property
     def effective(self) -> dict[str, Any]:
         """The options, with what was found before instead of how to find it."""
-        supersedes = self.entry.method.supersedes
+        supersedes = self.definition.supersedes
         gone = {old for name in self.fitted for old in supersedes.get(name, ())}
         kept = {name: value for name, value in self.options.items() if name not in gone}
         return {**kept, **self.fitted}
@@ -128,7 +121,7 @@ class Step:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the step changes."""
-        return self.entry.method.columns(self.options, reads=False)
+        return self.definition.columns(self.options, reads=False)
 
 
 def read_step(raw: Any) -> tuple[Step | None, list[str]]:
@@ -152,7 +145,7 @@ def read_step(raw: Any) -> tuple[Step | None, list[str]]:
 
 
 def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
-    method = METHODS[name].method
+    method = METHODS[name]
     options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
     if "columns" in method.checks and "column" in options and "columns" not in options:
         options["columns"] = [options.pop("column")]
@@ -166,14 +159,14 @@ def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
         options.pop("seed", None)
     there = {key: value for key, value in fitted.items() if key in found_options(name)}
     step = Step(name, options, there)
-    if INTERNAL in [options.get(key) for key in SECRET_OPTIONS.get(name, ())]:
+    if INTERNAL in [options.get(key) for key in method.secret]:
         return step, found  # as it was told: it can be read, and is refused where it is to run
     return step, [*found, *_contradictions(step, fitted), *method.problems(step.effective)]
 
 
 def found_options(name: str) -> tuple[str, ...]:
     """Return the options of a method that it finds in the data."""
-    method = METHODS[name].method
+    method = METHODS[name]
     return (*method.supersedes, *method.also_found)
 
 
@@ -212,11 +205,11 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
     labelled: dict[str, int] = {}
     found = []
     for number, step in steps.items():
-        method, options = step.entry.method, step.effective
-        named = method.columns(options)
+        method, options = step.definition, step.effective
+        named, drops = method.columns(options), method.effect == "drops"
         found += [
             f"step {number} ({step.method}): column {shown(name)} is dropped in step "
-            f"{dropped[name]}{' already' if step.method == 'drop' else ''}. Leave one of the steps "
+            f"{dropped[name]}{' already' if drops else ''}. Leave one of the steps "
             f"out."
             for name in named
             if name in dropped
@@ -229,7 +222,7 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
                 for name in step.columns
                 if name in labelled
             ]
-        if step.method == "drop":
+        if drops:
             dropped |= {name: number for name in step.columns if name not in dropped}
         if method.makes_labels(options):
             labelled |= {name: number for name in step.columns if name not in labelled}
@@ -239,12 +232,15 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
 def _twice(
     number: int, step: Step, treated: dict[tuple[str, str], int], dropped: Mapping[str, int]
 ) -> Iterator[str]:
-    if step.entry.method.repeats:
+    if step.definition.repeats:
         return
-    if step.method == "sample":
-        before = treated.setdefault(("sample", ""), number)
+    if step.definition.effect == "samples":
+        before = treated.setdefault(("", ""), number)
         if before != number:
-            yield f"step {number} (sample): step {before} samples already. Leave one of them out."
+            yield (
+                f"step {number} ({step.method}): step {before} samples already. Leave one of them "
+                f"out."
+            )
         return
     again: dict[int, list[str]] = {}
     for name in step.columns:
@@ -444,7 +440,7 @@ class Plan:
     @property
     def is_random(self) -> bool:
         """Whether any step draws."""
-        return any(step.entry.method.is_random for step in self.steps)
+        return any(step.definition.is_random for step in self.steps)
 
     def without(self, *numbers: int) -> Plan:
         """Return the plan without some of its steps, numbered from 1: that is how one is undone.
@@ -514,7 +510,7 @@ class Plan:
 
 
 def _told(step: Step) -> dict[str, Any]:
-    secret = SECRET_OPTIONS.get(step.method, ())
+    secret = step.definition.secret
     return {k: INTERNAL if k in secret else value for k, value in step.options.items()}
 
 

@@ -21,7 +21,7 @@ from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.protected import Protected
+from keyhole.protection.method import METHODS, Effect, Protected
 from keyhole.protection.writeback import as_text
 from keyhole.utility.information import at_detail_of
 
@@ -34,10 +34,6 @@ __all__ = [
     "rows_before",
 ]
 
-# What is seen there is another record's value, or another category.
-EXCHANGING = ("pram", "swap-records", "rank-swap")
-# Most values are still seen, so that they show how columns hang together in places.
-SEEN = ("suppress", *EXCHANGING)
 # So many of the values that seem to be told must be right.
 RIGHT = 0.9
 
@@ -66,9 +62,14 @@ class Treated:
     hidden: Flags
 
     @property
+    def effect(self) -> Effect:
+        """What was done to values."""
+        return METHODS[self.method].effect
+
+    @property
     def is_suppressed(self) -> bool:
         """Whether values were taken away, and others of the column are still seen."""
-        return self.method == "suppress"
+        return self.effect == "suppresses"
 
     @property
     def shares(self) -> Floats:
@@ -94,26 +95,27 @@ def treated(original: Microdata, steps: Sequence[Protected], final: Microdata) -
     rows, before = rows_before(steps, final.records), original
     for place, step in enumerate(steps):
         for name, count in step.by_column.items():
-            where = name, step.method == "suppress"
-            if not count or where in found or step.method == "sample":
+            effect = METHODS[step.method].effect
+            where = name, effect == "suppresses"
+            if not count or where in found or effect == "samples":
                 continue
             old = before.select([name]).replace(frame=before.frame.select(name)[rows[place]])
             if not where[1]:
                 found[where] = _changed(old, step, name, rows[place + 1])
             elif name in final.names:
-                found[where] = _suppressed(old, final, name)
+                found[where] = _suppressed(old, step.method, final, name)
         before = step.data
     return [one for one in found.values() if one.hidden.any()]
 
 
-def _suppressed(old: Microdata, final: Microdata, name: str) -> Treated:
+def _suppressed(old: Microdata, method: str, final: Microdata, name: str) -> Treated:
     truth, seen = old.column(name), final.column(name)
     codes, shown = _coded(truth, seen)
     if ((codes != shown) & (shown >= 0)).any():  # a later step made it coarser, or changed it
         truth = at_detail_of(old, final, [name]).column(name)
         codes, shown = _coded(truth, seen)
     hidden = (shown < 0) & (codes >= 0)
-    return Treated(name, "suppress", truth, codes, shown, hidden)
+    return Treated(name, method, truth, codes, shown, hidden)
 
 
 def _changed(old: Microdata, step: Protected, name: str, rows: Ints) -> Treated:
@@ -185,7 +187,8 @@ def read_by_groups(one: Treated, groups: Groups, *, wholly: bool = False) -> Fla
     """
     value, counts, agreed = groups.agreed(one.truth)
     whole = bool(agreed[counts > 0].all()) and groups.says_something
-    if not whole and (wholly or one.method not in SEEN):
+    # Where most values are still seen, they show how columns hang together in places.
+    if not whole and (wholly or one.effect not in ("suppresses", "exchanges")):
         return None
     others = counts[groups.group] - 1
     if one.is_suppressed and not whole:
@@ -207,7 +210,7 @@ def read_by_neighbours(one: Treated, order: Ints) -> Flags | None:
     seen = one.seen[order]
     if one.is_suppressed:
         before, after = _last_known(seen), _last_known(seen[::-1])[::-1]
-    elif one.method in EXCHANGING:
+    elif one.effect == "exchanges":
         before, after = np.append(-1, seen[:-1]), np.append(seen[1:], -1)
     else:
         return None
@@ -241,9 +244,9 @@ def _is_told(told: Flags, answered: Flags, chance: Floats, whole: bool, spreads:
 
 # So many columns are taken two by two: 190 pairs.
 MOST_PAIRED = 20
-_DONE = {
-    "suppress": "that were suppressed",
-    "drop": "though it was dropped",
+_DONE: dict[Effect, str] = {
+    "suppresses": "that were suppressed",
+    "drops": "though it was dropped",
 }
 
 
@@ -266,7 +269,7 @@ class _Finding:
     def values(self) -> str:
         """The values that are told, in words."""
         which = "the values" if self.share == "all" else f"{self.share} of the values"
-        return f"{which} of {self.one.name!r} {_DONE.get(self.one.method, 'as they were')}"
+        return f"{which} of {self.one.name!r} {_DONE.get(self.one.effect, 'as they were')}"
 
     def __str__(self) -> str:
         if self.sorted_by and not self.by:
@@ -289,7 +292,7 @@ def _said(findings: Sequence[_Finding]) -> str:
     most = sorted(findings, key=lambda one: -int(one.told.sum()))
     *some, last = (f"{one.by[0]!r} ({one.share})" for one in most)
     one = most[0].one
-    what = f"{one.name!r} {_DONE.get(one.method, 'as they were')}"
+    what = f"{one.name!r} {_DONE.get(one.effect, 'as they were')}"
     return (
         f"{', '.join(some)} and {last}, which stay, each tell values of {what}: drop them, or do "
         f"the same to them"

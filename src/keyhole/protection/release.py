@@ -62,7 +62,7 @@ class Secret:
     def of(self, step: Step) -> np.random.SeedSequence:
         """Return the secret of a step's draws; of the same step again, another one."""
         options = json.dumps(step.effective, sort_keys=True, default=str)
-        named = step.entry.method.columns(step.options)
+        named = step.definition.columns(step.options)
         treated = _of_columns(self._data, named) if named else _of_file(self._data)
         what = hashlib.sha256(f"{step.method} {options} {treated}".encode())
         number = int.from_bytes(what.digest()[:16], "big")

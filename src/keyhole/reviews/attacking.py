@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Attacked", "NotAttacked", "code_alike", "identify", "known_to"]
 
-# What these do to a value hangs on the value alone, so that it can be done to another file.
-CODING = ("recode", "top-code", "bottom-code", "round", "generalise", "geographic-threshold")
-
 
 @dataclass(frozen=True, slots=True)
 class NotAttacked:
@@ -130,7 +127,7 @@ def code_alike(
         if not named or not _codes(step):
             continue
         try:
-            eif = step.entry.apply(eif, **step.effective).data
+            eif = step.definition(eif, **step.effective).data
             done += named
         except InputError:
             unfit += named
@@ -139,4 +136,6 @@ def code_alike(
 
 
 def _codes(step: Step) -> bool:
-    return step.method in CODING and step.options.get("how") != "random"
+    """Tell whether a value is coded by itself, so that the same can be done to another file."""
+    known = step.definition
+    return known.effect == "codes" and not (known.is_random and known.draws(step.options))

@@ -98,7 +98,7 @@ def _absent(steps: Any, data: Microdata) -> Found:
 def _named(raw: Mapping[str, Any]) -> list[str]:
     """Return the columns that a step names, as far as they are names."""
     texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
-    named = METHODS[raw["method"]].method.columns(texts)
+    named = METHODS[raw["method"]].columns(texts)
     return [name for name in named if isinstance(name, str)]
 
 

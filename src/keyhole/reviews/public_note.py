@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from keyhole.protection.method import WEAKER
 from keyhole.protection.plan import Plan
 from keyhole.reviews.methods import sources
 from keyhole.reviews.rendering import render_page
@@ -21,53 +22,6 @@ from keyhole.reviews.stages import proposed_set
 from keyhole.synthesis.release import NEVER_RELEASED
 
 __all__ = ["PublicNote", "public_note", "write_note"]
-
-_WEAKER = (
-    "Figures of one variable are nearly as collected. Relations between variables may be weaker, "
-    "and the values of a single record need not be its own."
-)
-_AS_CODED = "Use categories and ranges as they stand; they cannot be made finer."
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What a method does, with a place for its columns if these can be seen; and what follows."""
-
-    done: str
-    follows: str = ""
-
-
-_METHODS: Mapping[str, _Words] = {
-    "drop": _Words("Left out: {columns}."),
-    "recode": _Words("Categories were put together in {columns}.", _AS_CODED),
-    "generalise": _Words("Made coarser: {columns}.", _AS_CODED),
-    "geographic-threshold": _Words("Small areas were put together in {columns}.", _AS_CODED),
-    "round": _Words("Rounded: {columns}.", _AS_CODED),
-    "top-code": _Words(
-        "The highest values were put together in {columns}.",
-        "Means and spreads of numbers whose extremes were put together are too small; medians "
-        "are not affected.",
-    ),
-    "bottom-code": _Words(
-        "The lowest values were put together in {columns}.",
-        "Means of numbers whose lowest values were put together are too high; medians are not "
-        "affected.",
-    ),
-    "suppress": _Words(
-        "Single values that made records stand out were taken away; they are missing.",
-        "Values that were taken away are not missing at random: they belong to unusual records. "
-        "They cannot be told from values that were missing before.",
-    ),
-    "sample": _Words(
-        "Only a random part of the records is in the file.",
-        "Whether somebody was surveyed does not tell whether they are in the file.",
-    ),
-    "noise": _Words("A little was added at random to some numbers.", _WEAKER),
-    "rank-swap": _Words("Numbers were exchanged between records with similar ones.", _WEAKER),
-    "swap-records": _Words("Values were exchanged between pairs of similar records.", _WEAKER),
-    "microaggregate": _Words("Numbers were replaced by means of similar records.", _WEAKER),
-    "pram": _Words("Some categories were changed at random.", _WEAKER),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +97,9 @@ def _of_protection(found: ReviewResult) -> Told:
     given = found.review.protection
     steps = () if given is None else Plan.parse(given.plan).steps
     return (
-        [*_home(found.review), *dict.fromkeys(_done(s.method, s.columns) for s in steps)],
-        [_METHODS[step.method].follows for step in steps],
+        [*_home(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],
+        [step.definition.note.follows for step in steps],
     )
-
-
-def _done(method: str, columns: Sequence[str]) -> str:
-    return _METHODS[method].done.format(columns=", ".join(columns))
 
 
 def _of_synthesis(found: ReviewResult) -> Told:
@@ -170,7 +120,7 @@ def _of_synthesis(found: ReviewResult) -> Told:
         )
     else:
         follows = "Standard errors are somewhat too short: drawing the values adds to them."
-    return done, [follows, _WEAKER]
+    return done, [follows, WEAKER]
 
 
 _TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.errors import FileError
-from keyhole.protection.plan import SECRET_OPTIONS
+from keyhole.protection.methods import METHODS
 from keyhole.reviews.lines import Path as ValuePath
 from keyhole.reviews.lines import line_numbers
 
@@ -103,7 +103,7 @@ def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> 
 
 def _is_drawn_by(path: ValuePath) -> bool:
     """Tell whether a value is an option of a step that says how it drew."""
-    names = {name for options in SECRET_OPTIONS.values() for name in options}
+    names = {name for method in METHODS.values() for name in method.secret}
     return path[:2] == ("protection", "step") and len(path) > 3 and path[3] in names
 
 

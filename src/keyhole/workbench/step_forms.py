@@ -28,12 +28,10 @@ from keyhole.protection.checks import (
 from keyhole.protection.methods import METHODS
 from keyhole.workbench.view import Form
 
-__all__ = ["StepField", "fields_of", "method_summary", "read_step"]
+__all__ = ["StepField", "fields_of", "read_step"]
 
 Kind = Literal["column", "columns", "flag", "words", "number", "share", "limit", "text", "value"]
 PREFIX = "option-"
-# What cannot be typed: the coding of an environment's store, and what is found in the data.
-NOT_TYPED = ("coding", "areas", "replacement")
 
 _KINDS: Mapping[Check, Kind] = {
     is_name: "column",
@@ -57,6 +55,7 @@ class StepField:
     required: bool
     help: str
     words: tuple[str, ...] = ()
+    suggested: str = ""
 
     @property
     def name(self) -> str:
@@ -80,7 +79,7 @@ def fields_of(method: str) -> list[StepField]:
     >>> fields_of("round")[1].help
     'What the new values are multiples of.'
     """
-    declared, told = METHODS[method].method, _meanings(method)
+    declared, told = METHODS[method], _meanings(method)
     return [
         StepField(
             option,
@@ -88,9 +87,10 @@ def fields_of(method: str) -> list[StepField]:
             option in declared.required,
             told.get(option, ""),
             check.words if isinstance(check, OneOf) else (),
+            str(declared.suggested.get(option, "")),
         )
         for option, check in declared.checks.items()
-        if option not in NOT_TYPED
+        if option not in declared.not_typed
     ]
 
 
@@ -102,20 +102,9 @@ def _kind(check: Check) -> Kind:
     return _KINDS.get(check, "value")
 
 
-def method_summary(method: str) -> str:
-    """Return what a method does, in a sentence.
-
-    Examples
-    --------
-    >>> method_summary("drop")
-    'Leave columns out of the file.'
-    """
-    return (inspect.getdoc(METHODS[method].apply) or "").partition("\n")[0]
-
-
 def _meanings(method: str) -> dict[str, str]:
     """Return what each option means, from the documentation of the method's function."""
-    text = inspect.getdoc(METHODS[method].apply) or ""
+    text = inspect.getdoc(METHODS[method]) or ""
     listed = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", text, re.DOTALL | re.MULTILINE)
     found: dict[str, list[str]] = {}
     names: list[str] = []
@@ -149,7 +138,7 @@ def read_step(method: str | None, form: Form) -> dict[str, Any]:
         raise OptionError("method must be one of those offered. Choose one of them.")
     options = {field.option: _read(field, form) for field in fields_of(method)}
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    problems = METHODS[method].method.problems(given)
+    problems = METHODS[method].problems(given)
     if problems:
         raise OptionError(problems)
     return {"method": method, **given}

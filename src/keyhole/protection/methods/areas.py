@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -18,25 +18,25 @@ import polars as pl
 from keyhole.core.names import plural
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
-from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.errors import ColumnError, OptionError
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.checks import (
-    Method,
+    Column,
     Options,
+    Positive,
+    Text,
     by_form,
     exactly_one,
     forms_of,
-    is_flag,
     is_name,
-    is_positive,
     is_table,
-    is_text,
 )
+from keyhole.protection.method import AS_CODED, Held, Note, Outcome, Protected, method
 from keyhole.protection.methods.recoding import became, merged_labels
-from keyhole.protection.protected import Protected
+from keyhole.protection.recoverable import Groups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["GEOGRAPHIC_THRESHOLD", "merge_areas"]
+__all__ = ["merge_areas"]
 
 
 def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
@@ -307,40 +307,128 @@ def _missed(option: str, areas: list[Any], names: list[str]) -> list[str]:
     return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add {them}."]
 
 
-GEOGRAPHIC_THRESHOLD = Method(
+def _goal(outcome: Outcome) -> Held:
+    """Warn of areas of the released file that are below the threshold, alone or crossed."""
+    options, before, final = outcome.options, outcome.before, outcome.released
+    name, least, rows = options["column"], options["threshold"], outcome.rows
+    if name not in final.names:
+        return [], []
+    area = _released_codes(final, name)
+    people = _by_record(options.get("population"), before, rows, final)
+    if people is None:
+        areas = outcome.step.fitted["areas"]
+        by_area = _by_table(options["population"], areas, final, name)
+    else:
+        by_area = np.bincount(area[area >= 0], weights=people[area >= 0]).astype(np.float64)
+    found = []
+    small = int((by_area[by_area > 0] < least).sum())
+    if small:
+        found.append(
+            f"{plural(small, 'area')} of the file that goes out {'is' if small == 1 else 'are'} "
+            f"below the threshold of {least:,}: merge anew, on the records that go out"
+        )
+    if people is None:
+        return [], found
+    small_areas = by_area < least
+    crossed = {
+        other: count
+        for other in final.names
+        if other != name
+        and (count := _split(before, rows, name, final, other, people, least, small_areas))
+    }
+    found += [
+        f"{other!r}, which stays, splits {count:,} of the areas into parts below the threshold: "
+        f"merge within it (within), or drop it"
+        for other, count in crossed.items()
+    ]
+    return [], found
+
+
+def _by_record(given: Any, before: Microdata, rows: Ints, final: Microdata) -> Floats | None:
+    """Return how many people each record stands for; None if a table gives them by area."""
+    if isinstance(given, Mapping):
+        return None
+    if given is None:
+        return np.ones(final.records)
+    return final.weights(given) if given in final.names else before.weights(given)[rows]
+
+
+def _by_table(
+    people: Mapping[Any, float], areas: Mapping[str, str], final: Microdata, name: str
+) -> Floats:
+    by_text, total = by_form(people), dict[str, float]()
+    for old, new in areas.items():
+        total[str(new)] = total.get(str(new), 0.0) + float(by_text.get(old, 0.0))
+    # An area that was recoded since has no figure, and is not judged.
+    levels = final.codes(name).levels.to_list()
+    return np.array([total.get(str(level), 0.0) for level in levels])
+
+
+def _split(
+    before: Microdata,
+    rows: Ints,
+    name: str,
+    final: Microdata,
+    other: str,
+    people: Floats,
+    least: float,
+    small: Flags,
+) -> int:
+    """Count the areas that another column of places splits into parts that are too small."""
+    try:
+        place = _released_codes(final, other)
+    except ColumnError:
+        return 0
+    old = before.codes(name).values.astype(np.int64)[rows]
+    known = place >= 0
+    # It is a column of places if the areas as they were determine it.
+    one = Treated(other, "drop", before.column(name), place, np.full(len(place), -1), known)
+    if len(np.unique(place[known])) < 2 or read_by_groups(one, Groups.of(old), wholly=True) is None:
+        return 0
+    area = _released_codes(final, name)
+    both = (area >= 0) & known & ~small[np.maximum(area, 0)]
+    size = int(place.max()) + 1
+    cells, parts = np.unique(area[both] * size + place[both], return_inverse=True)
+    counts = np.bincount(parts, weights=people[both])
+    return len(np.unique(cells[counts < least] // size))
+
+
+def _released_codes(data: Microdata, name: str) -> Ints:
+    codes = data.codes(name)
+    values = codes.values.astype(np.int64)
+    return np.where(values == len(codes.levels), -1, values)
+
+
+def _sizes(options: Options) -> Options:
+    by_records = options.get("population") is None and "areas" not in options
+    return {"threshold": options.get("threshold")} if by_records else {}
+
+
+@method(
     "geographic-threshold",
-    {
-        "column": is_name,
-        "threshold": is_positive,
-        "population": _is_population,
-        "adjacency": _is_adjacency,
-        "hierarchy": _is_hierarchy,
-        "ordered": is_flag,
-        "within": is_name,
-        "areas": is_table,
-        "separator": is_text,
-    },
-    ("column", "threshold"),
+    "codes",
+    note=Note("Small areas were put together in {columns}.", AS_CODED),
     reads=("population", "hierarchy", "within"),
     clashes=_clashes,
     unfit=_unfit,
+    sizes=_sizes,
     makes_labels=lambda _: True,
     supersedes={"areas": ("adjacency", "hierarchy", "ordered", "within")},
+    not_typed=("areas",),
+    goal=_goal,
 )
-
-
 def merge_areas(
     data: Microdata,
     *,
-    column: str,
-    threshold: float,
-    population: str | Mapping[Any, float] | None = None,
-    adjacency: Mapping[Any, Iterable[Any]] | None = None,
-    hierarchy: Hierarchy | None = None,
+    column: Column,
+    threshold: Positive,
+    population: Annotated[str | Mapping[Any, float], _is_population] | None = None,
+    adjacency: Annotated[Mapping[Any, Iterable[Any]], _is_adjacency] | None = None,
+    hierarchy: Annotated[Hierarchy, _is_hierarchy] | None = None,
     ordered: bool | None = None,
-    within: str | None = None,
-    areas: Mapping[Any, str] | None = None,
-    separator: str | None = None,
+    within: Column | None = None,
+    areas: Annotated[Mapping[Any, str], is_table] | None = None,
+    separator: Text | None = None,
 ) -> Protected:
     """Merge areas until each has at least so many people.
 
@@ -390,7 +478,6 @@ def merge_areas(
         "adjacency": adjacency, "hierarchy": hierarchy, "ordered": ordered, "within": within,
         "areas": areas, "separator": separator,
     }  # fmt: skip
-    GEOGRAPHIC_THRESHOLD.require(data, given)
     options = {name: value for name, value in given.items() if value is not None}
     names = _names(data, column)
     people = _people(data, options)

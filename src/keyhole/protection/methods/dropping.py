@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.checks import listed
-from keyhole.protection.checks import Method, Options, is_names
-from keyhole.protection.protected import Protected
+from keyhole.protection.checks import Columns, Options
+from keyhole.protection.method import Note, Protected, method
 
-__all__ = ["DROP", "drop"]
+__all__ = ["drop"]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    if set(DROP.columns(options)) < set(data.names):
+    if set(drop.columns(options)) < set(data.names):
         return []
     return ["columns must leave at least one column in the file. Got all of them instead."]
 
 
-DROP = Method("drop", {"columns": is_names}, ("columns",), ("columns",), unfit=_unfit)
-
-
-def drop(data: Microdata, *, columns: Iterable[str]) -> Protected:
+@method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit)
+def drop(data: Microdata, *, columns: Columns) -> Protected:
     """Leave columns out of the file.
 
     Parameters
@@ -29,7 +24,7 @@ def drop(data: Microdata, *, columns: Iterable[str]) -> Protected:
     data
         The file.
     columns
-        The columns that stay at home.
+        The columns to drop from the release.
 
     Examples
     --------
@@ -39,7 +34,6 @@ def drop(data: Microdata, *, columns: Iterable[str]) -> Protected:
     >>> drop(people, columns=["name"]).data.names
     ('age',)
     """
-    gone = listed(columns, "columns")
-    DROP.require(data, {"columns": gone})
+    gone = tuple(columns)
     kept = data.select(name for name in data.names if name not in gone)
     return Protected(kept, "drop", dict.fromkeys(gone, data.records))

@@ -5,11 +5,12 @@ Whole numbers are compared as whole numbers: as floats, 2^53 and 2^53 + 1 would 
 
 from __future__ import annotations
 
+import functools
 import math
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +19,20 @@ import polars as pl
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.checks import (
-    Method,
+    Column,
+    Number,
     Options,
+    Share,
+    Text,
     exactly_one,
     is_limit,
-    is_name,
     is_number,
-    is_share,
-    is_text,
-    one_of,
 )
+from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods.microaggregation import DOMINANT
-from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import keep_precision, put
 
-__all__ = ["BOTTOM_CODE", "TOP_CODE", "bottom_code", "top_code"]
+__all__ = ["bottom_code", "top_code"]
 
 # A limit found by share is told in so many digits.
 ROUND_DIGITS = 3
@@ -212,44 +212,36 @@ def _finite(series: pl.Series) -> Flags:
     return np.asarray(series.is_finite().fill_null(False).to_numpy())
 
 
-def _method(name: str, *, top: bool) -> Method:
-    checks = {
-        "column": is_name,
-        "value": is_limit,
-        "share": is_share,
-        "replace": one_of("limit", "mean", "median", "label"),
-        "label": is_text,
-        "replacement": is_number,
-    }
-
-    def unfit(data: Microdata, options: Options) -> list[str]:
-        return _unfit(data, options, top=top)
-
-    return Method(
-        name,
-        checks,
-        clashes=_clashes,
-        unfit=unfit,
-        needs_order=True,
-        makes_labels=lambda options: options.get("replace") == "label",
-        supersedes={"value": ("share",)},
-        also_found=("replacement",),
-    )
+_FACTS: dict[str, Any] = {
+    "clashes": _clashes,
+    "needs_order": True,
+    "makes_labels": lambda options: options.get("replace") == "label",
+    "supersedes": {"value": ("share",)},
+    "also_found": ("replacement",),
+    "not_typed": ("replacement",),
+}
 
 
-TOP_CODE = _method("top-code", top=True)
-BOTTOM_CODE = _method("bottom-code", top=False)
-
-
+@method(
+    "top-code",
+    "codes",
+    note=Note(
+        "The highest values were put together in {columns}.",
+        "Means and spreads of numbers whose extremes were put together are too small; medians are "
+        "not affected.",
+    ),
+    unfit=functools.partial(_unfit, top=True),
+    **_FACTS,
+)
 def top_code(
     data: Microdata,
     *,
-    column: str,
-    value: Any = None,
-    share: float | None = None,
+    column: Column,
+    value: Annotated[Any, is_limit] = None,
+    share: Share | None = None,
     replace: Replace | None = None,
-    label: str | None = None,
-    replacement: float | None = None,
+    label: Text | None = None,
+    replacement: Number | None = None,
 ) -> Protected:
     """Replace the values above a limit.
 
@@ -290,19 +282,29 @@ def top_code(
         "column": column, "value": value, "share": share, "replace": replace, "label": label,
         "replacement": replacement,
     }  # fmt: skip
-    TOP_CODE.require(data, given)
     return _coded(data, given, top=True)
 
 
+@method(
+    "bottom-code",
+    "codes",
+    note=Note(
+        "The lowest values were put together in {columns}.",
+        "Means of numbers whose lowest values were put together are too high; medians are not "
+        "affected.",
+    ),
+    unfit=functools.partial(_unfit, top=False),
+    **_FACTS,
+)
 def bottom_code(
     data: Microdata,
     *,
-    column: str,
-    value: Any = None,
-    share: float | None = None,
+    column: Column,
+    value: Annotated[Any, is_limit] = None,
+    share: Share | None = None,
     replace: Replace | None = None,
-    label: str | None = None,
-    replacement: float | None = None,
+    label: Text | None = None,
+    replacement: Number | None = None,
 ) -> Protected:
     """Replace the values below a limit.
 
@@ -337,7 +339,6 @@ def bottom_code(
         "column": column, "value": value, "share": share, "replace": replace, "label": label,
         "replacement": replacement,
     }  # fmt: skip
-    BOTTOM_CODE.require(data, given)
     return _coded(data, given, top=False)
 
 
@@ -358,8 +359,8 @@ def _coded(data: Microdata, given: Options, *, top: bool) -> Protected:
         new = new.new_from_index(0, data.records)
     hit = pl.select(pl.when(pl.Series(out)).then(new).alias(name)).to_series()
     made, changed = put(data, name, hit)
-    method = (TOP_CODE if top else BOTTOM_CODE).name
-    return Protected(made, method, {name: changed}, _notes(options, limit, out), fitted=fitted)
+    named = "top-code" if top else "bottom-code"
+    return Protected(made, named, {name: changed}, _notes(options, limit, out), fitted=fitted)
 
 
 def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
@@ -12,12 +12,12 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
 from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
-from keyhole.protection.checks import Method, Options, find, forms_of, is_count, is_name
+from keyhole.protection.checks import AtLeast, Column, Options, find, forms_of
+from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.methods.recoding import became
-from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["GENERALISE", "generalise"]
+__all__ = ["generalise"]
 
 Groups = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
@@ -97,24 +97,23 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     ]
 
 
-GENERALISE = Method(
+@method(
     "generalise",
-    {"column": is_name, "groups": _is_groups, "level": is_count(1), "coding": _is_coding},
-    ("column", "groups"),
+    "codes",
+    note=Note("Made coarser: {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda _: True,
     repeats=True,
+    not_typed=("coding",),
 )
-
-
 def generalise(
     data: Microdata,
     *,
-    column: str,
-    groups: Groups,
-    level: int | None = None,
-    coding: Coding | Node | None = None,
+    column: Column,
+    groups: Annotated[Groups, _is_groups],
+    level: Annotated[int, AtLeast(1)] | None = None,
+    coding: Annotated[Coding | Node, _is_coding] | None = None,
 ) -> Protected:
     """Replace each category of a column by the group it belongs to.
 
@@ -149,7 +148,6 @@ def generalise(
     ['North', 'North', 'South', 'North']
     """
     given = {"column": column, "groups": groups, "level": level, "coding": coding}
-    GENERALISE.require(data, given)
     options = {name: value for name, value in given.items() if value is not None}
     new = _new_levels(data, options)
     out, changed = put_levels(data, column, new, value_labels={})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,11 @@ from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.checks import (
-    Method,
-    Options,
-    is_count,
-    is_flag,
-    is_names,
-    numeric_problems,
-    one_of,
-)
-from keyhole.protection.protected import Protected
+from keyhole.protection.checks import AtLeast, Columns, Options, numeric_problems
+from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
 
-__all__ = ["DOMINANT", "MICROAGGREGATE", "microaggregate"]
+__all__ = ["DOMINANT", "microaggregate"]
 
 Replace = Literal["mean", "median"]
 
@@ -35,19 +27,19 @@ DOMINANT = 0.8
 
 def _sets(options: Options) -> list[tuple[str, ...]]:
     """Return the columns that are grouped together."""
-    names = MICROAGGREGATE.columns({"columns": options["columns"]})
+    names = microaggregate.columns({"columns": options["columns"]})
     return [(name,) for name in names] if options.get("separately") else [names]
 
 
 def _clashes(options: Options) -> list[str]:
     strata = options.get("by") or ()
     strata = (strata,) if isinstance(strata, str) else strata
-    both = [name for name in strata if name in MICROAGGREGATE.columns(options, reads=False)]
+    both = [name for name in strata if name in microaggregate.columns(options, reads=False)]
     return [f"{name!r} is a stratum and to be changed. Leave it out of one." for name in both]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    names = MICROAGGREGATE.columns(options, reads=False)
+    names = microaggregate.columns(options, reads=False)
     found = numeric_problems(data, names)
     if found:
         return found
@@ -80,32 +72,23 @@ def _strata(
     return values, np.where(np.isfinite(values).all(axis=1), cells, OUTSIDE)
 
 
-MICROAGGREGATE = Method(
+@method(
     "microaggregate",
-    {
-        "columns": is_names,
-        "k": is_count(2),
-        "by": is_names,
-        "separately": is_flag,
-        "replace": one_of("mean", "median"),
-        "standardise": is_flag,
-        "whole": is_flag,
-    },
-    ("columns", "k"),
-    ("columns",),
-    ("by",),
+    "perturbs",
+    note=Note("Numbers were replaced by means of similar records.", WEAKER),
+    reads=("by",),
     clashes=_clashes,
     unfit=_unfit,
+    sizes=lambda options: {"k": options.get("k")},
     needs_order=True,
+    suggested={"k": 3},
 )
-
-
 def microaggregate(
     data: Microdata,
     *,
-    columns: Iterable[str],
-    k: int,
-    by: Iterable[str] | None = None,
+    columns: Columns,
+    k: Annotated[int, AtLeast(2)],
+    by: Columns | None = None,
     separately: bool | None = None,
     replace: Replace | None = None,
     standardise: bool | None = None,
@@ -148,14 +131,8 @@ def microaggregate(
     >>> microaggregate(people, columns=["income"], k=2).data.frame["income"].to_list()
     [12.0, 85.0, 12.0, 85.0, 12.0]
     """
-    names = listed(columns, "columns")
-    given = {
-        "columns": names, "k": k, "by": by if by is None else listed(by, "by"),
-        "separately": separately, "replace": replace, "standardise": standardise, "whole": whole,
-    }  # fmt: skip
-    MICROAGGREGATE.require(data, given)
     by_column, groups, left, ruled = {}, 0, 0, 0
-    for together in _sets(given):
+    for together in _sets({"columns": columns, "separately": separately}):
         values, strata = _strata(data, together, by)
         group = _grouped(values, strata, k, standardise is not False)
         new, dominated = _middles(values, group, replace == "median")
@@ -173,7 +150,7 @@ def microaggregate(
             f"{plural(ruled, 'mean')} {were(ruled)} replaced by medians: one record had more than "
             f"{DOMINANT:.0%} of the sum"
         )
-    return Protected(data, "microaggregate", by_column, (*notes, *infinite_notes(data, names)))
+    return Protected(data, "microaggregate", by_column, (*notes, *infinite_notes(data, columns)))
 
 
 def _grouped(values: Floats, strata: Ints, k: int, standardise: bool) -> Ints:

@@ -8,24 +8,20 @@ from typing import Literal
 import numpy as np
 
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.checks import (
-    Method,
+    Columns,
+    Number,
     Options,
+    Positive,
     Seed,
     draw_from,
-    is_flag,
-    is_names,
-    is_number,
-    is_positive,
     numeric_problems,
-    one_of,
 )
-from keyhole.protection.protected import Protected
+from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import infinite_notes, numbers, put_numbers
 
-__all__ = ["NOISE", "add_noise"]
+__all__ = ["add_noise"]
 
 Kind = Literal["additive", "multiplicative", "correlated"]
 
@@ -44,7 +40,7 @@ def _clashes(options: Options) -> list[str]:
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    names = NOISE.columns(options)
+    names = add_noise.columns(options)
     found = numeric_problems(data, names)
     if found:
         return found
@@ -65,34 +61,24 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     return found
 
 
-NOISE = Method(
+@method(
     "noise",
-    {
-        "columns": is_names,
-        "size": is_positive,
-        "kind": one_of("additive", "multiplicative", "correlated"),
-        "rescale": is_flag,
-        "low": is_number,
-        "high": is_number,
-    },
-    ("columns", "size"),
-    ("columns",),
+    "perturbs",
+    public=("columns",),
+    note=Note("A little was added at random to some numbers.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
-    is_random=True,
     needs_order=True,
 )
-
-
 def add_noise(
     data: Microdata,
     *,
-    columns: Iterable[str],
-    size: float,
+    columns: Columns,
+    size: Positive,
     kind: Kind | None = None,
     rescale: bool | None = None,
-    low: float | None = None,
-    high: float | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
     seed: Seed = None,
 ) -> Protected:
     r"""Add noise to columns of numbers; what is missing stays missing.
@@ -136,12 +122,7 @@ def add_noise(
     >>> made.changed, made.data.frame["income"].null_count()
     (2, 1)
     """
-    names = listed(columns, "columns")
-    given = {
-        "columns": names, "size": size, "kind": kind, "rescale": rescale, "low": low,
-        "high": high, "seed": seed,
-    }  # fmt: skip
-    NOISE.require(data, given)
+    names = tuple(columns)
     values, told = np.column_stack([numbers(data, n) for n in names]), infinite_notes(data, names)
     draws = draw_from(seed).standard_normal(values.shape)
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused below

@@ -7,7 +7,7 @@ intruder alike: it is kept internal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -15,22 +15,19 @@ from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.checks import (
-    Method,
+    Column,
     Options,
     Seed,
+    Share,
     draw_from,
     exactly_one,
     forms_of,
-    is_flag,
     is_fraction,
-    is_name,
-    is_share,
-    one_of,
 )
+from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.methods.rank_swapping import exchange
-from keyhole.protection.protected import Protected
 
-__all__ = ["PRAM", "invariant", "pram"]
+__all__ = ["invariant", "pram"]
 
 Spread = Literal["even", "frequent"]
 
@@ -95,27 +92,20 @@ def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> li
     return found
 
 
-PRAM = Method(
+@method(
     "pram",
-    {
-        "column": is_name,
-        "p": is_share,
-        "matrix": _is_matrix,
-        "invariant": is_flag,
-        "spread": one_of("even", "frequent"),
-    },
+    "exchanges",
+    public=("column",),
+    note=Note("Some categories were changed at random.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
-    is_random=True,
 )
-
-
 def pram(
     data: Microdata,
     *,
-    column: str,
-    p: float | None = None,
-    matrix: Mapping[Any, Mapping[Any, float]] | None = None,
+    column: Column,
+    p: Share | None = None,
+    matrix: Annotated[Mapping[Any, Mapping[Any, float]], _is_matrix] | None = None,
     invariant: bool | None = None,
     spread: Spread | None = None,
     seed: Seed = None,
@@ -163,11 +153,6 @@ def pram(
     >>> (shares @ made.internal["matrix"]).round(9).tolist()
     [0.6, 0.2, 0.2]
     """
-    given = {
-        "column": column, "p": p, "matrix": matrix, "invariant": invariant, "spread": spread,
-        "seed": seed,
-    }  # fmt: skip
-    PRAM.require(data, given)
     codes = data.codes(column)
     used = transition_matrix(codes, p=p, matrix=matrix, spread=spread or "even")
     if invariant:

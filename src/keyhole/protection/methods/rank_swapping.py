@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import polars as pl
 
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import Method, Options, Seed, draw_from, is_names, is_share
-from keyhole.protection.protected import Protected
+from keyhole.protection.checks import Columns, Options, Seed, Share, draw_from
+from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import one_form
 
-__all__ = ["RANK_SWAP", "exchange", "rank_swap"]
+__all__ = ["exchange", "rank_swap"]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
     return [
         f"column {name!r} must hold values in an order: numbers or dates. Got text instead: "
         f"recode it to numbers first, or choose another column."
-        for name in RANK_SWAP.columns(options)
+        for name in rank_swap.columns(options)
         if not (data.column(name).dtype.is_numeric() or data.column(name).dtype.is_temporal())
     ]
 
 
-RANK_SWAP = Method(
+@method(
     "rank-swap",
-    {"columns": is_names, "share": is_share},
-    ("columns", "share"),
-    ("columns",),
+    "exchanges",
+    public=("columns",),
+    note=Note("Numbers were exchanged between records with similar ones.", WEAKER),
     unfit=_unfit,
-    is_random=True,
     needs_order=True,
 )
-
-
-def rank_swap(
-    data: Microdata, *, columns: Iterable[str], share: float, seed: Seed = None
-) -> Protected:
+def rank_swap(data: Microdata, *, columns: Columns, share: Share, seed: Seed = None) -> Protected:
     """Swap the values of columns among records of nearly the same rank.
 
     Parameters
@@ -68,11 +60,9 @@ def rank_swap(
     >>> made.data.frame["income"].to_list()
     [30, 20, 40, 10]
     """
-    names = listed(columns, "columns")
-    RANK_SWAP.require(data, {"columns": names, "share": share, "seed": seed})
     generator = draw_from(seed)
     by_column = {}
-    for name in names:
+    for name in columns:
         order = _ranked(data.codes(name), generator)
         partner = _partners(len(order), share, generator)
         source = np.arange(data.records)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -17,25 +17,23 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.checks import (
-    Method,
+    Column,
+    Number,
     Options,
+    Positive,
     by_form,
     exactly_one,
     find,
     forms_of,
-    is_flag,
-    is_name,
     is_number,
-    is_positive,
     is_text,
     numeric_problems,
-    one_of,
     value_text,
 )
-from keyhole.protection.protected import Protected
+from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["RECODE", "became", "merged_labels", "recode"]
+__all__ = ["became", "merged_labels", "recode"]
 
 NOWHERE = -1
 
@@ -309,38 +307,26 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
     return Bands(edges[:-1], edges[1:], closed=False)
 
 
-RECODE = Method(
+@method(
     "recode",
-    {
-        "column": is_name,
-        "map": is_map,
-        "bands": is_pairs,
-        "cuts": is_cuts,
-        "width": is_positive,
-        "start": is_number,
-        "labels": _is_labels,
-        "rest": _is_value,
-        "keep_rest": is_flag,
-        "output": one_of("label", "code", "middle"),
-    },
+    "codes",
+    note=Note("Categories were put together in {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda options: "map" not in options and options.get("output", "label") == "label",
     repeats=True,
 )
-
-
 def recode(
     data: Microdata,
     *,
-    column: str,
-    map: Mapping[Any, Any] | None = None,  # the word of the plan
-    bands: Sequence[Sequence[float]] | None = None,
-    cuts: Sequence[float] | None = None,
-    width: float | None = None,
-    start: float | None = None,
-    labels: Sequence[str] | Mapping[Any, str] | None = None,
-    rest: Any = None,
+    column: Column,
+    map: Annotated[Mapping[Any, Any], is_map] | None = None,  # the word of the plan
+    bands: Annotated[Sequence[Sequence[float]], is_pairs] | None = None,
+    cuts: Annotated[Sequence[float], is_cuts] | None = None,
+    width: Positive | None = None,
+    start: Number | None = None,
+    labels: Annotated[Sequence[str] | Mapping[Any, str], _is_labels] | None = None,
+    rest: Annotated[Any, _is_value] = None,
     keep_rest: bool | None = None,
     output: Output | None = None,
 ) -> Protected:
@@ -389,7 +375,6 @@ def recode(
         "column": column, "map": map, "bands": bands, "cuts": cuts, "width": width,
         "start": start, "labels": labels, "rest": rest, "keep_rest": keep_rest, "output": output,
     }  # fmt: skip
-    RECODE.require(data, given)
     options = {name: value for name, value in given.items() if value is not None}
     if map is not None:
         new, changed = _by_map(data, options)

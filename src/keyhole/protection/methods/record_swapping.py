@@ -6,31 +6,21 @@ have the same values there; what else they have moves with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.protection.checks import (
-    Method,
-    Options,
-    Seed,
-    draw_from,
-    is_count,
-    is_flag,
-    is_fraction,
-    is_names,
-)
+from keyhole.protection.checks import AtLeast, Columns, Fraction, Options, Seed, draw_from
+from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.methods.rank_swapping import exchange
-from keyhole.protection.protected import Protected
 from keyhole.protection.writeback import cell_numbers
 
-__all__ = ["SWAP_RECORDS", "swap_records"]
+__all__ = ["swap_records"]
 
 
 def pair_across(
@@ -104,33 +94,24 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     return ["area must have two or more areas, to swap between. Got one instead."]
 
 
-SWAP_RECORDS = Method(
+@method(
     "swap-records",
-    {
-        "area": is_names,
-        "match": is_names,
-        "keys": is_names,
-        "cutoff": is_count(2),
-        "share": is_fraction,
-        "relax": is_flag,
-    },
-    ("area", "match"),
-    ("area",),
-    ("match", "keys"),
+    "exchanges",
+    public=("area", "match", "keys"),
+    note=Note("Values were exchanged between pairs of similar records.", WEAKER),
+    writes=("area",),
+    reads=("match", "keys"),
     clashes=_clashes,
     unfit=_unfit,
-    is_random=True,
 )
-
-
 def swap_records(
     data: Microdata,
     *,
-    area: Iterable[str],
-    match: Iterable[str],
-    keys: Iterable[str] | None = None,
-    cutoff: int | None = None,
-    share: float | None = None,
+    area: Columns,
+    match: Columns,
+    keys: Columns | None = None,
+    cutoff: Annotated[int, AtLeast(2)] | None = None,
+    share: Fraction | None = None,
     relax: bool | None = None,
     seed: Seed = None,
 ) -> Protected:
@@ -171,19 +152,13 @@ def swap_records(
     >>> made.changed, sorted(made.data.frame["county"]) == [*"AAABBB"]
     (2, True)
     """
-    areas, matched = listed(area, "area"), listed(match, "match")
-    named = None if keys is None else listed(keys, "keys")
-    given = {
-        "area": areas, "match": matched, "keys": named, "cutoff": cutoff, "share": share,
-        "relax": relax, "seed": seed,
-    }  # fmt: skip
-    SWAP_RECORDS.require(data, given)
+    areas = tuple(area)
     generator = draw_from(seed)
     at_risk = np.zeros(data.records, dtype=np.bool_)
-    if named is not None:
-        at_risk = risk(data, keys=named).f < (3 if cutoff is None else cutoff)
+    if keys is not None:
+        at_risk = risk(data, keys=keys).f < (3 if cutoff is None else cutoff)
     wanted = _wanted(at_risk, share or 0.0, generator)
-    source = _paired(data, areas, matched, wanted, bool(relax), generator)
+    source = _paired(data, areas, tuple(match), wanted, bool(relax), generator)
     by_column: dict[str, Any] = {}
     for name in areas:
         data, by_column[name] = exchange(data, name, source)

@@ -9,20 +9,11 @@ import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.checks import (
-    Method,
-    Options,
-    Seed,
-    draw_from,
-    is_name,
-    is_positive,
-    numeric_problems,
-    one_of,
-)
-from keyhole.protection.protected import Protected
+from keyhole.protection.checks import Column, Options, Positive, Seed, draw_from, numeric_problems
+from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.writeback import infinite_notes, numbers, put, put_numbers
 
-__all__ = ["ROUND", "round_to_base"]
+__all__ = ["round_to_base"]
 
 # Floats hold whole numbers up to here.
 EXACT = 2**53
@@ -89,22 +80,17 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     ]
 
 
-ROUND = Method(
+@method(
     "round",
-    {
-        "column": is_name,
-        "base": is_positive,
-        "how": one_of("nearest", "random", "down", "up"),
-    },
-    ("column", "base"),
+    "codes",
+    public=("column", "base", "how"),
+    note=Note("Rounded: {columns}.", AS_CODED),
     unfit=_unfit,
-    is_random=True,
+    draws=lambda options: options.get("how") == "random",
     needs_order=True,
 )
-
-
 def round_to_base(
-    data: Microdata, *, column: str, base: float, how: How | None = None, seed: Seed = None
+    data: Microdata, *, column: Column, base: Positive, how: How | None = None, seed: Seed = None
 ) -> Protected:
     r"""Round a column to multiples of a base.
 
@@ -135,7 +121,6 @@ def round_to_base(
     >>> round_to_base(people, column="income", base=500).data.frame["income"].to_list()
     [12500, 25000, 40000]
     """
-    ROUND.require(data, {"column": column, "base": base, "how": how, "seed": seed})
     notes = infinite_notes(data, [column])
     if is_whole_base(data, column, base):
         rounded = round_whole(data.column(column), int(base), how or "nearest", seed)

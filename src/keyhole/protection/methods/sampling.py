@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.checks import (
-    Method,
+    AtLeast,
+    Column,
+    Columns,
     Options,
     Seed,
+    Share,
     draw_from,
     exactly_one,
-    is_count,
-    is_name,
-    is_names,
-    is_share,
 )
-from keyhole.protection.protected import Protected
+from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.writeback import cell_numbers, numbers, put_numbers
 
-__all__ = ["SAMPLE", "sample"]
+__all__ = ["sample"]
 
 
 def _clashes(options: Options) -> list[str]:
@@ -44,25 +42,26 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     return []
 
 
-SAMPLE = Method(
+@method(
     "sample",
-    {"fraction": is_share, "size": is_count(1), "by": is_names, "weight": is_name},
-    (),
-    ("weight",),
-    ("by",),
+    "samples",
+    public=("fraction", "size", "by", "weight"),
+    note=Note(
+        "Only a random part of the records is in the file.",
+        "Whether somebody was surveyed does not tell whether they are in the file.",
+    ),
+    writes=("weight",),
+    reads=("by",),
     clashes=_clashes,
     unfit=_unfit,
-    is_random=True,
 )
-
-
 def sample(
     data: Microdata,
     *,
-    fraction: float | None = None,
-    size: int | None = None,
-    by: Iterable[str] | None = None,
-    weight: str | None = None,
+    fraction: Share | None = None,
+    size: Annotated[int, AtLeast(1)] | None = None,
+    by: Columns | None = None,
+    weight: Column | None = None,
     seed: Seed = None,
 ) -> Protected:
     """Keep a random sample of the records, in their order.
@@ -94,15 +93,11 @@ def sample(
     >>> sample(people, fraction=0.5, by=["sex"], seed=1).data.frame["sex"].to_list().count("m")
     10
     """
-    strata = () if by is None else listed(by, "by")
-    given = {
-        "fraction": fraction, "size": size, "by": strata or None, "weight": weight, "seed": seed,
-    }  # fmt: skip
-    SAMPLE.require(data, given)
+    strata = tuple(by or ())
     generator = draw_from(seed)
     cells = cell_numbers(data, strata)
     counts = np.bincount(cells)
-    sizes = _sizes(counts, _size(data, given), generator)
+    sizes = _sizes(counts, _size(data, {"fraction": fraction, "size": size}), generator)
     kept = _drawn(cells, sizes, generator)
     out = data.filter(kept)
     by_column = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -12,19 +12,9 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Words
-from keyhole.protection.checks import (
-    Method,
-    Options,
-    exactly_one,
-    is_count,
-    is_fraction,
-    is_names,
-    is_positive,
-    one_of,
-)
-from keyhole.protection.protected import Protected
+from keyhole.protection.checks import AtLeast, Columns, Fraction, Options, exactly_one, is_positive
+from keyhole.protection.method import Held, Note, Outcome, Protected, method
 from keyhole.protection.suppression_search import (
     Sets,
     make_key,
@@ -34,7 +24,7 @@ from keyhole.protection.suppression_search import (
 )
 from keyhole.protection.writeback import blank_out, missing_forms
 
-__all__ = ["SUPPRESS", "suppress"]
+__all__ = ["suppress"]
 
 Missing = Literal["wildcard", "own"]
 
@@ -79,35 +69,56 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     ]
 
 
-SUPPRESS = Method(
+def _goal(outcome: Outcome) -> Held:
+    """Say what RP is in the released file where later steps changed keys or left records out."""
+    options, released = outcome.options, outcome.released
+    keys = [name for name in outcome.columns if name in released.names]
+    touched = any(
+        step.left_out or any(step.by_column.get(name) for name in outcome.columns)
+        for step in outcome.later
+    )
+    if not keys or not touched:
+        return [], []
+    cutoff = options.get("k", options.get("cutoff", CUTOFF))
+    found = risk(released, keys=keys, cutoff=cutoff, missing=options.get("missing", "wildcard"))
+    notes = [f"in the file that goes out RP({cutoff}) is {found.rp:.4f}"]
+    if found.rp <= options.get("limit", 0.0) + 1e-12:
+        return notes, []
+    return notes, [
+        f"its goal {_aim(options)} no longer holds: RP({cutoff}) is {found.rp:.4f} in the file "
+        f"that goes out, because of later steps. Put it after them"
+    ]
+
+
+def _aim(options: Options) -> str:
+    return f"k = {options['k']}" if "k" in options else f"RP at most {options['limit']:g}"
+
+
+@method(
     "suppress",
-    {
-        "keys": is_names,
-        "k": is_count(2),
-        "limit": is_fraction,
-        "cutoff": is_count(2),
-        "missing": one_of("wildcard", "own"),
-        "importance": _is_importance,
-        "never": is_names,
-    },
-    ("keys",),
-    ("keys",),
+    "suppresses",
+    note=Note(
+        "Single values that made records stand out were taken away; they are missing.",
+        "Values that were taken away are not missing at random: they belong to unusual records. "
+        "They cannot be told from values that were missing before.",
+    ),
+    writes=("keys",),
     clashes=_clashes,
     unfit=_unfit,
+    sizes=lambda options: {"k": options.get("k")},
     repeats=True,
+    goal=_goal,
 )
-
-
 def suppress(
     data: Microdata,
     *,
-    keys: Iterable[str],
-    k: int | None = None,
-    limit: float | None = None,
-    cutoff: int | None = None,
+    keys: Columns,
+    k: Annotated[int, AtLeast(2)] | None = None,
+    limit: Fraction | None = None,
+    cutoff: Annotated[int, AtLeast(2)] | None = None,
     missing: Missing | None = None,
-    importance: Mapping[str, float] | None = None,
-    never: Iterable[str] | None = None,
+    importance: Annotated[Mapping[str, float], _is_importance] | None = None,
+    never: Columns | None = None,
 ) -> Protected:
     """Take single values of the key away until a goal is met, few of them.
 
@@ -150,11 +161,9 @@ def suppress(
     ([30, 30, 30, 30, None], 1)
     """
     given = {
-        "keys": listed(keys, "keys"), "k": k, "limit": limit, "cutoff": cutoff,
-        "missing": missing, "importance": importance,
-        "never": None if never is None else listed(never, "never"),
+        "keys": tuple(keys), "k": k, "limit": limit, "cutoff": cutoff, "missing": missing,
+        "importance": importance, "never": never,
     }  # fmt: skip
-    SUPPRESS.require(data, given)
     return _suppressed(data, {name: v for name, v in given.items() if v is not None})
 
 
@@ -212,12 +221,11 @@ def _merged(names: list[str]) -> list[str]:
 def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
     records = int((gone != 0).sum())
     values = int(np.bitwise_count(gone).sum())
-    goal = f"k = {options['k']}" if "k" in options else f"RP at most {options['limit']:g}"
     counted = {
         "wildcard": "a missing value matches every value",
         "own": "a missing value is a category of its own",
     }[found.missing]
     return (
         f"{plural(values, 'value')} of {plural(records, 'record')} {were(values)} taken away",
-        f"goal {goal}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
+        f"goal {_aim(options)}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
     )

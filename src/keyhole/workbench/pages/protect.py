@@ -29,7 +29,7 @@ from keyhole.workbench.proposals import (
     price_of,
     price_path,
 )
-from keyhole.workbench.step_forms import StepField, fields_of, method_summary, read_step
+from keyhole.workbench.step_forms import StepField, fields_of, read_step
 from keyhole.workbench.taking import listed
 from keyhole.workbench.view import Form, View
 
@@ -62,7 +62,7 @@ def _context(view: View) -> dict[str, Any]:
         "given": protection_of(view.review),
         "lost_over": _lost_over(view),
         "method": method,
-        "summary": method_summary(method),
+        "summary": METHODS[method].summary,
         "methods": [(name, name) for name in METHODS],
         "fields": [(field, _typed(view, field, typed)) for field in fields_of(method)],
         "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
@@ -131,12 +131,16 @@ def _typed(view: View, field: StepField, typed: Form | None) -> Any:
             keys = [key for key in protection_of(view.review).keys if key not in _dropped(view)]
             return keys if field.option == "keys" else []
         return typed.texts(field.name)
-    return "" if typed is None else typed.text(field.name) or ""
+    if typed is None:
+        return field.suggested
+    return typed.text(field.name) or ""
 
 
 def _dropped(view: View) -> set[str]:
     """Return the columns that the plan leaves out: no step after it can name them."""
-    drops = [step for step in planned_steps(view.review) if step["method"] == "drop"]
+    drops = [
+        step for step in planned_steps(view.review) if METHODS[step["method"]].effect == "drops"
+    ]
     return {name for step in drops for name in listed(step)}
 
 
@@ -193,7 +197,7 @@ def _see_next(view: View, form: Form) -> Run:
     step = listed[words]
     options = {name: value for name, value in step.items() if name != "method"}
     # A map of categories is not kept with the results: such a step is found anew.
-    whole = not METHODS[step["method"]].method.problems(options)
+    whole = not METHODS[step["method"]].problems(options)
     return _run(view, {"step": toml_of([step])} if whole else {"next": words})
 
 

@@ -1,0 +1,399 @@
+"""Protection methods: a function, and every fact that plans, reviews and pages need of it.
+
+A method is declared in one module of `keyhole.protection.methods`, by `@method` above the function
+that carries it out. Its options are the function's parameters: their annotations say what a value
+must be, and the docstring what it means. What a method that draws at random does not declare public
+is secret.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Any, Generic, Literal, ParamSpec
+
+import polars as pl
+
+from keyhole.core.names import nearest, quoted, shown
+from keyhole.data.microdata import Microdata
+from keyhole.errors import InputError, OptionError
+from keyhole.exposure.checks import listed, problems_of
+from keyhole.kernels.arrays import Ints
+from keyhole.protection.checks import (
+    Check,
+    Options,
+    is_flag,
+    is_names,
+    is_seed,
+    one_of,
+    option_text,
+    value_text,
+)
+from keyhole.results import Result, Table
+
+__all__ = [
+    "AS_CODED",
+    "METHODS",
+    "WEAKER",
+    "Effect",
+    "Held",
+    "Method",
+    "Note",
+    "Outcome",
+    "Protected",
+    "column_list",
+    "method",
+    "warnings_table",
+]
+
+P = ParamSpec("P")
+
+Effect = Literal["drops", "codes", "perturbs", "exchanges", "suppresses", "samples"]
+"""What a method does to values: leaves columns out; maps each value by itself, so that an intruder
+who sees the release can code another file alike; changes numbers; shows another record's value or
+another category; sets values to missing; leaves records out."""
+
+# What follows from a method for an analysis, in the public note.
+AS_CODED = "Use categories and ranges as they stand; they cannot be made finer."
+WEAKER = (
+    "Figures of one variable are nearly as collected. Relations between variables may be weaker, "
+    "and the values of a single record need not be its own."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the public note says of a method: what was done, and what follows for an analysis.
+
+    `done` may have places in braces: ``{columns}`` for the columns changed, where they can be seen
+    in the file, and public options by their names.
+    """
+
+    done: str
+    follows: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Protected(Result):
+    """A file after one protection, with what was done to it.
+
+    `changed` counts the values that are no longer what they were, by column: those taken away
+    too (dropped, suppressed). `left_out` counts records that are gone, and `kept` says which are
+    not; None where all are there. `fitted` are options found in the data that repeat the same
+    protection on other data; `internal` is what must not leave the office, and is in no table and
+    no dictionary.
+    """
+
+    data: Microdata
+    method: str
+    by_column: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    left_out: int = 0
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    internal: Mapping[str, Any] = field(default_factory=dict)
+    kept: Ints | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the method was to change."""
+        return tuple(self.by_column)
+
+    @property
+    def changed(self) -> int:
+        """The number of values changed; of a sample, of records left out."""
+        return sum(self.by_column.values()) + self.left_out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line of the report as plain values."""
+        return {
+            "method": self.method,
+            "column": column_list(self.columns),
+            "columns": list(self.columns),
+            "changed": self.changed,
+            "by_column": dict(self.by_column),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a column with the number of its values that were changed."""
+        rows = {"column": list(self.by_column), "changed": list(self.by_column.values())}
+        return pl.DataFrame(rows, schema={"column": pl.String, "changed": pl.Int64})
+
+    def tables(self) -> list[Table]:
+        """Return the line as a table."""
+        row = [self.method, column_list(self.columns) or "", f"{self.changed:,}"]
+        return [Table("Protected", ["method", "column", "changed"], [row], self.notes)]
+
+
+def column_list(columns: tuple[str, ...]) -> str | None:
+    """Write columns as the command line takes them: with commas, odd names in quotes.
+
+    Examples
+    --------
+    >>> column_list(("age", "born, year")), column_list(())
+    ('age,"born, year"', None)
+    """
+    odd = {name: '"' + name.replace('"', '""') + '"' for name in columns if set(name) & set(',"')}
+    return ",".join(odd.get(name, name) for name in columns) or None
+
+
+def warnings_table(warnings: Sequence[str]) -> list[Table]:
+    """Return warnings as a table of sentences; none if there are none.
+
+    Examples
+    --------
+    >>> print(warnings_table(["the seed is small"])[0].to_text())
+    Mind
+      The seed is small.
+    """
+    lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
+    return [Table("Mind", [], [], lines)] if lines else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A step beside the file that is released after all steps, to hold its goal against.
+
+    Parameters
+    ----------
+    columns, options, step
+        What the step was to change, its options, and what it did.
+    before, rows
+        The file before the step, and which of its records are released.
+    released, later
+        The released file, and the steps after this one.
+    """
+
+    columns: Sequence[str]
+    options: Options
+    step: Protected
+    before: Microdata
+    rows: Ints
+    released: Microdata
+    later: Sequence[Protected]
+
+
+Held = tuple[list[str], list[str]]
+"""Notes on how far a goal still holds, and warnings where it does not."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Method(Generic[P]):
+    """A protection: the function that carries it out, checked before it runs, and its facts.
+
+    Parameters
+    ----------
+    function
+        What carries it out. Its keyword parameters are the options; one called ``seed`` says that
+        it draws at random.
+    name, effect
+        Its name in a plan, and what it does to values.
+    public
+        The options that may be told to everybody. If left out, all of a method that takes no seed,
+        and none of one that does.
+    note
+        Its words in the public note.
+    writes, reads
+        The options that name the columns it changes, and those it only looks at.
+    clashes
+        What is wrong with options that are each fit.
+    unfit
+        What in the data keeps fit options from being carried out.
+    sizes
+        Given options that cannot be more than the records of the file.
+    draws
+        Whether, with these options, it really draws.
+    needs_order
+        Whether its columns must hold numbers or dates.
+    makes_labels
+        Whether, with these options, it leaves labels where numbers were.
+    repeats
+        Whether the same column may be treated so more than once.
+    supersedes
+        By option that is found in the data, the options it stands for.
+    also_found
+        Further options that are found in the data, and stand for none.
+    not_typed
+        Options that no form asks for.
+    suggested
+        Values with which a form begins.
+    goal
+        Holds what a step promised against the released file.
+    """
+
+    function: Callable[P, Protected]
+    name: str
+    effect: Effect
+    public: tuple[str, ...] | None = None
+    note: Note = Note("Values were changed to protect people.", WEAKER)
+    writes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    clashes: Callable[[Options], list[str]] = lambda _: []
+    unfit: Callable[[Microdata, Options], list[str]] = lambda _, __: []
+    sizes: Callable[[Options], Options] = lambda _: {}
+    draws: Callable[[Options], bool] = lambda _: True
+    needs_order: bool = False
+    makes_labels: Callable[[Options], bool] = lambda _: False
+    repeats: bool = False
+    supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also_found: tuple[str, ...] = ()
+    not_typed: tuple[str, ...] = ()
+    suggested: Options = field(default_factory=dict)
+    goal: Callable[[Outcome], Held] | None = None
+    checks: Mapping[str, Check] = field(init=False)
+    required: tuple[str, ...] = field(init=False)
+    is_random: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        parameters = [
+            one
+            for one in inspect.signature(self.function).parameters.values()
+            if one.kind is one.KEYWORD_ONLY and one.name != "seed"
+        ]
+        hints = typing.get_type_hints(self.function, include_extras=True)
+        checks = {one.name: _check_of(hints[one.name]) for one in parameters}
+        facts: dict[str, Any] = {
+            "checks": checks,
+            "required": tuple(one.name for one in parameters if one.default is one.empty),
+            "is_random": "seed" in hints,
+            "writes": self.writes or tuple(n for n in ("column", "columns") if n in checks),
+            # So that it is documented, and its examples are run, as the function is.
+            "__wrapped__": self.function,
+            **{name: getattr(self.function, name) for name in functools.WRAPPER_ASSIGNMENTS},
+        }
+        self.__dict__.update(facts)  # it is frozen
+        self._require_public_note()
+
+    def _require_public_note(self) -> None:
+        """Refuse words for everybody that tell what is secret."""
+        asked = {name for _, name, _, _ in Formatter().parse(self.note.done) if name is not None}
+        told = {
+            option for name in asked for option in (self.writes if name == "columns" else (name,))
+        }
+        hidden = sorted(told - (set(self.checks) - set(self.secret)))
+        if hidden:
+            raise ValueError(f"the public note of {self.name} tells {quoted(hidden)}: declare it")
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """The options with which what was drawn at random can be taken back to some extent."""
+        public = self.public if self.is_random or self.public is not None else tuple(self.checks)
+        return tuple(option for option in self.checks if option not in (public or ()))
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Protected:
+        """Check the options against each other and the data, then carry the method out."""
+        data: Any = args[0]
+        given: dict[str, Any] = dict(kwargs)
+        for name, check in self.checks.items():
+            if check is is_names and given.get(name) is not None:
+                given[name] = listed(given[name], name) or (() if name in self.required else None)
+        problems = self.problems(given, data)
+        if problems:
+            raise OptionError(problems)
+        data.require_records()
+        return self.function(data, **given)
+
+    def done(self, options: Options) -> str:
+        """Say in the public note what was done with these options, as far as they are public."""
+        told = {name: value_text(one) for name, one in options.items() if name not in self.secret}
+        columns = ", ".join(self.columns(options, reads=False))
+        return self.note.done.format_map({**told, "columns": columns})
+
+    def columns(self, options: Options, *, reads: bool = True) -> tuple[str, ...]:
+        """Return the columns that the options name, each once; what is no name is left out."""
+        named: list[str] = []
+        for option in (*self.writes, *(self.reads if reads else ())):
+            given = options.get(option)
+            several = [given] if isinstance(given, str) else given
+            several = several if isinstance(several, Sequence) else ()
+            named += [name for name in several if isinstance(name, str) and name]
+        return tuple(dict.fromkeys(named))
+
+    def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
+        """Return everything that is wrong with the options, and with the data for them."""
+        given = {name: value for name, value in options.items() if value is not None}
+        found = [*self._names(given), *self._values(given)] or self.clashes(given)
+        return found if data is None else [*found, *self.unfit_for(data, given)]
+
+    def unfit_for(self, data: Microdata, options: Options) -> list[str]:
+        """Return what in the data keeps the options from being carried out.
+
+        Columns that are not there are told whatever else is wrong; the rest only of fit options.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        absent = problems_of(data, self.columns(given), "column")
+        if absent or self.problems(given):
+            return absent
+        try:
+            return self.unfit(data, given)
+        except InputError as error:
+            return list(error.problems)
+
+    def _names(self, given: Options) -> list[str]:
+        known, found = list(self.checks), []
+        for name in given:
+            if name in self.checks or (name == "seed" and self.is_random):
+                continue
+            near = nearest(name, known)
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
+                f"There are {quoted(known)}."
+            )  # fmt: skip
+            found.append(f"{shown(name)} is not an option of {self.name}. {hint}")
+        return found + [
+            f"{name} must be given for {self.name}." for name in self.required if name not in given
+        ]
+
+    def _values(self, given: Options) -> list[str]:
+        checks = {**self.checks, "seed": is_seed}
+        wanted = {name: checks[name](value) for name, value in given.items() if name in checks}
+        return [
+            f"{name} must be {what}. Got {option_text(name, given[name])} instead."
+            for name, what in wanted.items()
+            if what is not None
+        ]
+
+
+def _check_of(hint: Any) -> Check:
+    """Return what a value must be, from the annotation of a parameter."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _check_of(next(one for one in typing.get_args(hint) if one is not type(None)))
+    if typing.get_origin(hint) is typing.Annotated:
+        return hint.__metadata__[0]  # type: ignore[no-any-return]
+    if typing.get_origin(hint) is Literal:
+        return one_of(*typing.get_args(hint))
+    if hint is bool:
+        return is_flag
+    raise TypeError(f"an option must be annotated with what a value must be. Got {hint} instead.")
+
+
+METHODS: dict[str, Method[...]] = {}
+"""The methods by name; `keyhole.protection.methods` fills it with its modules."""
+
+
+def method(
+    name: str, effect: Effect, **facts: Any
+) -> Callable[[Callable[P, Protected]], Method[P]]:
+    """Declare the function below to be a protection method; see `Method` for its facts.
+
+    Examples
+    --------
+    >>> from keyhole.protection.methods import METHODS
+    >>> METHODS["noise"].secret
+    ('size', 'kind', 'rescale', 'low', 'high')
+    """
+
+    def declare(function: Callable[P, Protected]) -> Method[P]:
+        METHODS[name] = made = Method(function, name, effect, **facts)
+        return made
+
+    return declare
