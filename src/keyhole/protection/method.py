@@ -265,6 +265,7 @@ class Method(Generic[P]):
             # So that it is documented, and its examples are run, as the function is.
             "__wrapped__": self.function,
             **{name: getattr(self.function, name) for name in functools.WRAPPER_ASSIGNMENTS},
+            "__annotations__": typing.get_type_hints(self.function),
         }
         self.__dict__.update(facts)  # it is frozen
         self._require_public_note()
