@@ -14,7 +14,7 @@ import keyhole
 from keyhole.cli.main import run as run_cli
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.protection.checks import AtLeast, Column, Seed, draw_from
+from keyhole.protection.checks import AtLeast, ColumnName, Seed, draw_from
 from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
@@ -52,7 +52,7 @@ def declare(**facts):
     def shift(
         data: Microdata,
         *,
-        column: Column,
+        column: ColumnName,
         distance: Annotated[int, AtLeast(1)],
         seed: Seed = None,
     ) -> Protected:

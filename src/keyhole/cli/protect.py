@@ -18,7 +18,7 @@ from keyhole.errors import FileError, InputError, OptionError
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
     from keyhole.protection.apply import Protection
-    from keyhole.protection.plan import Draft
+    from keyhole.protection.plan import PlanDraft
     from keyhole.results import Result
 
 __all__ = ["EXAMPLE", "protect"]
@@ -166,25 +166,25 @@ def protect(
     _give(outputs, done, beside)
 
 
-def _drafts(paths: list[Path]) -> dict[str, Draft]:
+def _drafts(paths: list[Path]) -> dict[str, PlanDraft]:
     """Read the plans, each under the name of its file; one that is no plan has no steps."""
-    from keyhole.protection.plan import Draft
+    from keyhole.protection.plan import PlanDraft
 
-    plans: dict[str, Draft] = {}
+    plans: dict[str, PlanDraft] = {}
     for path in paths:
         name = path.stem
         while name in plans:
             name += "'"
         try:
-            plans[name] = Draft.read(path)
+            plans[name] = PlanDraft.read(path)
         except InputError as error:
-            plans[name] = Draft({}, error.problems)
+            plans[name] = PlanDraft({}, error.problems)
     return plans
 
 
 def _checked(
     source: Source,
-    plans: dict[str, Draft],
+    plans: dict[str, PlanDraft],
     asked: dict[str, Any],
     more: dict[str, Any] | None,
     problems: list[str],
@@ -205,7 +205,7 @@ def _checked(
 
 def _unfit(
     data: Microdata,
-    plans: dict[str, Draft],
+    plans: dict[str, PlanDraft],
     asked: dict[str, Any],
     more: dict[str, Any] | None,
 ) -> list[str]:
@@ -224,7 +224,7 @@ def _unfit(
 
 
 def _alone(
-    data: Microdata, plans: dict[str, Draft], asked: dict[str, Any]
+    data: Microdata, plans: dict[str, PlanDraft], asked: dict[str, Any]
 ) -> tuple[Protection, dict[str, Result]]:
     from keyhole.protection.apply import apply_plan
 
@@ -232,7 +232,7 @@ def _alone(
 
 
 def _with_ledger(
-    data: Microdata, plans: dict[str, Draft], asked: dict[str, Any]
+    data: Microdata, plans: dict[str, PlanDraft], asked: dict[str, Any]
 ) -> tuple[Protection, dict[str, Result]]:
     """Keep the ledger of the first plan, and set the others beside it."""
     if len(plans) == 1:

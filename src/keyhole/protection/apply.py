@@ -22,9 +22,9 @@ from keyhole.exposure.cells import Exposure, option_problems, risk
 from keyhole.exposure.checks import listed, problems_of, share_problems
 from keyhole.protection.checks import is_seed
 from keyhole.protection.method import Outcome, Protected, warnings_table
-from keyhole.protection.plan import Draft, Plan, Step, capped
-from keyhole.protection.recoverable import GivenAway, given_away, rows_before
-from keyhole.protection.release import Secret, in_order, small_seed, trimmed
+from keyhole.protection.plan import Plan, PlanDraft, Step, capped
+from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
+from keyhole.protection.release import Secret, reordered, small_seed, trimmed
 from keyhole.results import Result, Table, share
 from keyhole.utility.formulas import formula_columns
 
@@ -35,7 +35,7 @@ __all__ = [
     "PlanLike",
     "Protection",
     "apply_plan",
-    "draft_of",
+    "as_draft",
     "draws",
     "measure_problems",
     "plan_problems",
@@ -44,29 +44,31 @@ __all__ = [
     "read_plan",
 ]
 
-PlanLike = Plan | Draft | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+PlanLike = (
+    Plan | PlanDraft | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+)
 
 
-def draft_of(plan: PlanLike) -> Draft:
+def as_draft(plan: PlanLike) -> PlanDraft:
     """Return a plan as a draft, whatever it was given as.
 
     Examples
     --------
-    >>> draft_of([{"method": "rond", "column": "age"}]).problems
+    >>> as_draft([{"method": "rond", "column": "age"}]).problems
     ("step 1: 'rond' is not a method. Did you mean 'round'?",)
     """
-    if isinstance(plan, Draft):
+    if isinstance(plan, PlanDraft):
         return plan
     if isinstance(plan, Plan):
-        return Draft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
+        return PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
     if isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan):
-        return Draft.read(Path(plan))
-    return Draft.of(plan)
+        return PlanDraft.read(Path(plan))
+    return PlanDraft.of(plan)
 
 
 def plan_problems(
     data: Microdata,
-    plan: Plan | Draft,
+    plan: Plan | PlanDraft,
     keys: tuple[str, ...],
     *,
     seed: Any,
@@ -74,7 +76,7 @@ def plan_problems(
     missing: Any,
 ) -> list[str]:
     """Return everything that keeps a plan from being carried out on a file, and measured."""
-    draft = draft_of(plan)
+    draft = as_draft(plan)
     problems = option_problems(cutoff=cutoff, missing=missing) + problems_of(data, keys, "key")
     wanted = None if seed is None else is_seed(seed)
     if wanted is not None:
@@ -192,7 +194,7 @@ class Protection(Result):
 
     def release(self) -> Microdata:
         """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
-        return self.data if self.order is None else in_order(self.data, self.order)
+        return self.data if self.order is None else reordered(self.data, self.order)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the file as it goes out, whole or not at all; the extension says the format."""
@@ -291,7 +293,7 @@ def apply_plan(
     >>> done.steps[0].changed, done.before.uniques, done.after.uniques
     (2, 4, 2)
     """
-    data, draft = load(data), draft_of(plan)
+    data, draft = load(data), as_draft(plan)
     named = data.role("key") if keys is None else listed(keys, "keys")
     policy: Missing = missing or policy_of(draft)
     problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
@@ -306,7 +308,7 @@ def apply_plan(
     steps, warnings = _held(data, read, steps, last)
     kept = [name for name in named if name in last.names]
     after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
-    told = given_away(data, steps, last, keep_order=read.keep_order)
+    told = find_recoverable(data, steps, last, keep_order=read.keep_order)
     read_off = _read_off(told, named, cutoff, policy)
     return Protection(
         data=last,
@@ -343,7 +345,7 @@ def _held(
 
 
 def _read_off(
-    told: GivenAway, keys: Sequence[str], cutoff: int, missing: Missing
+    told: Recoverable, keys: Sequence[str], cutoff: int, missing: Missing
 ) -> Exposure | None:
     """Measure the exposure with what can be read off the keys, also of dropped ones."""
     if set(told.columns).isdisjoint(keys):
@@ -353,7 +355,7 @@ def _read_off(
     return risk(data, keys=there, cutoff=cutoff, missing=missing)
 
 
-def _told(told: GivenAway, after: Exposure | None, read_off: Exposure | None) -> list[str]:
+def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) -> list[str]:
     found = told.warnings()
     shown = None if after is None else f"{after.rp:.4f}"
     if read_off is not None and f"{read_off.rp:.4f}" != shown:
@@ -412,13 +414,13 @@ def protect(
 
 def read_plan(plan: PlanLike) -> Plan:
     """Return a plan, whatever it was given as."""
-    return plan if isinstance(plan, Plan) else Plan.of(draft_of(plan))
+    return plan if isinstance(plan, Plan) else Plan.of(as_draft(plan))
 
 
-def policy_of(plan: Plan | Draft) -> Missing:
+def policy_of(plan: Plan | PlanDraft) -> Missing:
     """Return how the suppression of a plan counts a missing value."""
     steps = [
-        step for step in draft_of(plan).steps.values() if step.definition.effect == "suppresses"
+        step for step in as_draft(plan).steps.values() if step.definition.effect == "suppresses"
     ]
     told = [step.options.get("missing", "wildcard") for step in steps]
     policies: list[Missing] = [one for one in told if one in ("wildcard", "own")]

@@ -18,20 +18,20 @@ from keyhole.data.missing import text_forms
 __all__ = [
     "AtLeast",
     "Check",
-    "Column",
-    "Columns",
-    "Fraction",
-    "Number",
+    "ClosedShare",
+    "ColumnName",
+    "ColumnNames",
+    "FiniteNumber",
     "OneOf",
+    "OpenShare",
     "Options",
-    "Positive",
+    "PlainText",
+    "PositiveNumber",
     "Seed",
-    "Share",
-    "Text",
     "by_form",
     "draw_from",
     "exactly_one",
-    "find",
+    "find_by_form",
     "forms_of",
     "is_flag",
     "is_fraction",
@@ -68,12 +68,13 @@ def by_form(table: Mapping[Any, Any]) -> dict[str, Any]:
     return {form: value for key, value in table.items() for form in forms_of([key])}
 
 
-def find(table: Mapping[str, Any], value: Any) -> Any:
+def find_by_form(table: Mapping[str, Any], value: Any) -> Any:
     """Look a value up in such a table; None if it is not there.
 
     Examples
     --------
-    >>> find(by_form({"1": "a", "true": "b"}), 1.0), find(by_form({"true": "b"}), True)
+    >>> table = by_form({"1": "a", "true": "b"})
+    >>> find_by_form(table, 1.0), find_by_form(table, True)
     ('a', 'b')
     """
     return next((table[form] for form in sorted(forms_of([value])) if form in table), None)
@@ -204,13 +205,13 @@ def one_of(*words: str) -> Check:
 
 
 # The annotations of options; a word of a few is a `Literal`, and a flag a `bool`.
-Column = Annotated[str, is_name]
-Columns = Annotated[Iterable[str], is_names]
-Text = Annotated[str, is_text]
-Number = Annotated[float, is_number]
-Positive = Annotated[float, is_positive]
-Share = Annotated[float, is_share]
-Fraction = Annotated[float, is_fraction]
+ColumnName = Annotated[str, is_name]
+ColumnNames = Annotated[Iterable[str], is_names]
+PlainText = Annotated[str, is_text]
+FiniteNumber = Annotated[float, is_number]
+PositiveNumber = Annotated[float, is_positive]
+OpenShare = Annotated[float, is_share]
+ClosedShare = Annotated[float, is_fraction]
 
 
 def exactly_one(options: Options, *names: str) -> list[str]:

@@ -17,9 +17,9 @@ from keyhole.protection.ledger import ledger, ledger_targets
 from keyhole.protection.ledger_result import (
     HEADS,
     Ledger,
-    counted,
     figure,
     meaning,
+    missing_notes,
     other_reading,
     risk_cells,
     risk_heads,
@@ -88,7 +88,7 @@ class PlanComparison(Result):
         if first.limit is None:
             columns, rows = columns[:-1], [row[:-1] for row in rows]
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
-        notes += self._verdicts() + counted(first.missing, other)
+        notes += self._verdicts() + missing_notes(first.missing, other)
         notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
         return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
 

@@ -28,7 +28,7 @@ from keyhole.protection.apply import (
     PlanLike,
     Protection,
     apply_plan,
-    draft_of,
+    as_draft,
     measure_problems,
     plan_problems,
     policy_of,
@@ -162,7 +162,7 @@ def ledger(
     >>> [(line.step, round(line.rp, 2), round(line.price.lost, 2)) for line in found.lines]
     [(0, 1.0, 0.0), (1, 1.0, 0.0), (2, 0.5, 0.36)]
     """
-    data, draft = load(data), draft_of(plan)
+    data, draft = load(data), as_draft(plan)
     named = data.role("key") if keys is None else listed(keys, "keys")
     policy: Missing = missing or policy_of(draft)
     asked = () if targets is None else listed(targets, "targets")

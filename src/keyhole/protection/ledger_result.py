@@ -25,9 +25,9 @@ __all__ = [
     "Ledger",
     "LedgerLine",
     "Readings",
-    "counted",
     "figure",
     "meaning",
+    "missing_notes",
     "other_reading",
     "risk_cells",
     "risk_heads",
@@ -270,7 +270,7 @@ class Ledger(Result):
 
     def _notes(self) -> list[str]:
         notes = [self.verdict] if self.verdict else []
-        notes += counted(self.missing, other_reading(self.lines, self.missing))
+        notes += missing_notes(self.missing, other_reading(self.lines, self.missing))
         if self.unestimated:
             notes.append(f"Population uniques are not estimable: {self.unestimated}.")
         heads = shown_heads([line.price for line in self.lines])
@@ -311,7 +311,7 @@ def _verdict(found: Ledger) -> str:
     return f"{text}{limit}."
 
 
-def counted(missing: str, other: str | None) -> list[str]:
+def missing_notes(missing: str, other: str | None) -> list[str]:
     """Say how a missing key is counted, and what the column of the other reading is."""
     notes = []
     if missing == "wildcard":

@@ -41,7 +41,7 @@ __all__ = [
     "METHODS",
     "WEAKER",
     "Effect",
-    "Held",
+    "GoalCheck",
     "Method",
     "Note",
     "Outcome",
@@ -178,7 +178,7 @@ class Outcome:
     later: Sequence[Protected]
 
 
-Held = tuple[list[str], list[str]]
+GoalCheck = tuple[list[str], list[str]]
 """Notes on how far a goal still holds, and warnings where it does not."""
 
 
@@ -244,7 +244,7 @@ class Method(Generic[P]):
     also_found: tuple[str, ...] = ()
     not_typed: tuple[str, ...] = ()
     suggested: Options = field(default_factory=dict)
-    goal: Callable[[Outcome], Held] | None = None
+    goal: Callable[[Outcome], GoalCheck] | None = None
     checks: Mapping[str, Check] = field(init=False)
     required: tuple[str, ...] = field(init=False)
     is_random: bool = field(init=False)

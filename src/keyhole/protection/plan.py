@@ -33,14 +33,7 @@ from keyhole.protection.checks import value_text
 from keyhole.protection.method import Method
 from keyhole.protection.methods import METHODS
 
-__all__ = [
-    "MOST_TOLD",
-    "Draft",
-    "Plan",
-    "Step",
-    "capped",
-    "toml_of",
-]
+__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "Step", "capped", "toml_of"]
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
@@ -124,12 +117,12 @@ class Step:
         return self.definition.columns(self.options, reads=False)
 
 
-def read_step(raw: Any) -> tuple[Step | None, list[str]]:
+def parse_step(raw: Any) -> tuple[Step | None, list[str]]:
     """Read a step, and say what is wrong with it; None where its method is not known.
 
     Examples
     --------
-    >>> read_step({"method": "rond", "column": "age"})
+    >>> parse_step({"method": "rond", "column": "age"})
     (None, ["'rond' is not a method. Did you mean 'round'?"])
     """
     if not isinstance(raw, Mapping) or not isinstance(raw.get("method"), str):
@@ -262,7 +255,7 @@ MOST_TOLD = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlanDraft:
     """A plan as it was given.
 
     `steps` are those whose method is known, by their numbers from 1; `problems` everything that
@@ -276,7 +269,7 @@ class Draft:
     where: str = ""
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Draft:
+    def read(cls, path: str | os.PathLike[str]) -> PlanDraft:
         """Read a draft from a TOML file."""
         where = f"plan {str(path)!r}"
         return cls.of(_loads(_file_text(Path(path), where), where), where=f"{where}, ")
@@ -284,7 +277,7 @@ class Draft:
     @classmethod
     def of(
         cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]], *, where: str = ""
-    ) -> Draft:
+    ) -> PlanDraft:
         """Take a draft from TOML text, from what such a file holds, or from a list of steps."""
         content: Any = _loads(given, "the plan") if isinstance(given, str) else given
         content = content if isinstance(content, Mapping) else {"step": content}
@@ -292,7 +285,7 @@ class Draft:
         listed = content.get("step")
         steps: dict[int, Step] = {}
         for number, raw in enumerate(listed if _is_steps(listed) else (), 1):
-            step, found = read_step(raw)
+            step, found = parse_step(raw)
             called = f"{number}" if step is None else f"{number} ({step.method})"
             problems += [f"step {called}: {problem}" for problem in found]
             steps |= {} if step is None else {number: step}
@@ -418,15 +411,15 @@ class Plan:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file, or say everything that is wrong with it."""
-        return cls.of(Draft.read(path))
+        return cls.of(PlanDraft.read(path))
 
     @classmethod
     def parse(cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Plan:
         """Read a plan from TOML text, from what such a file holds, or from a list of steps."""
-        return cls.of(Draft.of(given))
+        return cls.of(PlanDraft.of(given))
 
     @classmethod
-    def of(cls, draft: Draft) -> Plan:
+    def of(cls, draft: PlanDraft) -> Plan:
         """Return a draft as a plan, or say everything that is wrong with it."""
         if draft.problems:
             raise OptionError(capped(draft.problems))

@@ -26,13 +26,7 @@ from keyhole.utility.information import (
 from keyhole.utility.moments import compare_correlations, compare_moments
 from keyhole.utility.propensity import propensity_score
 
-__all__ = [
-    "FIGURES",
-    "NOTHING_LOST",
-    "Price",
-    "measure_overlap",
-    "measure_price",
-]
+__all__ = ["FIGURES", "NOTHING_LOST", "Price", "measure_overlap", "measure_price"]
 
 
 FIGURES = {
@@ -84,11 +78,7 @@ NOTHING_LOST = Price(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, 0.0, 1.0)
 
 
 def measure_price(
-    original: Microdata,
-    protected: Microdata,
-    *,
-    targets: Sequence[str],
-    kept: Ints,
+    original: Microdata, protected: Microdata, *, targets: Sequence[str], kept: Ints
 ) -> Price:
     """Compare a protected file with the original, regressions aside.
 

@@ -25,14 +25,7 @@ from keyhole.protection.method import METHODS, Effect, Protected
 from keyhole.protection.writeback import as_text
 from keyhole.utility.information import at_detail_of
 
-__all__ = [
-    "GivenAway",
-    "Groups",
-    "Treated",
-    "given_away",
-    "read_by_groups",
-    "rows_before",
-]
+__all__ = ["Groups", "Recoverable", "Treated", "find_recoverable", "read_by_groups", "rows_before"]
 
 # So many of the values that seem to be told must be right.
 RIGHT = 0.9
@@ -244,10 +237,7 @@ def _is_told(told: Flags, answered: Flags, chance: Floats, whole: bool, spreads:
 
 # So many columns are taken two by two: 190 pairs.
 MOST_PAIRED = 20
-_DONE: dict[Effect, str] = {
-    "suppresses": "that were suppressed",
-    "drops": "though it was dropped",
-}
+_DONE: dict[Effect, str] = {"suppresses": "that were suppressed", "drops": "though it was dropped"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +290,7 @@ def _said(findings: Sequence[_Finding]) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GivenAway:
+class Recoverable:
     """What can be read off a release: what is to be said of it, and the file with it put back."""
 
     findings: tuple[_Finding, ...]
@@ -345,9 +335,9 @@ def _restored(data: Microdata, finding: _Finding) -> Microdata:
     return rest.replace(frame=rest.frame.with_columns(put))
 
 
-def given_away(
+def find_recoverable(
     original: Microdata, steps: Sequence[Protected], final: Microdata, *, keep_order: bool = False
-) -> GivenAway:
+) -> Recoverable:
     """Find what an outsider can read off a release.
 
     Parameters
@@ -364,7 +354,7 @@ def given_away(
     >>> rows = {"county": [*range(9)] * 4, "state": [*"aaaabbbbc"] * 4, "sex": [*"ffffmmmmm"] * 4}
     >>> people = load(pl.DataFrame(rows))
     >>> made = suppress(people, keys=["state", "sex"], k=6, never=["sex"])
-    >>> print(*given_away(people, [made], made.data).warnings())
+    >>> print(*find_recoverable(people, [made], made.data).warnings())
     'county', which stays, tells the values of 'state' that were suppressed: drop it, or do the \
 same to it
     """
@@ -376,7 +366,7 @@ same to it
         found += _in_order(one, final, groups, keep_order)
     settled = {(f.one.name, f.one.method) for f in found if not f.sorted_by}
     left = [one for one in ones if (one.name, one.method) not in settled]
-    return GivenAway((*found, *_together(left, groups)), final)
+    return Recoverable((*found, *_together(left, groups)), final)
 
 
 def _grouped(final: Microdata) -> dict[str, Groups]:

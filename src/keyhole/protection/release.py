@@ -25,7 +25,7 @@ from keyhole.kernels.arrays import Ints
 from keyhole.protection.checks import forms_of
 from keyhole.protection.plan import Step
 
-__all__ = ["Secret", "in_order", "small_seed", "trimmed"]
+__all__ = ["Secret", "reordered", "small_seed", "trimmed"]
 
 # Seeds below are tried out in no time.
 SMALL = 1 << 32
@@ -133,7 +133,7 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     return Microdata(frame, tuple(variables), name=data.name, origin=origin), notes
 
 
-def in_order(data: Microdata, order: Ints) -> Microdata:
+def reordered(data: Microdata, order: Ints) -> Microdata:
     """Return the records in another order."""
     origin = dataclasses.replace(data.origin, index=None)
     frame = data.frame[order]

@@ -24,13 +24,7 @@ from keyhole.data.columns import Codes
 from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
-__all__ = [
-    "Sets",
-    "make_key",
-    "sets_by_cost",
-    "suppress_as_own",
-    "suppress_as_wildcards",
-]
+__all__ = ["Sets", "make_key", "sets_by_cost", "suppress_as_own", "suppress_as_wildcards"]
 
 # So many sets are tried in all; past them only ever larger ones of a chain.
 MOST_SETS = 400
@@ -285,11 +279,7 @@ def _take(state: _State, hit: Ints, variables: list[int]) -> None:
 
 
 def _joined(
-    state: _State,
-    variables: list[int],
-    levels: npt.NDArray[np.generic],
-    asked: Ints,
-    short: Ints,
+    state: _State, variables: list[int], levels: npt.NDArray[np.generic], asked: Ints, short: Ints
 ) -> Ints:
     """Make records of cells larger than k join the cells that are short; return which are full."""
     rows = np.flatnonzero(~state.below)

@@ -16,7 +16,7 @@ import numpy as np
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan, Step
-from keyhole.protection.release import in_order
+from keyhole.protection.release import reordered
 from keyhole.reidentification.candidates import attach_ids
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.truth import find_truth
@@ -73,7 +73,7 @@ class Attacked(Result):
 def identify(made: ProtectedFile, source: Microdata, ids: Sequence[str]) -> Microdata:
     """Give the records of a protected file their ids, from the rows that they had."""
     assert made.rows is not None
-    return attach_ids(made.data, in_order(source, made.rows), ids)
+    return attach_ids(made.data, reordered(source, made.rows), ids)
 
 
 def known_to(

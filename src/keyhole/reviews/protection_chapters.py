@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.protection.ledger_result import HEADS, counted, figure, meaning
+from keyhole.protection.ledger_result import HEADS, figure, meaning, missing_notes
 from keyhole.protection.prices import FIGURES
 from keyhole.results import share
 from keyhole.reviews.chapters import Sheet
@@ -158,7 +158,7 @@ def _ledger(found: Figures, smallest: int) -> list[Sheet]:
     columns = ["after", "changed", f"RP({found['cutoff']})", *also, "CR", "uniques",
                *(["in population"] if people else []), HEADS["lost"]]  # fmt: skip
     title = "The ledger: risk and price after each step"
-    risk = Sheet.laid_out(title, columns, rows, [*counted(missing, other), _lost(found)])
+    risk = Sheet.laid_out(title, columns, rows, [*missing_notes(missing, other), _lost(found)])
     return [risk, *_utility(lines, [False, *_few(found, smallest)])]
 
 

@@ -21,17 +21,17 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.checks import (
-    Column,
+    ColumnName,
     Options,
-    Positive,
-    Text,
+    PlainText,
+    PositiveNumber,
     by_form,
     exactly_one,
     forms_of,
     is_name,
     is_table,
 )
-from keyhole.protection.method import AS_CODED, Held, Note, Outcome, Protected, method
+from keyhole.protection.method import AS_CODED, GoalCheck, Note, Outcome, Protected, method
 from keyhole.protection.methods.recoding import became, merged_labels
 from keyhole.protection.recoverable import Groups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
@@ -39,7 +39,7 @@ from keyhole.protection.writeback import put_levels
 __all__ = ["merge_areas"]
 
 
-def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
+def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
     """Return for each part the number of the group it is merged into: that of its first part.
 
     Parameters
@@ -54,7 +54,7 @@ def merge(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) ->
 
     Examples
     --------
-    >>> merge(np.array([2.0, 1.0, 3.0]), 3, [[[1]], [[0, 2]], [[1]]])
+    >>> merge_small(np.array([2.0, 1.0, 3.0]), 3, [[[1]], [[0, 2]], [[1]]])
     [0, 0, 2]
     """
     group = list(range(len(sizes)))
@@ -307,7 +307,7 @@ def _missed(option: str, areas: list[Any], names: list[str]) -> list[str]:
     return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add {them}."]
 
 
-def _goal(outcome: Outcome) -> Held:
+def _goal(outcome: Outcome) -> GoalCheck:
     """Warn of areas of the released file that are below the threshold, alone or crossed."""
     options, before, final = outcome.options, outcome.before, outcome.released
     name, least, rows = options["column"], options["threshold"], outcome.rows
@@ -420,15 +420,15 @@ def _sizes(options: Options) -> Options:
 def merge_areas(
     data: Microdata,
     *,
-    column: Column,
-    threshold: Positive,
+    column: ColumnName,
+    threshold: PositiveNumber,
     population: Annotated[str | Mapping[Any, float], _is_population] | None = None,
     adjacency: Annotated[Mapping[Any, Iterable[Any]], _is_adjacency] | None = None,
     hierarchy: Annotated[Hierarchy, _is_hierarchy] | None = None,
     ordered: bool | None = None,
-    within: Column | None = None,
+    within: ColumnName | None = None,
     areas: Annotated[Mapping[Any, str], is_table] | None = None,
-    separator: Text | None = None,
+    separator: PlainText | None = None,
 ) -> Protected:
     """Merge areas until each has at least so many people.
 
@@ -485,7 +485,7 @@ def merge_areas(
         by_text = by_form(areas)
         new = [str(by_text[name]) for name in names]
     else:
-        group = merge(people, threshold, neighbours(data, names, options))
+        group = merge_small(people, threshold, neighbours(data, names, options))
         new = _joined(names, group, separator or "+")
     return _protected(data, column, names, new, people, threshold)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keyhole.data.microdata import Microdata
-from keyhole.protection.checks import Columns, Options
+from keyhole.protection.checks import ColumnNames, Options
 from keyhole.protection.method import Note, Protected, method
 
 __all__ = ["drop"]
@@ -16,7 +16,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 
 
 @method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit)
-def drop(data: Microdata, *, columns: Columns) -> Protected:
+def drop(data: Microdata, *, columns: ColumnNames) -> Protected:
     """Leave columns out of the file.
 
     Parameters

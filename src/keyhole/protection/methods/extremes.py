@@ -19,11 +19,11 @@ import polars as pl
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.checks import (
-    Column,
-    Number,
+    ColumnName,
+    FiniteNumber,
+    OpenShare,
     Options,
-    Share,
-    Text,
+    PlainText,
     exactly_one,
     is_limit,
     is_number,
@@ -236,12 +236,12 @@ _FACTS: dict[str, Any] = {
 def top_code(
     data: Microdata,
     *,
-    column: Column,
+    column: ColumnName,
     value: Annotated[Any, is_limit] = None,
-    share: Share | None = None,
+    share: OpenShare | None = None,
     replace: Replace | None = None,
-    label: Text | None = None,
-    replacement: Number | None = None,
+    label: PlainText | None = None,
+    replacement: FiniteNumber | None = None,
 ) -> Protected:
     """Replace the values above a limit.
 
@@ -299,12 +299,12 @@ def top_code(
 def bottom_code(
     data: Microdata,
     *,
-    column: Column,
+    column: ColumnName,
     value: Annotated[Any, is_limit] = None,
-    share: Share | None = None,
+    share: OpenShare | None = None,
     replace: Replace | None = None,
-    label: Text | None = None,
-    replacement: Number | None = None,
+    label: PlainText | None = None,
+    replacement: FiniteNumber | None = None,
 ) -> Protected:
     """Replace the values below a limit.
 

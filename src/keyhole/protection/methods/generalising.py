@@ -12,14 +12,14 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
 from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
-from keyhole.protection.checks import AtLeast, Column, Options, find, forms_of
+from keyhole.protection.checks import AtLeast, ColumnName, Options, find_by_form, forms_of
 from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.methods.recoding import became
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["generalise"]
 
-Groups = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
+GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
 
 def _is_groups(value: Any) -> str | None:
@@ -110,8 +110,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def generalise(
     data: Microdata,
     *,
-    column: Column,
-    groups: Annotated[Groups, _is_groups],
+    column: ColumnName,
+    groups: Annotated[GroupTables, _is_groups],
     level: Annotated[int, AtLeast(1)] | None = None,
     coding: Annotated[Coding | Node, _is_coding] | None = None,
 ) -> Protected:
@@ -164,7 +164,7 @@ def _new_levels(data: Microdata, options: Options) -> list[Any]:
     new: list[Any] = data.codes(name).levels.to_list()
     for step in steps[: options.get("level", len(steps))]:
         by_text = {f: group for one, group in _members(step) for f in forms_of([one])}
-        new = [None if value is None else find(by_text, value) for value in new]
+        new = [None if value is None else find_by_form(by_text, value) for value in new]
     return new
 
 

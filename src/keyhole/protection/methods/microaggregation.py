@@ -12,7 +12,7 @@ from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.checks import AtLeast, Columns, Options, numeric_problems
+from keyhole.protection.checks import AtLeast, ColumnNames, Options, numeric_problems
 from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
 
@@ -86,9 +86,9 @@ def _strata(
 def microaggregate(
     data: Microdata,
     *,
-    columns: Columns,
+    columns: ColumnNames,
     k: Annotated[int, AtLeast(2)],
-    by: Columns | None = None,
+    by: ColumnNames | None = None,
     separately: bool | None = None,
     replace: Replace | None = None,
     standardise: bool | None = None,

@@ -10,10 +10,10 @@ import numpy as np
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.checks import (
-    Columns,
-    Number,
+    ColumnNames,
+    FiniteNumber,
     Options,
-    Positive,
+    PositiveNumber,
     Seed,
     draw_from,
     numeric_problems,
@@ -73,12 +73,12 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def add_noise(
     data: Microdata,
     *,
-    columns: Columns,
-    size: Positive,
+    columns: ColumnNames,
+    size: PositiveNumber,
     kind: Kind | None = None,
     rescale: bool | None = None,
-    low: Number | None = None,
-    high: Number | None = None,
+    low: FiniteNumber | None = None,
+    high: FiniteNumber | None = None,
     seed: Seed = None,
 ) -> Protected:
     r"""Add noise to columns of numbers; what is missing stays missing.

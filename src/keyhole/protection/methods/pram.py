@@ -15,10 +15,10 @@ from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.checks import (
-    Column,
+    ColumnName,
+    OpenShare,
     Options,
     Seed,
-    Share,
     draw_from,
     exactly_one,
     forms_of,
@@ -103,8 +103,8 @@ def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> li
 def pram(
     data: Microdata,
     *,
-    column: Column,
-    p: Share | None = None,
+    column: ColumnName,
+    p: OpenShare | None = None,
     matrix: Annotated[Mapping[Any, Mapping[Any, float]], _is_matrix] | None = None,
     invariant: bool | None = None,
     spread: Spread | None = None,

@@ -8,7 +8,7 @@ import polars as pl
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import Columns, Options, Seed, Share, draw_from
+from keyhole.protection.checks import ColumnNames, OpenShare, Options, Seed, draw_from
 from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import one_form
 
@@ -32,7 +32,9 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     unfit=_unfit,
     needs_order=True,
 )
-def rank_swap(data: Microdata, *, columns: Columns, share: Share, seed: Seed = None) -> Protected:
+def rank_swap(
+    data: Microdata, *, columns: ColumnNames, share: OpenShare, seed: Seed = None
+) -> Protected:
     """Swap the values of columns among records of nearly the same rank.
 
     Parameters

@@ -17,13 +17,13 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.checks import (
-    Column,
-    Number,
+    ColumnName,
+    FiniteNumber,
     Options,
-    Positive,
+    PositiveNumber,
     by_form,
     exactly_one,
-    find,
+    find_by_form,
     forms_of,
     is_number,
     is_text,
@@ -319,12 +319,12 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
 def recode(
     data: Microdata,
     *,
-    column: Column,
+    column: ColumnName,
     map: Annotated[Mapping[Any, Any], is_map] | None = None,  # the word of the plan
     bands: Annotated[Sequence[Sequence[float]], is_pairs] | None = None,
     cuts: Annotated[Sequence[float], is_cuts] | None = None,
-    width: Positive | None = None,
-    start: Number | None = None,
+    width: PositiveNumber | None = None,
+    start: FiniteNumber | None = None,
     labels: Annotated[Sequence[str] | Mapping[Any, str], _is_labels] | None = None,
     rest: Annotated[Any, _is_value] = None,
     keep_rest: bool | None = None,
@@ -399,7 +399,7 @@ def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
     name, mapping = options["column"], options["map"]
     levels = data.codes(name).levels.to_list()
     by_text = by_form(mapping)
-    mapped = [find(by_text, level) for level in levels]
+    mapped = [find_by_form(by_text, level) for level in levels]
     new = [
         options.get("rest", level) if value is None else value
         for level, value in zip(levels, mapped, strict=True)
@@ -422,7 +422,7 @@ def merged_labels(
     by_text = by_form(old)
     parts: dict[Any, dict[str, None]] = {}
     for level, value in zip(levels, new, strict=True):
-        text = find(by_text, level)
+        text = find_by_form(by_text, level)
         if text is not None:
             parts.setdefault(value, {})[text] = None
     return {value: _either(list(texts), most) for value, texts in parts.items()}

@@ -15,7 +15,7 @@ from keyhole.core.names import plural, were
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.protection.checks import AtLeast, Columns, Fraction, Options, Seed, draw_from
+from keyhole.protection.checks import AtLeast, ClosedShare, ColumnNames, Options, Seed, draw_from
 from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.methods.rank_swapping import exchange
 from keyhole.protection.writeback import cell_numbers
@@ -107,11 +107,11 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def swap_records(
     data: Microdata,
     *,
-    area: Columns,
-    match: Columns,
-    keys: Columns | None = None,
+    area: ColumnNames,
+    match: ColumnNames,
+    keys: ColumnNames | None = None,
     cutoff: Annotated[int, AtLeast(2)] | None = None,
-    share: Fraction | None = None,
+    share: ClosedShare | None = None,
     relax: bool | None = None,
     seed: Seed = None,
 ) -> Protected:

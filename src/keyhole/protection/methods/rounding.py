@@ -9,7 +9,14 @@ import polars as pl
 
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.checks import Column, Options, Positive, Seed, draw_from, numeric_problems
+from keyhole.protection.checks import (
+    ColumnName,
+    Options,
+    PositiveNumber,
+    Seed,
+    draw_from,
+    numeric_problems,
+)
 from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.writeback import infinite_notes, numbers, put, put_numbers
 
@@ -90,7 +97,12 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     needs_order=True,
 )
 def round_to_base(
-    data: Microdata, *, column: Column, base: Positive, how: How | None = None, seed: Seed = None
+    data: Microdata,
+    *,
+    column: ColumnName,
+    base: PositiveNumber,
+    how: How | None = None,
+    seed: Seed = None,
 ) -> Protected:
     r"""Round a column to multiples of a base.
 

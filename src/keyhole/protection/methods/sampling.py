@@ -12,11 +12,11 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.checks import (
     AtLeast,
-    Column,
-    Columns,
+    ColumnName,
+    ColumnNames,
+    OpenShare,
     Options,
     Seed,
-    Share,
     draw_from,
     exactly_one,
 )
@@ -58,10 +58,10 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def sample(
     data: Microdata,
     *,
-    fraction: Share | None = None,
+    fraction: OpenShare | None = None,
     size: Annotated[int, AtLeast(1)] | None = None,
-    by: Columns | None = None,
-    weight: Column | None = None,
+    by: ColumnNames | None = None,
+    weight: ColumnName | None = None,
     seed: Seed = None,
 ) -> Protected:
     """Keep a random sample of the records, in their order.

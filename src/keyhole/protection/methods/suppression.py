@@ -13,8 +13,15 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.kernels.arrays import Words
-from keyhole.protection.checks import AtLeast, Columns, Fraction, Options, exactly_one, is_positive
-from keyhole.protection.method import Held, Note, Outcome, Protected, method
+from keyhole.protection.checks import (
+    AtLeast,
+    ClosedShare,
+    ColumnNames,
+    Options,
+    exactly_one,
+    is_positive,
+)
+from keyhole.protection.method import GoalCheck, Note, Outcome, Protected, method
 from keyhole.protection.suppression_search import (
     Sets,
     make_key,
@@ -26,7 +33,7 @@ from keyhole.protection.writeback import blank_out, missing_forms
 
 __all__ = ["suppress"]
 
-Missing = Literal["wildcard", "own"]
+Reading = Literal["wildcard", "own"]
 
 MOST_KEYS = 64
 CUTOFF = 3
@@ -69,7 +76,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     ]
 
 
-def _goal(outcome: Outcome) -> Held:
+def _goal(outcome: Outcome) -> GoalCheck:
     """Say what RP is in the released file where later steps changed keys or left records out."""
     options, released = outcome.options, outcome.released
     keys = [name for name in outcome.columns if name in released.names]
@@ -112,13 +119,13 @@ def _aim(options: Options) -> str:
 def suppress(
     data: Microdata,
     *,
-    keys: Columns,
+    keys: ColumnNames,
     k: Annotated[int, AtLeast(2)] | None = None,
-    limit: Fraction | None = None,
+    limit: ClosedShare | None = None,
     cutoff: Annotated[int, AtLeast(2)] | None = None,
-    missing: Missing | None = None,
+    missing: Reading | None = None,
     importance: Annotated[Mapping[str, float], _is_importance] | None = None,
-    never: Columns | None = None,
+    never: ColumnNames | None = None,
 ) -> Protected:
     """Take single values of the key away until a goal is met, few of them.
 
@@ -193,7 +200,7 @@ def _sets(data: Microdata, options: Options) -> Sets:
 
 
 def _chosen(
-    data: Microdata, names: tuple[str, ...], k: int, allowed: int, policy: Missing, sets: Sets
+    data: Microdata, names: tuple[str, ...], k: int, allowed: int, policy: Reading, sets: Sets
 ) -> Words:
     columns = [data.codes(name) for name in names]
     key = make_key(columns)

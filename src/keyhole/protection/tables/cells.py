@@ -17,14 +17,7 @@ from keyhole.exposure.checks import is_number
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.figures import cell_label
 
-__all__ = [
-    "CrossTable",
-    "Rules",
-    "Unsafe",
-    "cross",
-    "find_unsafe",
-    "rule_problems",
-]
+__all__ = ["CrossTable", "Rules", "Unsafe", "cross", "find_unsafe", "rule_problems"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

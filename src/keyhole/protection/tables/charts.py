@@ -56,7 +56,7 @@ def _marks(base: Any, condition: str, colour: str) -> Any:
 
 
 def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
-    from keyhole.protection.tables.result import digits_of, figure
+    from keyhole.protection.tables.result import cell_figure, digits_of
 
     digits = digits_of(table.shown)
     inner = table.shown.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
@@ -68,7 +68,7 @@ def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[d
             "value": None if np.isnan(value) else float(value),
             "suppressed": bool(np.isnan(value)),
             "dark": bool(value > 0.35 * largest),
-            "text": figure(value, digits),
+            "text": cell_figure(value, digits),
         }
         for (row, col), value in np.ndenumerate(inner.reshape(len(down), len(heads)))
     ]

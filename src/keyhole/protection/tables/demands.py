@@ -10,13 +10,7 @@ import numpy as np
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.attackers import Attacker, Network, Programs, relations
 
-__all__ = [
-    "TOLERANCE",
-    "Demand",
-    "Problem",
-    "Shortfall",
-    "Witnesses",
-]
+__all__ = ["TOLERANCE", "Demand", "Problem", "Shortfall", "Witnesses"]
 
 
 # Levels are met within this part of them; programs are solved no more exactly.

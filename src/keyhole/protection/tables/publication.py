@@ -33,7 +33,7 @@ from keyhole.utility.implicates import chosen, numbers
 
 __all__ = ["option_problems", "table"]
 
-METHODS = ("suppress", "round", "none")
+PROTECTIONS = ("suppress", "round", "none")
 COSTS = ("value", "records", "cells")
 ROUNDINGS = ("nearest", "random")
 # What a frame has besides the variables.
@@ -62,7 +62,7 @@ def option_problems(
     if not rows:
         problems.append("rows must name at least one variable. Got none instead.")
     problems += rule_problems(rules, magnitude)
-    problems += one_of("protect", protect, METHODS) + one_of("cost", cost, COSTS)
+    problems += one_of("protect", protect, PROTECTIONS) + one_of("cost", cost, COSTS)
     problems += one_of("rounding", rounding, ROUNDINGS)
     problems += _rounding_problems(protect, base, rounding, len(rows) + len(cols), seed)
     if not (is_number(seconds) and 0 < seconds < float("inf")):
@@ -213,7 +213,7 @@ def total_problems(table: CrossTable, unsafe: Unsafe, rules: Rules, total_known:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class _Asked:
     """How a table is protected, as `table` was asked."""
 
     protect: str
@@ -228,10 +228,10 @@ class Method:
     seconds: float
 
 
-Protection = tuple[Floats, Floats, Floats, Pattern | None, tuple[str, ...]]
+_Made = tuple[Floats, Floats, Floats, Pattern | None, tuple[str, ...]]
 
 
-def suppressed(made: CrossTable, unsafe: Unsafe, method: Method) -> Protection:
+def suppressed(made: CrossTable, unsafe: Unsafe, method: _Asked) -> _Made:
     """Return what is shown, the room of an outsider, and the pattern; or all as it is."""
     nothing = np.zeros(len(made.values))
     if method.protect == "none":
@@ -248,7 +248,7 @@ def suppressed(made: CrossTable, unsafe: Unsafe, method: Method) -> Protection:
     return shown, up, down, pattern, ()
 
 
-def _no_pattern(method: Method) -> str:
+def _no_pattern(method: _Asked) -> str:
     known = "" if not method.total_known else " Say that the grand total is not known, or"
     zeros = "" if method.hidden_zeros else " let empty cells be hidden (--hidden-zeros), or"
     return (
@@ -257,7 +257,7 @@ def _no_pattern(method: Method) -> str:
     )
 
 
-def _problem(made: CrossTable, unsafe: Unsafe, method: Method) -> Problem:
+def _problem(made: CrossTable, unsafe: Unsafe, method: _Asked) -> Problem:
     allowed = np.ones(len(made.values), dtype=bool) if method.hidden_zeros else made.counts > 0
     if method.total_known:
         allowed[-1] = False
@@ -291,7 +291,7 @@ def _alone(made: CrossTable, unsafe: Unsafe) -> tuple[frozenset[int], ...]:
     return tuple(found)
 
 
-def rounded(made: CrossTable, method: Method) -> Protection:
+def rounded(made: CrossTable, method: _Asked) -> _Made:
     """Return the rounded table and the room that rounding leaves to an outsider."""
     if method.rounding == "random":
         found = round_at_random(
@@ -429,7 +429,7 @@ def table(
         raise ColumnError(problems)
     made = _crossed(microdata, down, across, rules, magnitude, weight)
     unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect == "round")
-    method = Method(
+    method = _Asked(
         protect, cost, total_known, hidden_zeros, singletons, base or BASE, rounding, seed,
         whole and made.is_count, seconds,
     )  # fmt: skip
@@ -467,7 +467,7 @@ def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
 
 
 def _published(
-    made: CrossTable, unsafe: Unsafe, rules: Rules, method: Method, notes: tuple[str, ...]
+    made: CrossTable, unsafe: Unsafe, rules: Rules, method: _Asked, notes: tuple[str, ...]
 ) -> ProtectedTable:
     """Protect a table and audit it."""
     if method.protect == "round":

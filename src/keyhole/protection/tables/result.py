@@ -20,7 +20,7 @@ from keyhole.utility.figures import amount, cell_label, sentences
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["ProtectedTable", "TableAudit", "figure"]
+__all__ = ["ProtectedTable", "TableAudit", "cell_figure"]
 
 # A summary shows the first of many rows; all are in the frame.
 AUDITED = 40
@@ -365,7 +365,10 @@ class ProtectedTable(Result):
         digits = digits_of(self.shown)
         sides = list(itertools.product(*(range(size) for size in self.shape[:split])))
         rows = [
-            [*(self._label(i, at) for i, at in enumerate(side)), *(figure(v, digits) for v in line)]
+            [
+                *(self._label(i, at) for i, at in enumerate(side)),
+                *(cell_figure(v, digits) for v in line),
+            ]
             for side, line in zip(sides[:SHOWN], grid, strict=False)
         ]
         return [Table(self.title(), self._heads(split), rows, self._notes(len(sides)))]
@@ -402,12 +405,12 @@ def digits_of(values: npt.NDArray[np.float64]) -> int:
     return 0 if np.array_equal(there, np.round(there)) else 2
 
 
-def figure(value: float, digits: int = 0) -> str:
+def cell_figure(value: float, digits: int = 0) -> str:
     """Write a cell; one that is suppressed is a mark.
 
     Examples
     --------
-    >>> figure(1234.0), figure(float("nan")), figure(0.5, 2)
+    >>> cell_figure(1234.0), cell_figure(float("nan")), cell_figure(0.5, 2)
     ('1,234', '×', '0.50')
     """
     return MARK if np.isnan(value) else f"{value:,.{digits}f}"
