@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,18 +132,16 @@ def measure_problems(
     if not keys:
         problems.append("keys must name at least one column: a ledger is about the risk on them.")
     if weight is not None:
-        problems += problems_of(data, [weight], "weight") or _weight_problems(data, weight)
+        problems += problems_of(data, [weight], "weight") or raised(lambda: data.weights(weight))
     if formula is not None:
-        try:
-            formula_columns(formula, data.names)
-        except InputError as error:
-            problems += error.problems
+        problems += raised(lambda: formula_columns(formula, data.names))
     return problems
 
 
-def _weight_problems(data: Microdata, weight: str) -> list[str]:
+def raised(work: Callable[[], Any]) -> list[str]:
+    """Return the problems of an input that work raises; none if it succeeds."""
     try:
-        data.weights(weight)
+        work()
     except InputError as error:
         return list(error.problems)
     return []
@@ -310,16 +308,22 @@ def apply_plan(
     after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
     told = find_recoverable(data, steps, last, keep_order=read.keep_order)
     read_off = _read_off(told, named, cutoff, policy)
+    guessable = small_seed(seed) if draws(read) else []
     return Protection(
         data=last,
         plan=read.with_fitted([step.fitted for step in steps]),
-        steps=tuple(_saying_so(step) for step in steps),
+        steps=tuple(
+            step
+            if step.changed
+            else dataclasses.replace(step, notes=("changed nothing", *step.notes))
+            for step in steps
+        ),
         before=before,
         after=after,
         records=data.records,
         notes=(*_notes(read, named, kept, seed), *trimmings),
         read_off=read_off,
-        warnings=(*_told(told, after, read_off), *warnings, *_of_seed(read, seed)),
+        warnings=(*_told(told, after, read_off), *warnings, *guessable),
         order=None if read.keep_order else secret.order(last.records),
     )
 
@@ -364,17 +368,6 @@ def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) 
             f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
         )
     return found
-
-
-def _saying_so(step: Protected) -> Protected:
-    """Say of a step that changed nothing so."""
-    if step.changed:
-        return step
-    return dataclasses.replace(step, notes=("changed nothing", *step.notes))
-
-
-def _of_seed(plan: Plan, seed: int | None) -> list[str]:
-    return small_seed(seed) if draws(plan) else []
 
 
 def protect(

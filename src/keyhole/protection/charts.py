@@ -114,7 +114,7 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     ['The plan takes RP(2) from 100% to 50% and loses 12% of the information']
     """
     paths = [
-        _Path(plain(name), PALETTE[i % len(PALETTE)], tuple(_drawn(one)))
+        _Path(plain(name), PALETTE[i % len(PALETTE)], _drawn(one))
         for i, (name, one) in enumerate(ledgers.items())
     ]
     limits = sorted({one.limit for one in ledgers.values() if one.limit is not None})
@@ -127,8 +127,8 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     return house_style(chart, title=_finding(ledgers), subtitle=_below(first), width=84)
 
 
-def _drawn(found: Ledger) -> list[LedgerLine]:
-    return [line for line in found.lines if line.rp is not None and line.price.lost is not None]
+def _drawn(found: Ledger) -> tuple[LedgerLine, ...]:
+    return tuple(m for m in found.lines if m.rp is not None and m.price.lost is not None)
 
 
 def _lost(line: LedgerLine) -> float:

@@ -69,19 +69,9 @@ class Population:
         """Estimate how many uniques are unique in the population, by a log-linear model.
 
         The model is of the same family (forest) after every step: if it were chosen anew, the
-        estimates would differ by the choice too.
-
-        The population stays as large as it was if records are left out: those kept stand for
-        them. A record that is not unique as the exposure counts it counts for nothing.
-
-        Parameters
-        ----------
-        data
-            The file.
-        kept
-            Which records of the original it has.
-        exposure
-            Its exposure on the key; None without a key.
+        estimates would differ by the choice too. The population stays as large as it was if only
+        some records (`kept`) are left: they stand for the others. A record that is not unique as
+        the exposure counts it counts for nothing.
         """
         if self.weights is None or exposure is None:
             return None

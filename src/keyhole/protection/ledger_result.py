@@ -263,10 +263,8 @@ class Ledger(Result):
         ]  # fmt: skip
         columns = ["step", "what", "changed", *risk_heads(self.cutoff, with_people, other),
                    *heads.values()]  # fmt: skip
-        return Table(self._title(), columns, rows, self._notes())
-
-    def _title(self) -> str:
-        return f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
+        title = f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
+        return Table(title, columns, rows, self._notes())
 
     def _notes(self) -> list[str]:
         notes = [self.verdict] if self.verdict else []

@@ -85,16 +85,8 @@ def find_next_steps(
 ) -> tuple[NextStep, ...]:
     """Try what could be added to a plan; first what meets the limit, the cheapest leading.
 
-    Parameters
-    ----------
-    original, protected, kept
-        The files, and which records of the original the protected one has.
-    keys, targets
-        The keys that are left, and the variables whose loss counts.
-    limit, cutoff, missing
-        How RP is counted, and how large it may be.
-    now
-        What has been lost so far.
+    `kept` says which records of the original the protected file has, and `now` what has been lost
+    so far.
     """
     found = []
     for step, words, reading in _candidates(protected, keys, limit, cutoff, missing):

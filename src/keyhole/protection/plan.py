@@ -457,10 +457,10 @@ class Plan:
 
     def with_fitted(self, fitted: Sequence[Mapping[str, Any]]) -> Plan:
         """Return the plan with what was found in the data, to repeat the same on other data."""
-        steps = [
-            dataclasses.replace(step, fitted=_found(step, found))
-            for step, found in zip(self.steps, fitted, strict=True)
-        ]
+        steps = []
+        for step, found in zip(self.steps, fitted, strict=True):
+            new = {name: value for name, value in found.items() if step.options.get(name) != value}
+            steps.append(dataclasses.replace(step, fitted=new))
         return dataclasses.replace(self, steps=tuple(steps))
 
     def told(self) -> str:
@@ -477,7 +477,12 @@ class Plan:
         p = "kept internal"
         <BLANKLINE>
         """
-        steps = [dataclasses.replace(step, options=_told(step), fitted={}) for step in self.steps]
+        steps = []
+        for step in self.steps:
+            hidden = dict.fromkeys(
+                (o for o in step.definition.secret if o in step.options), INTERNAL
+            )
+            steps.append(Step(step.method, {**step.options, **hidden}))
         return dataclasses.replace(self, steps=tuple(steps)).to_toml()
 
     def to_toml(self) -> str:
@@ -500,13 +505,3 @@ class Plan:
         return "Plan: " + "; ".join(
             f"{step.method} {', '.join(step.columns)}".strip() for step in self.steps
         )
-
-
-def _told(step: Step) -> dict[str, Any]:
-    secret = step.definition.secret
-    return {k: INTERNAL if k in secret else value for k, value in step.options.items()}
-
-
-def _found(step: Step, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of what was found what the options do not say already."""
-    return {name: value for name, value in found.items() if step.options.get(name) != value}

@@ -82,14 +82,7 @@ def measure_price(
 ) -> Price:
     """Compare a protected file with the original, regressions aside.
 
-    Parameters
-    ----------
-    original, protected
-        The files.
-    targets
-        The variables that count.
-    kept
-        Which records of the original (from 0) the protected file has, in its order.
+    `kept` says which records of the original (from 0) the protected file has, in its order.
     """
     loss = information_loss(original, protected, variables=targets, kept=kept)
     whole = len(kept) == original.records

@@ -169,14 +169,7 @@ class Groups:
 def read_by_groups(one: Treated, groups: Groups, *, wholly: bool = False) -> Flags | None:
     """Return the hidden values that a grouping tells; None if it tells none but by chance.
 
-    Parameters
-    ----------
-    one
-        The column that was treated.
-    groups
-        The records grouped by what stays.
-    wholly
-        Whether only a grouping counts that tells the column wherever it is known.
+    Where `wholly`, only a grouping counts that tells the column wherever it is known.
     """
     value, counts, agreed = groups.agreed(one.truth)
     whole = bool(agreed[counts > 0].all()) and groups.says_something
@@ -394,18 +387,17 @@ def _in_order(
     """Read neighbours, in the file's order and in that of columns that number the records."""
     orders: dict[tuple[str, ...], Ints] = {(): np.arange(final.records)} if keep_order else {}
     for name, group in groups.items():
-        if name != one.name and not group.says_something and _is_ordered(final, name):
+        if (
+            name != one.name
+            and not group.says_something
+            and (final.column(name).dtype.is_numeric() or final.column(name).dtype.is_temporal())
+        ):
             orders[(name,)] = group.order
     return [
         _Finding(one, by, told, sorted_by=True)
         for by, order in orders.items()
         if (told := read_by_neighbours(one, order)) is not None
     ]
-
-
-def _is_ordered(final: Microdata, name: str) -> bool:
-    dtype = final.column(name).dtype
-    return dtype.is_numeric() or dtype.is_temporal()
 
 
 def _together(ones: Sequence[Treated], groups: dict[str, Groups]) -> list[_Finding]:

@@ -109,14 +109,8 @@ def make_key(columns: Sequence[Codes]) -> Key:
 def put_back(key: Key, gone: Words, k: int, allowed: int) -> Words:
     """Return by record what is still to be taken away; then no group can be put back.
 
-    Parameters
-    ----------
-    key
-        The key, packed, as it was.
-    gone
-        By record the mask of the variables taken away.
-    k, allowed
-        The wanted size of every cell, and how many records may stay below it.
+    `key` is as it was, `gone` by record the mask of the variables taken away; `allowed` records may
+    stay in cells smaller than k.
     """
     rows = np.flatnonzero(gone)
     if not len(rows):
@@ -218,16 +212,9 @@ class _State:
 
 
 def suppress_as_own(key: Key, k: int, allowed: int, sets: Sets) -> Words:
-    """Return by record the mask of the variables to take away.
+    """Return by record the mask of the variables to take away, the cheapest of the sets first.
 
-    Parameters
-    ----------
-    key
-        The key, packed.
-    k, allowed
-        The wanted size of every cell, and how many records may stay below it.
-    sets
-        What may be taken away, the cheapest first.
+    All but `allowed` records must end in cells of k.
     """
     state = _State(key, key.rows.copy(), key.gone.copy(), np.zeros(len(key.rows), np.bool_), k)
     state.below = _sizes(state.rows) < k
@@ -340,18 +327,9 @@ MOST_ENTRIES = 3_000_000
 def suppress_as_wildcards(
     key: Key, columns: Sequence[Codes], f: Ints, k: int, allowed: int, sets: Sets
 ) -> Words:
-    """Return by record the mask of the variables to take away.
+    """Return by record the mask of the variables to take away, the cheapest of the sets first.
 
-    Parameters
-    ----------
-    key, columns
-        The key, packed and as codes.
-    f
-        How many records match each.
-    k, allowed
-        The wanted size, and how many records may stay below it.
-    sets
-        What may be taken away, the cheapest first.
+    `f` is how many records match each; all but `allowed` must end with k.
     """
     from keyhole.kernels.wildcards import blank_by_company
 

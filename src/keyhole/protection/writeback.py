@@ -279,14 +279,7 @@ def put_levels(
 ) -> tuple[Microdata, int]:
     """Return the file with each level of a column replaced, and how many values are new.
 
-    Parameters
-    ----------
-    data, name
-        The file and the column.
-    levels
-        The new value of each level, in the order of `Microdata.codes`.
-    value_labels
-        What the new values mean; those of the column if left out.
+    `levels` are in the order of `Microdata.codes`; the labels of the column stay if none are given.
     """
     codes = data.codes(name)
     values = _plain(levels).extend_constant(None, 1)

@@ -199,17 +199,16 @@ def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
 
 def _too_few(series: pl.Series, options: Options, *, top: bool) -> list[str]:
     out = beyond(series, _limit(series, options, top=top), top=top)
-    known = int(out.sum() if not series.dtype.is_float() else (out & _finite(series)).sum())
+    if series.dtype.is_float():
+        known = int((out & series.is_finite().fill_null(False).to_numpy()).sum())
+    else:
+        known = int(out.sum())
     if known >= FEWEST or not out.any():
         return []
     return [
         f"replace={options['replace']!r} needs {FEWEST} or more records beyond the limit of column "
         f"{series.name!r}, else it tells their values: choose another limit, or replace='limit'."
     ]
-
-
-def _finite(series: pl.Series) -> Flags:
-    return np.asarray(series.is_finite().fill_null(False).to_numpy())
 
 
 _FACTS: dict[str, Any] = {

@@ -260,7 +260,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def _unfit_bands(data: Microdata, options: Options) -> list[str]:
     name = options["column"]
     codes = data.codes(name)
-    if codes.levels.dtype.is_integer() and _are_large(codes.levels):
+    ends: list[Any] = [codes.levels.min(), codes.levels.max()] if len(codes.levels) else []
+    if codes.levels.dtype.is_integer() and any(abs(end) > EXACT for end in ends):
         return [
             f"column {name!r} holds whole numbers of more than 15 digits, which bands do not tell "
             f"apart exactly: round or top-code it first, or recode it by a map."
@@ -283,11 +284,6 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
             f"the last end at inf."
         ]
     return []
-
-
-def _are_large(levels: pl.Series) -> bool:
-    ends = [int(end) for end in (levels.min(), levels.max()) if end is not None]  # type: ignore[arg-type]
-    return any(abs(end) > EXACT for end in ends)
 
 
 def _bands(codes: Codes, options: Options) -> Bands | None:
@@ -425,12 +421,12 @@ def merged_labels(
         text = find_by_form(by_text, level)
         if text is not None:
             parts.setdefault(value, {})[text] = None
-    return {value: _either(list(texts), most) for value, texts in parts.items()}
-
-
-def _either(texts: list[str], most: int | None) -> str:
-    many = most is not None and len(texts) > most
-    return " or ".join([texts[0], f"{len(texts) - 1} more"] if many else texts)
+    labels = {}
+    for value, texts in parts.items():
+        first, *others = texts
+        many = most is not None and len(texts) > most
+        labels[value] = " or ".join([first, f"{len(others)} more"] if many else texts)
+    return labels
 
 
 def _by_bands(data: Microdata, options: Options) -> tuple[Microdata, int]:

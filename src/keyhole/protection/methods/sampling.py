@@ -26,10 +26,6 @@ from keyhole.protection.writeback import cell_numbers, numbers, put_numbers
 __all__ = ["sample"]
 
 
-def _clashes(options: Options) -> list[str]:
-    return exactly_one(options, "fraction", "size")
-
-
 def _unfit(data: Microdata, options: Options) -> list[str]:
     size = _size(data, options)
     if not 1 <= size < data.records:
@@ -52,7 +48,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     ),
     writes=("weight",),
     reads=("by",),
-    clashes=_clashes,
+    clashes=lambda options: exactly_one(options, "fraction", "size"),
     unfit=_unfit,
 )
 def sample(

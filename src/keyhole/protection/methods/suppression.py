@@ -187,9 +187,9 @@ def _suppressed(data: Microdata, options: Options) -> Protected:
             data, by_column[name] = blank_out(data, name, mask)
     found = risk(data, keys=names, cutoff=k, missing=policy)
     _require_goal(found, allowed)
-    return Protected(
-        data, "suppress", by_column, (*_notes(found, gone, options), *_merged(several))
-    )
+    notes = _notes(found, gone, options)
+    notes += tuple(f"what is missing in {name!r} is written in one way now" for name in several)
+    return Protected(data, "suppress", by_column, notes)
 
 
 def _sets(data: Microdata, options: Options) -> Sets:
@@ -219,10 +219,6 @@ def _require_goal(found: Exposure, allowed: int) -> None:
             f"still share a key with fewer than {found.cutoff}, where {allowed:,} may. Let values "
             f"of more keys be taken away (never), or recode them first."
         )
-
-
-def _merged(names: list[str]) -> list[str]:
-    return [f"what is missing in {name!r} is written in one way now" for name in names]
 
 
 def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:

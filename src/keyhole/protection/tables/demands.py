@@ -117,15 +117,7 @@ class Witnesses:
                 self.owners.setdefault(cell, []).append(number)
 
     def shortfalls(self, open_: Flags, *, first: bool = False) -> list[Shortfall]:
-        """Return the demands that a pattern does not meet, those of knowers included.
-
-        Parameters
-        ----------
-        open_
-            The suppressed cells.
-        first
-            Stop at the first.
-        """
+        """Return the demands that a pattern of suppressed cells does not meet, also of knowers."""
         found: list[Shortfall] = []
         for demand in self.demands:
             found += self._lacks(demand, open_)

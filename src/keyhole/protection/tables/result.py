@@ -135,12 +135,9 @@ class TableAudit(Result):
             "proven": None if self.pattern is None else self.pattern.proven,
             "safe": self.safe,
             "narrow": int(self.narrow.sum()),
-            "largest_margin_discrepancy": self._largest_discrepancy(),
+            "largest_margin_discrepancy": float(np.abs(self.discrepancy[self.table.margin]).max()),
             "notes": list(self.notes),
         }
-
-    def _largest_discrepancy(self) -> float:
-        return float(np.abs(self.discrepancy[self.table.margin]).max())
 
     def tables(self) -> list[Table]:
         """Return the figures, the cells that needed care, and the margins."""

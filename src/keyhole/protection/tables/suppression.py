@@ -132,25 +132,12 @@ def _lone(problem: Problem, cell: int, cells: Ints) -> Floats:
 def grow(
     witnesses: Witnesses, open_: Flags, guide: Floats | None = None
 ) -> tuple[Flags, list[Demand]]:
-    """Add cells to a pattern until it is safe.
+    """Add cells to a pattern until it is safe; return it and the demands that no pattern meets.
 
     Each demand that is not met is met by its cheapest move over all the cells that may be
-    suppressed; the cells that move are suppressed from then on. What was met stays met.
-
-    Parameters
-    ----------
-    witnesses
-        The demands.
-    open_
-        The pattern to begin with.
-    guide
-        How much each cell is wanted, from 0 to 1: the solution of a relaxed program.
-
-    Returns
-    -------
-    tuple
-        The pattern, and the demands that no pattern meets. Those of lone contributors are
-        noted as hopeless and dropped.
+    suppressed; the cells that move are suppressed from then on. What was met stays met. `guide` is
+    how much each cell is wanted, from 0 to 1: the solution of a relaxed program. Demands against
+    lone contributors that nothing meets are noted as hopeless and dropped.
     """
     problem = witnesses.problem
     pattern = open_.copy()
