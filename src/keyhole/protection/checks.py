@@ -47,6 +47,7 @@ __all__ = [
     "numeric_problems",
     "one_of",
     "option_text",
+    "plain_number",
     "value_text",
 ]
 
@@ -212,6 +213,17 @@ FiniteNumber = Annotated[float, is_number]
 PositiveNumber = Annotated[float, is_positive]
 OpenShare = Annotated[float, is_share]
 ClosedShare = Annotated[float, is_fraction]
+
+
+def plain_number(value: float) -> float:
+    """Return a whole number as such.
+
+    Examples
+    --------
+    >>> plain_number(5.0), plain_number(2.5)
+    (5, 2.5)
+    """
+    return int(value) if value == int(value) else value
 
 
 def exactly_one(options: Options, *names: str) -> list[str]:

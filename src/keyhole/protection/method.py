@@ -23,6 +23,7 @@ from keyhole.core.names import nearest, quoted, shown
 from keyhole.data.microdata import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import listed, problems_of
+from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.checks import (
     Check,
@@ -222,6 +223,8 @@ class Method(Generic[P]):
         Options that no form asks for.
     suggested
         Values with which a form begins.
+    suggest
+        Its options for a change of one key that would lower the risk; None if it makes no such.
     goal
         Holds what a step promised against the released file.
     """
@@ -244,6 +247,7 @@ class Method(Generic[P]):
     also_found: tuple[str, ...] = ()
     not_typed: tuple[str, ...] = ()
     suggested: Options = field(default_factory=dict)
+    suggest: Callable[[Microdata, Fix], Options | None] = lambda _, __: None
     goal: Callable[[Outcome], GoalCheck] | None = None
     checks: Mapping[str, Check] = field(init=False)
     required: tuple[str, ...] = field(init=False)

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from keyhole.charts import percentage
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
-from keyhole.exposure.fix import Fix, cheapest_fix
+from keyhole.exposure.fix import cheapest_fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import toml_of
@@ -113,9 +111,11 @@ def _candidates(
 ) -> Iterator[Candidate]:
     fixes = cheapest_fix(data, keys=keys, limit=limit, cutoff=cutoff).fixes
     for fix in fixes[:TRIED]:
-        step = _line(data, fix)
-        if step is not None:
-            yield step, f"{fix.action} {fix.variable} ({fix.detail})", missing
+        for name, method in METHODS.items():
+            options = method.suggest(data, fix)
+            if options is not None:
+                step = {"method": name, **options}
+                yield step, f"{fix.action} {fix.variable} ({fix.detail})", missing
     readings: dict[Missing, str] = {
         "wildcard": "a missing value matching every other",
         "own": "a missing value being a category of its own",
@@ -124,29 +124,6 @@ def _candidates(
         step = {"method": "suppress", "keys": list(keys), "limit": limit, "missing": reading}
         step |= {"cutoff": cutoff} if cutoff >= 2 else {}
         yield step, f"suppress single values, {words}", reading
-
-
-def _line(data: Microdata, fix: Fix) -> dict[str, Any] | None:
-    """Write a change of one key as a line of a plan; None where a plan has no such method."""
-    column: dict[str, Any] = {"column": fix.variable}
-    if fix.action == "drop":
-        return {"method": "drop", "columns": [fix.variable]}
-    if fix.amount is None:
-        return None
-    if fix.action == "regroup":
-        return {"method": "recode", **column, "width": _whole(fix.amount)}
-    if fix.action in ("top-code", "bottom-code"):
-        return {"method": fix.action, **column, "value": _whole(fix.amount)}
-    codes = data.codes(fix.variable)
-    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
-    rare = np.flatnonzero(counts < fix.amount * counts.sum())
-    names = [codes.levels[int(place)] for place in rare]
-    # One of the rare values stands for all, so that the column keeps its type.
-    return {"method": "recode", **column, "map": dict.fromkeys(names, names[0]), "keep_rest": True}
-
-
-def _whole(value: float) -> float:
-    return int(value) if value == int(value) else value
 
 
 def next_steps_table(steps: Sequence[NextStep], limit: float, cutoff: int) -> Table:

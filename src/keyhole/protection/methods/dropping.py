@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keyhole.data.microdata import Microdata
+from keyhole.exposure.fix import Fix
 from keyhole.protection.checks import ColumnNames, Options
 from keyhole.protection.method import Note, Protected, method
 
@@ -15,7 +16,11 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     return ["columns must leave at least one column in the file. Got all of them instead."]
 
 
-@method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit)
+def _suggest(_: Microdata, fix: Fix) -> Options | None:
+    return {"columns": [fix.variable]} if fix.action == "drop" else None
+
+
+@method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit, suggest=_suggest)
 def drop(data: Microdata, *, columns: ColumnNames) -> Protected:
     """Leave columns out of the file.
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.microdata import Microdata
+from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.checks import (
     ColumnName,
@@ -27,6 +28,7 @@ from keyhole.protection.checks import (
     exactly_one,
     is_limit,
     is_number,
+    plain_number,
 )
 from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods.microaggregation import DOMINANT
@@ -211,6 +213,12 @@ def _too_few(series: pl.Series, options: Options, *, top: bool) -> list[str]:
     ]
 
 
+def _suggest(_: Microdata, fix: Fix, *, action: str) -> Options | None:
+    if fix.action != action or fix.amount is None:
+        return None
+    return {"column": fix.variable, "value": plain_number(fix.amount)}
+
+
 _FACTS: dict[str, Any] = {
     "clashes": _clashes,
     "needs_order": True,
@@ -230,6 +238,7 @@ _FACTS: dict[str, Any] = {
         "not affected.",
     ),
     unfit=functools.partial(_unfit, top=True),
+    suggest=functools.partial(_suggest, action="top-code"),
     **_FACTS,
 )
 def top_code(
@@ -293,6 +302,7 @@ def top_code(
         "affected.",
     ),
     unfit=functools.partial(_unfit, top=False),
+    suggest=functools.partial(_suggest, action="bottom-code"),
     **_FACTS,
 )
 def bottom_code(

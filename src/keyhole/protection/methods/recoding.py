@@ -15,6 +15,7 @@ from keyhole.core.names import plural, shown
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
+from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.checks import (
     ColumnName,
@@ -28,6 +29,7 @@ from keyhole.protection.checks import (
     is_number,
     is_text,
     numeric_problems,
+    plain_number,
     value_text,
 )
 from keyhole.protection.method import AS_CODED, Note, Protected, method
@@ -303,6 +305,19 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
     return Bands(edges[:-1], edges[1:], closed=False)
 
 
+def _suggest(data: Microdata, fix: Fix) -> Options | None:
+    if fix.amount is None or fix.action not in ("regroup", "pool"):
+        return None
+    if fix.action == "regroup":
+        return {"column": fix.variable, "width": plain_number(fix.amount)}
+    codes = data.codes(fix.variable)
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
+    rare = np.flatnonzero(counts < fix.amount * counts.sum())
+    names = [codes.levels[int(place)] for place in rare]
+    # One of the rare values stands for all, so that the column keeps its type.
+    return {"column": fix.variable, "map": dict.fromkeys(names, names[0]), "keep_rest": True}
+
+
 @method(
     "recode",
     "codes",
@@ -311,6 +326,7 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
     unfit=_unfit,
     makes_labels=lambda options: "map" not in options and options.get("output", "label") == "label",
     repeats=True,
+    suggest=_suggest,
 )
 def recode(
     data: Microdata,
