@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ import keyhole
 from keyhole.cli.main import run as run_cli
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.protection.checks import AtLeast, ColumnName, Seed, draw_from
+from keyhole.protection.checks import AtLeast, ColumnName, Seed
 from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
@@ -46,7 +47,7 @@ product = "protection"
 
 
 def declare(**facts):
-    """Declare a method as its module would; this is all that there is of it."""
+    """Declare a method as a module would."""
 
     @method("shift", "perturbs", **facts)
     def shift(
@@ -54,31 +55,21 @@ def declare(**facts):
         *,
         column: ColumnName,
         distance: Annotated[int, AtLeast(1)],
-        seed: Seed = None,
+        seed: Seed = None,  # noqa: ARG001
     ) -> Protected:
-        """Move numbers up or down at random.
-
-        Parameters
-        ----------
-        data
-            The file.
-        column
-            A column of numbers.
-        distance
-            How far each number moves.
-        seed
-            The secret of the draws.
-        """
-        signs = draw_from(seed).choice([-1, 1], data.records)
-        out, changed = put_numbers(data, column, numbers(data, column) + signs * distance)
-        return Protected(out, "shift", {column: changed}, ("numbers were moved",))
+        out, changed = put_numbers(data, column, numbers(data, column) + distance)
+        return Protected(out, "shift", {column: changed})
 
     return shift
 
 
 @pytest.fixture
 def shift():
-    yield declare(suggested={"distance": 5})
+    """Put the module into the package that CONTRIBUTING.md shows: this is all there is of it."""
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    source = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    exec(compile(source, "shift.py", "exec"), {"__name__": "keyhole.protection.methods.shift"})
+    yield
     METHODS.pop("shift")
 
 
@@ -166,3 +157,15 @@ def test_words_for_everybody_cannot_tell_what_is_secret(words):
     with pytest.raises(ValueError, match="the public note of shift tells"):
         declare(note=Note(words))
     assert "shift" not in METHODS
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [("geographic-threshold", "areas"), ("generalise", "generalising"),
+     ("rank-swap", "rank_swapping"), ("microaggregate", "microaggregation"),
+     ("swap-records", "record_swapping")],
+)  # fmt: skip
+def test_a_method_is_named_in_its_module_alone(name, home):
+    source = Path(keyhole.__file__).parent
+    named = [path for path in source.rglob("*.py") if f'"{name}"' in path.read_text()]
+    assert named == [source / "protection" / "methods" / f"{home}.py"]
