@@ -275,14 +275,14 @@ class Method(Generic[P]):
         self._require_public_note()
 
     def _require_public_note(self) -> None:
-        """Refuse words for everybody that tell what is secret."""
+        """Refuse words for everybody that tell what is secret, or may not be given."""
         asked = {name for _, name, _, _ in Formatter().parse(self.note.done) if name is not None}
-        told = {
-            option for name in asked for option in (self.writes if name == "columns" else (name,))
-        }
-        hidden = sorted(told - (set(self.checks) - set(self.secret)))
+        hidden = asked - {"columns"} - (set(self.required) - set(self.secret))
+        if "columns" in asked:
+            hidden |= set(self.writes) & set(self.secret)
         if hidden:
-            raise ValueError(f"the public note of {self.name} tells {quoted(hidden)}: declare it")
+            named = quoted(sorted(hidden))
+            raise ValueError(f"the public note of {self.name} tells {named}: declare it public")
 
     @property
     def secret(self) -> tuple[str, ...]:
