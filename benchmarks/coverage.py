@@ -26,7 +26,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.goals import Limits
 from keyhole.synthesis.options import Options
-from keyhole.synthesis.planning import Request, draw_with_decoys
+from keyhole.synthesis.planning import SynthesisRequest, draw_with_decoys
 from keyhole.synthesis.targets import order_targets
 from keyhole.utility import combine
 
@@ -90,7 +90,7 @@ def _run(number: int) -> dict[str, Any]:
 
 def _synthesise(data: Microdata, seed: int, **options: Any) -> Any:
     """Draw as `synthesise` does, without the evaluation."""
-    request = Request(
+    request = SynthesisRequest(
         data=data,
         keys=KEYS,
         targets=order_targets(data, TARGETS),

@@ -25,7 +25,7 @@ from benchmarks.memory import forget_the_highest, held
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
 from keyhole.engines import MemoryEngine
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
@@ -87,7 +87,7 @@ def _numbers(data: Microdata, blank: Flags) -> pd.DataFrame:
 def _ours(**options: Any) -> Callable[[Microdata, Flags], None]:
     def run(data: Microdata, blank: Flags) -> None:
         names = (*PREDICTORS, *TARGETS)
-        plan = Plan(
+        plan = DrawingPlan(
             TARGETS,
             {t: tuple(n for n in names if n != t) for t in TARGETS},
             np.repeat(blank[:, None], len(TARGETS), axis=1),

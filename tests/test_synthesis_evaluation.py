@@ -15,12 +15,12 @@ from keyhole.charts import save_chart
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.changes import (
     ChangeTable,
     LevelChanges,
+    changes_after_attack,
     changes_by_level,
-    changes_of,
     count_changes,
     reconstruct,
 )
@@ -180,9 +180,9 @@ def test_table_2_by_hand(six):
     # before. Record 5: ages 30, 40, 60 make 43; states a, missing, b tie.
     assert guessed["age"].values[4] == six.codes("age").values[4]
     assert guessed["age"].values[5] >= six.codes("age").size
-    table = changes_of(made, found, guessed, ["age"])
+    table = changes_after_attack(made, found, guessed, ["age"])
     assert table.rows[1].shares == (0.5, 0.5)
-    table = changes_of(made, found, guessed, ["age", "state"])
+    table = changes_after_attack(made, found, guessed, ["age", "state"])
     assert table.rows[1].shares[0] == 0.5
 
 
@@ -293,7 +293,7 @@ TARGETS = ("age", "race1", "ms")
 
 
 def drawn(data, found, implicates=3, **options):
-    plan = Plan(
+    plan = DrawingPlan(
         targets=TARGETS,
         predictors={t: tuple(k for k in KEYS if k != t) for t in TARGETS},
         replace=np.repeat(found.changed[:, None], len(TARGETS), axis=1),

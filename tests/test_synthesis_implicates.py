@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
@@ -25,7 +25,7 @@ def people():
 def plan_of(data, replace, *, rules=None, must_change=None, targets=TARGETS, **options):
     predictors = {t: tuple(k for k in KEYS if k != t) for t in targets}
     acceptance = Acceptance(data, targets, rules, must_change)
-    return Plan(targets, predictors, replace, Options(**options), acceptance)
+    return DrawingPlan(targets, predictors, replace, Options(**options), acceptance)
 
 
 def some(data, share=0.3, targets=4, seed=0):
@@ -104,7 +104,7 @@ def test_no_rule_that_was_kept_is_broken():
     )
     before = rules.broken(data)
     targets = ("age", "retired")
-    plan = Plan(
+    plan = DrawingPlan(
         targets,
         {"age": ("vietnam", "retired"), "retired": ("vietnam", "age")},
         np.ones((2_000, 2), dtype=bool),
@@ -150,7 +150,9 @@ def test_a_record_without_a_donor_keeps_its_values():
     )
     data = load(frame, kinds={"x": "measure", "y": "category", "g": "category"})
     replace = np.ones((31, 1), dtype=bool)
-    plan = Plan(("y",), {"y": ("x",)}, replace, Options(), Acceptance(data, ("y",), None, None))
+    plan = DrawingPlan(
+        ("y",), {"y": ("x",)}, replace, Options(), Acceptance(data, ("y",), None, None)
+    )
     drawn = draw_implicates(data, plan, strata=["g"], implicates=1, seed=1)
     assert drawn.donors[0][-1, 0] == 30
     assert (drawn.donors[0][:-1, 0] != drawn.rows[:-1]).all()
@@ -166,7 +168,7 @@ def test_records_at_risk_take_from_those_at_risk(people):
 
 def test_a_target_with_nothing_to_predict_it_is_drawn_at_random():
     data = load(pl.DataFrame({"x": ["a", "b", "c", "d"] * 100}))
-    plan = Plan(
+    plan = DrawingPlan(
         ("x",), {"x": ()}, np.ones((400, 1), dtype=bool), Options(),
         Acceptance(data, ("x",), None, None),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from keyhole.data import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.synthesis.rule_syntax import RuleProblem, columns_of, parse_rule
+from keyhole.synthesis.rule_syntax import RuleProblem, parse_rule, rule_columns
 from keyhole.synthesis.rules import Rules
 
 PEOPLE = pl.DataFrame(
@@ -244,7 +244,7 @@ def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
         assert 1 <= problem.at <= len(text) + 1
         assert problem.text
     else:
-        assert columns_of(tree)
+        assert rule_columns(tree)
 
 
 @pytest.mark.parametrize(

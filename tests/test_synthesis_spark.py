@@ -15,7 +15,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.spark import synthesis as drawn_there
 from keyhole.spark.synthesis import draw_on
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, find_constraints
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.options import Options
@@ -44,7 +44,7 @@ def plan_of(data, **options):
         data, TARGETS, rules, random.random(data.records) < 0.2, constraints, blank
     )
     predictors = {t: tuple(k for k in KEYS if k != t) for t in TARGETS}
-    plan = Plan(TARGETS, predictors, blank, Options(**options), acceptance, frozenset(KEYS))
+    plan = DrawingPlan(TARGETS, predictors, blank, Options(**options), acceptance, frozenset(KEYS))
     return replace(plan, alike=blank & (random.random(data.records) < 0.5)[:, None])
 
 

@@ -23,10 +23,10 @@ from keyhole.engines.choose import is_of_pyspark
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.spark.tasks import without_words
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
 from keyhole.synthesis.design import LevelScores
-from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, names_of
+from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, model_columns
 from keyhole.synthesis.options import Options
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class _Recipe:
     rules: RuleSet | None
     constraints: tuple[Constraint, ...]
 
-    def plan(self, part: _Part, held: Arrays) -> Plan:
+    def plan(self, part: _Part, held: Arrays) -> DrawingPlan:
         """Return the plan of some records."""
         blank = self._flags("replace", held)
         constraints = tuple(
@@ -113,7 +113,7 @@ class _Recipe:
         change = held.get("must_change")
         acceptance = Acceptance(part, self.targets, self.rules, change, constraints, blank)
         alike = self._flags("alike", held) if "alike0" in held else None
-        return Plan(
+        return DrawingPlan(
             self.targets, self.predictors, blank, self.options, acceptance, self.first, alike
         )
 
@@ -137,10 +137,10 @@ def _recipe(task: Task) -> _Recipe:
     )  # fmt: skip
 
 
-def _columns(plan: Plan) -> tuple[str, ...]:
+def _columns(plan: DrawingPlan) -> tuple[str, ...]:
     """Return the columns that drawing looks at: of the models, and of the rules."""
     rules = plan.acceptance.rules
-    return tuple(dict.fromkeys([*names_of(plan), *sorted(rules.columns if rules else ())]))
+    return tuple(dict.fromkeys([*model_columns(plan), *sorted(rules.columns if rules else ())]))
 
 
 def _table(task: Task) -> Any:

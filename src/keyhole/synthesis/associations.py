@@ -30,7 +30,7 @@ __all__ = [
     "Relation",
     "Relations",
     "associate",
-    "comparable",
+    "comparable_columns",
     "compare_relations",
     "evenly",
     "grouped",
@@ -238,7 +238,7 @@ class Relations(Result):
         return [Table("Relations with other columns", columns, rows, notes)]
 
 
-def comparable(data: Microdata) -> tuple[str, ...]:
+def comparable_columns(data: Microdata) -> tuple[str, ...]:
     """Return the columns of a release that a target can be compared with."""
     return tuple(v.name for v in data.variables if _is_comparable(data, v.name))
 
@@ -269,7 +269,7 @@ def compare_relations(
     data = implicates.data
     some = evenly(data.records, RECORDS_COMPARED)
     wanted = tuple(implicates.targets if targets is None else targets)
-    others = comparable(data) if columns is None else tuple(columns)
+    others = comparable_columns(data) if columns is None else tuple(columns)
     groups = {name: grouped(data, name) for name in dict.fromkeys([*wanted, *others])}
     drawn = [_groups_drawn(implicates, place, groups, some) for place in range(len(implicates))]
     original = {name: values[some] for name, values in groups.items()}

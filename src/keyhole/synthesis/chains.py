@@ -20,7 +20,7 @@ from keyhole.synthesis.matching import Donors
 from keyhole.synthesis.models import Fitted, centred, fit, fit_quantiles, refit, strongest
 from keyhole.synthesis.options import Options
 
-__all__ = ["Chain", "Plan"]
+__all__ = ["Chain", "DrawingPlan"]
 
 # Numbers of records within a pool.
 Places = npt.NDArray[np.int32]
@@ -32,7 +32,7 @@ LEAST_ALIKE = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class DrawingPlan:
     """What is to be replaced, and how.
 
     `replace` has a row for each record of the file and a column for each target; the predictors
@@ -62,7 +62,9 @@ class Chain:
         The generator of this implicate's bootstrap.
     """
 
-    def __init__(self, plan: Plan, design: Design, rows: Ints, random: np.random.Generator) -> None:
+    def __init__(
+        self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
+    ) -> None:
         self.plan, self.design, self.rows = plan, design, rows
         self._blanked = np.asarray(plan.replace[rows].any(axis=1))
         usable = np.arange(len(rows), dtype=np.int32)

@@ -26,8 +26,8 @@ from keyhole.synthesis.implicates import Implicates
 __all__ = [
     "ChangeTable",
     "LevelChanges",
+    "changes_after_attack",
     "changes_by_level",
-    "changes_of",
     "count_changes",
     "drawn_codes",
     "reconstruct",
@@ -157,7 +157,7 @@ def changes_by_level(
     return first, ChangeTable(every, names, _rows(counts, designation, len(names)))
 
 
-def changes_of(
+def changes_after_attack(
     implicates: Implicates,
     designation: Designation,
     guessed: Mapping[str, Codes],

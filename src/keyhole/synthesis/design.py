@@ -200,7 +200,7 @@ class Coded(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class DesignBlock:
     """One variable's columns: for each of its codes, where its values stand and what they are.
 
     The last column of a number with missing values tells which they are.
@@ -222,7 +222,7 @@ class Design:
 
     names: tuple[str, ...]
     codes: CodeRows
-    blocks: tuple[Block, ...]
+    blocks: tuple[DesignBlock, ...]
     firsts: tuple[int, ...]
 
     @property
@@ -321,7 +321,7 @@ def _numbers(column: Codes) -> Floats:
     return np.append(levels, np.nan) if column.has_missing else levels
 
 
-def _numeric(levels: Floats, counts: Ints, knots: int) -> Block:
+def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:
     known = np.isfinite(levels)
     weights = np.where(known, counts, 0)
     values = np.zeros((len(levels), 1))
@@ -336,9 +336,9 @@ def _numeric(levels: Floats, counts: Ints, knots: int) -> Block:
     return _block(values, has_missing=not known.all())
 
 
-def _block(values: Floats, *, has_missing: bool = False) -> Block:
+def _block(values: Floats, *, has_missing: bool = False) -> DesignBlock:
     columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(values), 1))
-    return Block(columns, values, values.shape[1], True, has_missing)
+    return DesignBlock(columns, values, values.shape[1], True, has_missing)
 
 
 def _standard(basis: Floats, counts: Ints) -> Floats:
@@ -352,7 +352,7 @@ def _standard(basis: Floats, counts: Ints) -> Floats:
     return out
 
 
-def _categories(counts: Ints) -> Block:
+def _categories(counts: Ints) -> DesignBlock:
     by_size = np.argsort(-counts, kind="stable")
     own = np.zeros(len(counts), dtype=np.bool_)
     own[by_size[:MOST_LEVELS]] = True
@@ -360,4 +360,4 @@ def _categories(counts: Ints) -> Block:
     columns = np.cumsum(own) - 1
     columns[~own] = own.sum()
     width = int(own.sum()) + int(not own.all())
-    return Block(columns.astype(np.int32)[:, None], np.ones((len(counts), 1)), width, False)
+    return DesignBlock(columns.astype(np.int32)[:, None], np.ones((len(counts), 1)), width, False)

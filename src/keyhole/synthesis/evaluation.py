@@ -11,8 +11,13 @@ from keyhole.data import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import listed, problems_of
 from keyhole.results import Result, Table
-from keyhole.synthesis.associations import Relations, comparable
-from keyhole.synthesis.changes import ChangeTable, changes_by_level, changes_of, reconstruct
+from keyhole.synthesis.associations import Relations, comparable_columns
+from keyhole.synthesis.changes import (
+    ChangeTable,
+    changes_after_attack,
+    changes_by_level,
+    reconstruct,
+)
 from keyhole.synthesis.comparisons import TargetBars, compare_with_original, target_bars
 from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
@@ -250,11 +255,11 @@ def _protection(
     guessed = reconstruct(implicates, seed=seed)
     tell(0.15)
     data = implicates.data
-    constraints = find_constraints(data, implicates.targets, comparable(data))
+    constraints = find_constraints(data, implicates.targets, comparable_columns(data))
     found = {
         "changed": changed,
         "changed_average": average,
-        "mean_mode": changes_of(implicates, designation, guessed, counted),
+        "mean_mode": changes_after_attack(implicates, designation, guessed, counted),
         "exposure": true_exposure(implicates, designation, guessed),
         "visible": visibly_changed(
             implicates, designation, contradictions(implicates, constraints)

@@ -13,7 +13,7 @@ import polars as pl
 from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
-from keyhole.synthesis.chains import Chain, Plan
+from keyhole.synthesis.chains import Chain, DrawingPlan
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 from keyhole.synthesis.designate import level_label
 
@@ -26,7 +26,7 @@ __all__ = [
     "draw_here",
     "draw_implicates",
     "draw_pool",
-    "names_of",
+    "model_columns",
 ]
 
 
@@ -124,7 +124,7 @@ class Task:
     """
 
     data: Microdata
-    plan: Plan
+    plan: DrawingPlan
     pools: Sequence[Pool]
     level_scores: Mapping[str, LevelScores]
     implicates: int
@@ -138,7 +138,7 @@ Drawing = Callable[[Task, Progress | None], Iterable[tuple[int, Ints, Ints]]]
 
 def draw_implicates(
     data: Microdata,
-    plan: Plan,
+    plan: DrawingPlan,
     *,
     strata: Sequence[str] = (),
     at_risk: npt.NDArray[np.bool_] | None = None,
@@ -220,7 +220,7 @@ def draw_here(task: Task, progress: Progress | None = None) -> Iterator[tuple[in
 
 def draw_pool(
     data: Coded,
-    plan: Plan,
+    plan: DrawingPlan,
     rows: Ints,
     members: Sequence[npt.NDArray[np.int32]],
     level_scores: Mapping[str, LevelScores],
@@ -242,7 +242,7 @@ def draw_pool(
         The seed and the number of the pool, of which the generators are made.
     """
     design = make_design(
-        data, names_of(plan), rows, knots=plan.options.knots, level_scores=level_scores
+        data, model_columns(plan), rows, knots=plan.options.knots, level_scores=level_scores
     )
     seed, number = unit
 
@@ -270,14 +270,14 @@ def _generator(seed: int, *unit: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=unit))
 
 
-def names_of(plan: Plan) -> tuple[str, ...]:
+def model_columns(plan: DrawingPlan) -> tuple[str, ...]:
     """Return the targets and all their predictors, each once."""
     every = [*plan.targets, *(name for names in plan.predictors.values() for name in names)]
     return tuple(dict.fromkeys(every))
 
 
 def _pools(
-    data: Microdata, plan: Plan, strata: Sequence[str], at_risk: npt.NDArray[np.bool_] | None
+    data: Microdata, plan: DrawingPlan, strata: Sequence[str], at_risk: npt.NDArray[np.bool_] | None
 ) -> Iterator[Pool]:
     """Find for each subgroup with records to replace the smallest pool that can carry a model.
 

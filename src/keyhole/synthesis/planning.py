@@ -12,8 +12,8 @@ import numpy as np
 
 from keyhole.data.microdata import Microdata
 from keyhole.errors import KeyholeError, OptionError
-from keyhole.synthesis.associations import comparable, compare_relations
-from keyhole.synthesis.chains import Plan
+from keyhole.synthesis.associations import comparable_columns, compare_relations
+from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints
 from keyhole.synthesis.design import is_number
 from keyhole.synthesis.designate import Designation
@@ -25,14 +25,14 @@ from keyhole.synthesis.targets import (
     TargetChoice,
     choose_targets,
     default_predictors,
-    grade,
+    grade_targets,
     predicts,
 )
 from keyhole.utility.implicates import MOST_IMPLICATES
 
 __all__ = [
     "Drawn",
-    "Request",
+    "SynthesisRequest",
     "add_lost_predictors",
     "check_asked",
     "draw_with_decoys",
@@ -159,8 +159,12 @@ def require_work(designation: Designation, choice: TargetChoice, options: Option
 
 
 def add_lost_predictors(
-    plan: Plan, draw: Callable[[Plan], Implicates], targets: Iterable[str], *, limit: float
-) -> Plan:
+    plan: DrawingPlan,
+    draw: Callable[[DrawingPlan], Implicates],
+    targets: Iterable[str],
+    *,
+    limit: float,
+) -> DrawingPlan:
     """Add to the predictors of some targets the columns whose relation to them a pilot loses.
 
     Parameters
@@ -189,7 +193,7 @@ def add_lost_predictors(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class SynthesisRequest:
     """What was asked, checked.
 
     `designating` designates records, given how many decoys to have for each one at risk,
@@ -218,18 +222,18 @@ class Drawn(NamedTuple):
 
     designation: Designation
     choice: TargetChoice
-    plan: Plan
+    plan: DrawingPlan
     implicates: Implicates
 
 
-def draw_with_decoys(asked: Request, progress: Progress | None) -> Drawn:
+def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Drawn:
     """Draw until decoys bring P(unique | visibly changed) to the level asked for.
 
     A decoy has common values, so that it gets its own again more often than a record at risk:
     as many more are needed as fewer of them are seen to change. Of the draws that reach the
     level the one nearest to it is kept.
     """
-    constraints = find_constraints(asked.data, asked.targets, comparable(asked.data))
+    constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
     predictors: Mapping[str, tuple[str, ...]] | None = None
     wanted = asked.decoys
     best: tuple[tuple[bool, float], Drawn] | None = None
@@ -252,7 +256,7 @@ def draw_with_decoys(asked: Request, progress: Progress | None) -> Drawn:
 
 
 def _draw(
-    asked: Request,
+    asked: SynthesisRequest,
     decoys: float,
     constraints: Sequence[Constraint],
     predictors: Mapping[str, tuple[str, ...]] | None,
@@ -282,21 +286,21 @@ def _draw(
 
 
 def _plan(
-    asked: Request,
+    asked: SynthesisRequest,
     designation: Designation,
     choice: TargetChoice,
     constraints: Sequence[Constraint],
-) -> Plan:
+) -> DrawingPlan:
     blank, options = choice.replace, asked.options
     if asked.graded and not choice.targeted:
         random = np.random.default_rng(np.random.SeedSequence(asked.seed, spawn_key=(3,)))
-        blank = grade(blank, designation.level, random)
+        blank = grade_targets(blank, designation.level, random)
     alike = None
     if choice.targeted and options.donors == "folds":
         # A value is replaced because it stands out: only such values may take its place.
         alike = blank & designation.at_risk[:, None]
     must_change = designation.level >= options.change if options.change < 4 else None
-    return Plan(
+    return DrawingPlan(
         choice.targets,
         _predictors(asked, choice.targets),
         blank,
@@ -307,7 +311,7 @@ def _plan(
     )
 
 
-def _predictors(asked: Request, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _predictors(asked: SynthesisRequest, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     chosen = default_predictors(asked.data, keys=asked.keys, targets=targets, strata=asked.strata)
     for rule in () if asked.rules is None else asked.rules.rules:
         # What a rule binds together must be predicted together.

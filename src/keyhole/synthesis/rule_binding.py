@@ -19,11 +19,11 @@ import polars as pl
 from keyhole.core.names import absent
 from keyhole.synthesis.rule_syntax import (
     Arithmetic,
-    Chain,
     Column,
     Comparison,
     Constant,
     Implies,
+    Junction,
     Membership,
     Missing,
     Negative,
@@ -129,12 +129,12 @@ class _Binder:
                 return self.missing(node)
         return self.logic(node)
 
-    def logic(self, node: Not | Chain | Implies) -> _Value | None:
+    def logic(self, node: Not | Junction | Implies) -> _Value | None:
         parts: tuple[Node, ...]
         match node:
             case Not():
                 parts = (node.operand,)
-            case Chain():
+            case Junction():
                 parts = node.parts
             case Implies():
                 parts = (node.left, node.right)

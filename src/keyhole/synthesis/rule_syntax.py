@@ -29,19 +29,19 @@ from typing import Literal as OneOf
 
 __all__ = [
     "Arithmetic",
-    "Chain",
     "Column",
     "Comparison",
     "Constant",
     "Implies",
+    "Junction",
     "Membership",
     "Missing",
     "Negative",
     "Node",
     "Not",
     "RuleProblem",
-    "columns_of",
     "parse_rule",
+    "rule_columns",
 ]
 
 MOST_CHARACTERS = 20_000
@@ -143,7 +143,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Junction:
     """Conditions joined by ``and``, or by ``or``."""
 
     operator: OneOf["and", "or"]
@@ -169,17 +169,17 @@ Node = (
     | Membership
     | Missing
     | Not
-    | Chain
+    | Junction
     | Implies
 )
 
 
-def columns_of(node: Node) -> frozenset[str]:
+def rule_columns(node: Node) -> frozenset[str]:
     """Return the columns that a rule mentions.
 
     Examples
     --------
-    >>> sorted(columns_of(Comparison("<", Column("entry", 1), Column("age", 9), 7)))
+    >>> sorted(rule_columns(Comparison("<", Column("entry", 1), Column("age", 9), 7)))
     ['age', 'entry']
     """
     return frozenset(part.name for part in walk(node) if isinstance(part, Column))
@@ -196,7 +196,7 @@ def walk(node: Node) -> Iterator[Node]:
                 todo.append(part.operand)
             case Arithmetic() | Comparison() | Implies():
                 todo += [part.left, part.right]
-            case Chain():
+            case Junction():
                 todo += part.parts
 
 
@@ -230,7 +230,7 @@ def parse_rule(text: str) -> Node:
         problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."
         raise RuleProblem(MOST_CHARACTERS + 1, f"a rule {problem}")
     tree = _Parser(list(_tokens(text))).rule()
-    if not columns_of(tree):
+    if not rule_columns(tree):
         raise RuleProblem(1, "a rule must mention at least one column.")
     return tree
 
@@ -313,7 +313,7 @@ class _Parser:
         parts, at = [part()], self.token.at
         while self.take(operator):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Chain(operator, tuple(parts), at)
+        return parts[0] if len(parts) == 1 else Junction(operator, tuple(parts), at)
 
     def negation(self) -> Node:
         sign = self.take("not")

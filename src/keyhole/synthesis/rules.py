@@ -28,7 +28,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
-from keyhole.synthesis.rule_syntax import Node, RuleProblem, columns_of, parse_rule
+from keyhole.synthesis.rule_syntax import Node, RuleProblem, parse_rule, rule_columns
 
 __all__ = ["BoundRules", "Rule", "Rules"]
 
@@ -49,7 +49,7 @@ class Rule:
     @property
     def columns(self) -> frozenset[str]:
         """The columns it mentions."""
-        return columns_of(self.tree)
+        return rule_columns(self.tree)
 
 
 class Rules:

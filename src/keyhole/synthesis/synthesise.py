@@ -19,7 +19,7 @@ from keyhole.synthesis.implicates import Implicates, Progress, draw_here
 from keyhole.synthesis.options import Options
 from keyhole.synthesis.planning import (
     Drawn,
-    Request,
+    SynthesisRequest,
     check_asked,
     draw_with_decoys,
     part_of,
@@ -158,7 +158,7 @@ def synthesise(
         least_probability=least_probability,
         seed=seed,
     )
-    request = Request(
+    request = SynthesisRequest(
         data,
         keys,
         targets if keep_order else order_targets(data, targets),
@@ -198,7 +198,7 @@ def synthesise(
 
 
 def _parameters(
-    request: Request,
+    request: SynthesisRequest,
     drawn: Drawn,
     cutoff: int,
     weight: str | None,

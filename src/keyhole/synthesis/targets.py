@@ -34,7 +34,7 @@ __all__ = [
     "TargetChoice",
     "choose_targets",
     "default_predictors",
-    "grade",
+    "grade_targets",
     "order_targets",
     "predicts",
 ]
@@ -299,7 +299,9 @@ def predicts(data: Microdata, name: str) -> bool:
     return variable.kind != "category" or levels <= MOST_LEVELS
 
 
-def grade(replace: Flags, level: npt.NDArray[np.integer], random: np.random.Generator) -> Flags:
+def grade_targets(
+    replace: Flags, level: npt.NDArray[np.integer], random: np.random.Generator
+) -> Flags:
     """Let records of lower levels keep one of their targets, drawn at random.
 
     A record with a single target keeps none: it would not be protected at all.
@@ -307,7 +309,7 @@ def grade(replace: Flags, level: npt.NDArray[np.integer], random: np.random.Gene
     Examples
     --------
     >>> replace = np.ones((4, 3), dtype=bool)
-    >>> graded = grade(replace, np.array([1, 1, 3, 3]), np.random.default_rng(1))
+    >>> graded = grade_targets(replace, np.array([1, 1, 3, 3]), np.random.default_rng(1))
     >>> graded.sum(axis=1).tolist()
     [2, 2, 3, 3]
     """
