@@ -18,8 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.chart_labels import Box, merge_near, place_labels, round_ticks
-from keyhole.charts import chart_format, chart_html, house_style, inline, percentage, save_chart
+from keyhole.chart_labels import Box, RiskPlane, merge_near, place_labels, round_ticks
+from keyhole.charts import (
+    chart_format,
+    chart_html,
+    house_style,
+    inline,
+    legend,
+    percentage,
+    save_chart,
+)
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
 from keyhole.exposure.charts import contributions_chart, exposure_chart, levels_chart
@@ -27,7 +35,7 @@ from keyhole.exposure.levels import LevelSummary
 from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator
 from keyhole.selection import backward, forward, stepwise
 from keyhole.selection.captions import within_figures
-from keyhole.selection.charts import HEIGHT, WIDTH, Plane, path_chart
+from keyhole.selection.charts import HEIGHT, WIDTH, path_chart
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -300,7 +308,7 @@ def test_nothing_to_draw_is_an_error():
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_places_and_figures_of_the_plane_are_inverse(cr, rp):
-    plane = Plane(1.06, 1.08, 3)
+    plane = RiskPlane("cr", "CR", 1.06, 1.08, 3, WIDTH, HEIGHT, stretched=True)
     back = plane.figures(*plane.pixels(cr, rp))
     assert back["cr"] == pytest.approx(cr, abs=1e-9)
     assert back["rp"] == pytest.approx(rp, abs=1e-9)
@@ -469,3 +477,27 @@ def test_altair_is_imported_only_for_a_picture():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
+
+
+# Legends
+
+
+@pytest.mark.parametrize("width", [200, 420, 680])
+def test_labels_of_a_legend_leave_room_for_a_font_wider_than_arial(width):
+    labels = ["step taken", "next step, not taken", "most detail of any set within the limit"]
+    drawn = legend(labels, width=width).to_dict()
+    wide, arial = 5.9, 4.9  # a letter of DejaVu Sans and of Arial, at the size of a legend
+    longest = max(map(len, labels))
+    assert drawn["columnPadding"] >= 8 + (wide - arial) * longest
+    rows = [labels[i : i + drawn["columns"]] for i in range(0, len(labels), drawn["columns"])]
+    assert all(len(row) == 1 or wide * len("".join(row)) < width for row in rows)
+
+
+def test_a_picture_has_room_for_its_title_in_a_font_wider_than_arial(tmp_path):
+    dots = altair.Chart(inline([{"x": 1}])).mark_point().encode(x="x:Q").properties(width=40)
+    path = save_chart(house_style(dots, title="a" * 60), tmp_path / "narrow.svg")
+    picture = minidom.parse(str(path)).documentElement
+    width = picture.getAttribute("width")
+    assert float(width) >= 60 * 9.6
+    assert picture.getAttribute("viewBox").split()[2] == width
+    assert picture.getElementsByTagName("rect")[0].getAttribute("width") == width

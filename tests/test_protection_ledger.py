@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import keyhole
+from keyhole.chart_labels import _with_room
 from keyhole.cli import main
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError, OptionError
-from keyhole.protection.charts import ROOM, _with_room
+from keyhole.protection.charts import ROOM
 from keyhole.protection.plan import Plan
 from keyhole.utility import information_loss
 
@@ -281,7 +282,7 @@ def test_the_map_shows_every_step_and_the_limit(people, whole):
 
 
 def test_labels_of_the_map_keep_off_its_lines():
-    flat, above, below = _with_room([((0.0, 10.0), (40.0, 10.0))])
+    flat, above, below = _with_room([((0.0, 10.0), (40.0, 10.0))], ROOM)
     assert flat == ((0.0, 10.0), (40.0, 10.0))
     assert {above[0][1], below[0][1]} == {10 - ROOM, 10 + ROOM}
 

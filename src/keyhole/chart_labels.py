@@ -1,16 +1,36 @@
-"""Labels and ticks of charts: placed so that they cover neither each other nor the lines."""
+"""Planes of charts with RP upwards: their axes and limits, and labels that cover nothing.
+
+This module is imported when a chart is asked for, so Altair may be imported at its top.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import altair as alt
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LETTER", "LINE", "Box", "Label", "Placed", "merge_near", "place_labels", "round_ticks"]
+from keyhole.charts import ACCENT, QUIET, inline, own_colour
+
+__all__ = [
+    "LETTER",
+    "LINE",
+    "Box",
+    "Label",
+    "Limit",
+    "Placed",
+    "RiskPlane",
+    "draw_labels",
+    "draw_limits",
+    "merge_near",
+    "name_limits",
+    "place_labels",
+    "round_ticks",
+]
 
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
@@ -230,3 +250,163 @@ def round_ticks(top: float, *, length: float, apart: float) -> list[float]:
             if place <= length and all(abs(place - other) >= apart for other in chosen.values()):
                 chosen[tick] = place
     return sorted(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class RiskPlane:
+    """A plane with some figure across and RP upwards, both from 0 to the largest.
+
+    RP is drawn as a square root, and the other figure too if it is `stretched`: on plain axes
+    small figures, and limits of a few percent, would lie on top of each other in a corner.
+    """
+
+    across: str
+    title: str
+    largest: float
+    rp: float
+    cutoff: int | None
+    width: int
+    height: int
+    stretched: bool = False
+
+    def pixels(self, across: float, rp: float) -> Point:
+        """Return where two figures are drawn, from the upper left corner."""
+        share = across / self.largest
+        x = self.width * (math.sqrt(share) if self.stretched else share)
+        return x, self.height * (1 - math.sqrt(rp / self.rp))
+
+    def figures(self, x: float, y: float, end: str = "") -> dict[str, float]:
+        """Return the two figures that are drawn at a place."""
+        share, up = max(x / self.width, 0), max(1 - y / self.height, 0)
+        across = (share**2 if self.stretched else share) * self.largest
+        return {f"{self.across}{end}": across, f"rp{end}": up**2 * self.rp}
+
+    def axes(self) -> dict[str, Any]:
+        """Return the two axes, the same for every layer of a chart."""
+        below = "" if self.cutoff is None else f"({self.cutoff:,})"
+        small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
+        up = round_ticks(self.rp, length=self.height, apart=34)
+        x = alt.X(f"{self.across}:Q", title=self.title)
+        plain: dict[str, Any] = {"grid": False, "offset": 8, "labelFlush": False}
+        if self.stretched:
+            ticks = round_ticks(self.largest, length=self.width, apart=48)
+            x = x.scale(type="sqrt", domain=[0, self.largest], nice=False)
+            x = x.axis(values=ticks, format=".2~g", **plain)
+        else:
+            x = x.scale(domain=[0, self.largest], nice=False)
+            x = x.axis(format="~%", tickCount=6, **plain)
+        return {
+            "x": x,
+            "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
+            .scale(type="sqrt", domain=[0, self.rp], nice=False)
+            .axis(values=up, format=".2~p", offset=8, labelFlush=False),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit on RP as it is drawn, and where its name stands; `dotted` is a second sort."""
+
+    text: str
+    rp: float
+    dotted: bool
+    box: Box
+
+
+def name_limits(plane: RiskPlane, asked: Iterable[tuple[str, float, bool]]) -> list[Limit]:
+    """Name limits at the left, where paths seldom come; of near ones the next to the right."""
+    named: list[Limit] = []
+    for text, value, dotted in asked:
+        top = plane.pixels(0, value)[1] + (2.0 if dotted else -LINE - 3)
+        box = Box(2, top, 2 + len(text) * LETTER, top + LINE)
+        while any(box.meets(other.box) for other in named):
+            box = box.moved(100)
+        named.append(Limit(text, value, dotted, box))
+    return named
+
+
+def draw_limits(plane: RiskPlane, named: Sequence[Limit]) -> list[alt.Chart]:
+    """Draw the limits, and shade what lies above the limit if there is one."""
+    axes = plane.axes()
+    firm = [limit.rp for limit in named if not limit.dotted]
+    above = [{"rp": firm[0], "rp2": plane.rp}] if len(firm) == 1 else []
+    shade = alt.Chart(inline(above)).mark_rect(color=ACCENT, opacity=0.06)
+    layers = [shade.encode(y=axes["y"], y2="rp2:Q")]
+    for dotted, dash in ((False, [1, 0]), (True, [2, 3])):
+        rows = [{"rp": limit.rp} for limit in named if limit.dotted == dotted]
+        rule = alt.Chart(inline(rows)).mark_rule(color=ACCENT, strokeDash=dash)
+        layers.append(rule.encode(y=axes["y"]))
+    texts = [
+        {**plane.figures(one.box.left, one.box.top + LINE / 2), "text": one.text} for one in named
+    ]
+    words = alt.Chart(inline(texts)).mark_text(align="left", baseline="middle", color=ACCENT)
+    return [*layers, words.encode(**axes, text="text:N")]
+
+
+def draw_labels(
+    plane: RiskPlane,
+    labels: Iterable[Label],
+    *,
+    points: Sequence[Point],
+    lines: Sequence[tuple[Point, Point]],
+    limits: Sequence[Limit],
+    room: float = 0.0,
+) -> list[alt.Chart]:
+    """Place labels and draw them; one that stands far from its point is tied to it by a line.
+
+    Parameters
+    ----------
+    plane
+        Where they are drawn.
+    labels, points, lines
+        As of `place_labels`.
+    limits
+        What they should not cover either.
+    room
+        How far labels keep off lines, in pixels.
+    """
+    levels = [(plane.pixels(0, one.rp), plane.pixels(plane.largest, one.rp)) for one in limits]
+    lines = [*lines, *levels]
+    placed = place_labels(
+        labels,
+        plane=Box(0, 0, plane.width, plane.height),
+        points=points,
+        lines=_with_room(lines, room) if room else lines,
+        taken=[one.box for one in limits],
+    )
+    leaders = [
+        {**plane.figures(*p.label.point), **plane.figures(*p.leader, end="2")}
+        for p in placed
+        if p.leader is not None
+    ]
+    thin = alt.Chart(inline(leaders)).mark_rule(color=QUIET, strokeWidth=0.8)
+    ties = thin.encode(**plane.axes(), x2=f"{plane.across}2:Q", y2="rp2:Q")
+    return [ties, *(_flush(plane, placed, side) for side in ("left", "center", "right"))]
+
+
+def _with_room(lines: Sequence[tuple[Point, Point]], room: float) -> list[tuple[Point, Point]]:
+    """Return lines with others beside them, so that labels keep off instead of touching them."""
+    found = list(lines)
+    for (x, y), (x2, y2) in lines:
+        length = math.dist((x, y), (x2, y2)) or 1.0
+        across, down = room * (y2 - y) / length, room * (x - x2) / length
+        for side in (-1, 1):
+            dx, dy = side * across, side * down
+            found.append(((x + dx, y + dy), (x2 + dx, y2 + dy)))
+    return found
+
+
+def _flush(plane: RiskPlane, placed: Sequence[Placed], side: Any) -> alt.Chart:
+    """Draw the labels that are flush to one side, each line as a text of its own."""
+    rows = []
+    for one in placed:
+        if one.align != side:
+            continue
+        middle = (one.box.left + one.box.right) / 2
+        x = {"left": one.box.left, "right": one.box.right}.get(side, middle)
+        for i, line in enumerate(one.label.lines):
+            where = plane.figures(x, one.box.top + LINE * (i + 0.5))
+            rows.append({**where, "text": line, "colour": one.label.colour})
+    text = alt.Chart(inline(rows)).mark_text(align=side, baseline="middle")
+    drawn: alt.Chart = text.encode(**plane.axes(), text="text:N", color=own_colour())
+    return drawn

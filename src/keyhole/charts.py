@@ -1,4 +1,4 @@
-"""How keyhole's charts look, and how they are saved; each stage draws its own.
+"""Charts: their frame, fonts, legends and rows, and how they are saved; each stage draws its own.
 
 Names of columns are data: a chart's fields have names of our own, since Vega reads dots,
 brackets and quotes in a field's name as a path. Nothing is loaded from elsewhere: vl-convert
@@ -12,11 +12,13 @@ import functools
 import hashlib
 import html
 import json
+import math
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from keyhole.core.files import write_whole
 from keyhole.errors import OptionError
@@ -36,10 +38,16 @@ __all__ = [
     "chart_html",
     "house_style",
     "inline",
+    "legend",
     "listed",
+    "own_colour",
     "percentage",
     "plain",
+    "row_axis",
+    "row_names",
     "save_chart",
+    "share_axis",
+    "short_percentage",
 ]
 
 # The accent is kept for risk: what is below the cutoff, what is above the limit.
@@ -50,10 +58,16 @@ QUIET = "#8795a1"
 PALETTE = ("#2f5d8a", "#a66a00", "#1b7f79", "#7a4e96", "#4d4d4d", "#7d5a3c")
 
 # Names without quotes: some readers of SVG trip over quotes inside an attribute.
-FONTS = "Arial, Helvetica, Liberation Sans, DejaVu Sans, sans-serif"
+# The first five are equally wide. Where they are missing, DejaVu Sans stands in, a sixth wider:
+# an SVG that was measured with one of them must leave room for it.
+FONTS = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, DejaVu Sans, sans-serif"
+# In pixels, a letter of DejaVu Sans in a title, a subtitle and a legend, what it is wider in a
+# legend than one of Arial, and the symbol of a legend with what lies about it.
+TITLE_LETTER, SUBTITLE_LETTER, LEGEND_LETTER, WIDER_BY, SYMBOL = 9.6, 6.6, 6.0, 1.2, 24
+PADDING = 16
 HOUSE: dict[str, Any] = {
     "background": "white",
-    "padding": 16,
+    "padding": PADDING,
     "font": FONTS,
     "view": {"stroke": None},
     "title": {
@@ -155,6 +169,17 @@ def percentage(value: float) -> str:
     return (text.rstrip("0").rstrip(".") if digits else text) + "%"
 
 
+def short_percentage(value: float) -> str:
+    """Write a share where there is little room.
+
+    Examples
+    --------
+    >>> short_percentage(0.00001), short_percentage(0.05)
+    ('<0.01%', '5%')
+    """
+    return percentage(value).replace("less than ", "<").replace("more than ", ">")
+
+
 def inline(rows: Sequence[dict[str, Any]]) -> altair.InlineData:
     """Give rows to a chart as part of its spec, whatever Altair is set to do with data."""
     import altair
@@ -193,6 +218,90 @@ def house_style(
     described = chart.properties(title=heading, description=" ".join([title, *paragraphs]))
     styled: altair.TopLevelMixin = described.configure(**HOUSE)
     return styled
+
+
+def legend(
+    labels: Sequence[str],
+    *,
+    width: float,
+    symbol: str | None = None,
+    orient: Literal["top", "bottom"] = "top",
+    title: str | None = None,
+    **options: Any,
+) -> altair.Legend:
+    """Lay out a legend so that no label runs into the next symbol, whatever font is there.
+
+    Parameters
+    ----------
+    labels
+        What the legend says.
+    width
+        Of the drawing, in pixels: as many columns as fit into it stand beside each other.
+    symbol
+        The shape of the symbols, if it is not that of the marks.
+    orient, title, options
+        As of `altair.Legend`.
+
+    Examples
+    --------
+    >>> legend(["in small cells: at risk", "in other cells"], width=420).to_dict()["columns"]
+    2
+    >>> legend(["in small cells: at risk", "in other cells"], width=200).to_dict()["columns"]
+    1
+    """
+    import altair
+
+    longest = max(map(len, labels), default=0)
+    padding = 10 + math.ceil(WIDER_BY * longest)
+    fitting = int((width + padding) // (LEGEND_LETTER * longest + SYMBOL + padding))
+    in_one_row = len(labels) * (SYMBOL + padding) - padding + sum(map(len, labels)) * LEGEND_LETTER
+    if in_one_row <= width:
+        fitting = len(labels)
+    if symbol is not None:
+        options["symbolType"] = symbol
+    return altair.Legend(
+        orient=orient,
+        direction="horizontal",
+        title=title,
+        columns=max(1, min(len(labels), fitting)),
+        columnPadding=padding,
+        **options,
+    )
+
+
+def own_colour(field: str = "colour") -> altair.Color:
+    """Draw each mark in the colour that its row holds."""
+    import altair
+
+    return altair.Color(f"{field}:N", scale=None)
+
+
+def row_axis() -> altair.Y:
+    """Lay rows out by place, so that two long names cut to the same text stay two rows."""
+    import altair
+
+    return altair.Y("place:O", title=None, sort=None, axis=None)
+
+
+def row_names(base: altair.Chart, field: str = "name", *, dx: float = -8) -> altair.Chart:
+    """Name the rows at the left of a chart whose rows are laid out by `row_axis`."""
+    import altair
+
+    text = base.mark_text(align="right", fontSize=12, dx=dx)
+    drawn: altair.Chart = text.encode(x=altair.value(0), y=row_axis(), text=f"{field}:N")
+    return drawn
+
+
+def share_axis(field: str, title: str, *, grid: bool = True) -> altair.X:
+    """Return an axis of shares, from nothing to everything."""
+    import altair
+
+    axis: altair.X = (
+        altair.X(f"{field}:Q", title=title)
+        .axis(format="~%", tickCount=5, grid=grid)
+        .scale(domain=[0, 1], nice=False)
+    )
+    return axis
 
 
 def chart_format(path: str | os.PathLike[str]) -> str:
@@ -254,9 +363,27 @@ def _content(chart: altair.TopLevelMixin, extension: str) -> bytes:
 
     # A chart that asks for an address gets nothing: no address is allowed.
     options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
-    if extension == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, scale=2, **options))
-    return str(vl_convert.vegalite_to_svg(spec, **options)).encode()
+    svg = _roomy(str(vl_convert.vegalite_to_svg(spec, **options)), spec)
+    return bytes(vl_convert.svg_to_png(svg, scale=2)) if extension == ".png" else svg.encode()
+
+
+def _roomy(svg: str, spec: dict[str, Any]) -> str:
+    """Widen a picture whose title or subtitle would be cut in a wider font."""
+    title = spec.get("title")
+    if not isinstance(title, dict):
+        return svg
+    widths = [TITLE_LETTER * len(line) for line in title["text"]]
+    widths += [SUBTITLE_LETTER * len(line) for line in title.get("subtitle", ())]
+    needed = math.ceil(2 * PADDING + max(widths))
+    size = re.search(r' width="(\d+)" height="(\d+)" viewBox="0 0 \1 \2"', svg)
+    if size is None or int(size[1]) >= needed:
+        return svg
+    height = size[2]
+    wider = f' width="{needed}" height="{height}" viewBox="0 0 {needed} {height}"'
+    sheet = f'<rect width="{size[1]}" height="{height}"'
+    return svg.replace(size[0], wider, 1).replace(
+        sheet, f'<rect width="{needed}" height="{height}"', 1
+    )
 
 
 def chart_html(chart: altair.TopLevelMixin) -> str:

@@ -12,7 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import ACCENT, INK, QUIET, SOFT, house_style, inline, listed, percentage, plain
+from keyhole.charts import (
+    ACCENT,
+    INK,
+    QUIET,
+    SOFT,
+    house_style,
+    inline,
+    legend,
+    listed,
+    own_colour,
+    percentage,
+    plain,
+    row_axis,
+    row_names,
+    share_axis,
+    short_percentage,
+)
 from keyhole.core.names import plural
 from keyhole.exposure.drivers import ratio_text
 
@@ -107,7 +123,7 @@ def _bins(exposure: Exposure) -> list[dict[str, Any]]:
                 "size": _span(low, end),
                 "records": records,
                 "share": share,
-                "text": _short(share) if records else "",
+                "text": short_percentage(share) if records else "",
                 "part": _parts(exposure.cutoff)[low >= exposure.cutoff],
             }
         )
@@ -118,10 +134,6 @@ def _span(low: int, end: int | None) -> str:
     if end is None:
         return f"{low:,}+"
     return f"{low:,}" if end == low + 1 else f"{low:,}–{end - 1:,}"
-
-
-def _short(share: float) -> str:
-    return percentage(share).replace("less than ", "<").replace("more than ", ">")
 
 
 def _parts(cutoff: int) -> tuple[str, str]:
@@ -136,7 +148,7 @@ def _cell_sizes(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
         y=alt.Y("share:Q", title="Share of all records").axis(format="~%", tickCount=5, grid=False),
         color=alt.Color("part:N", title=None)
         .scale(domain=list(_parts(exposure.cutoff)), range=[ACCENT, QUIET])
-        .legend(orient="top", direction="horizontal", symbolType="square"),
+        .legend(legend(_parts(exposure.cutoff), width=420, symbol="square")),
         tooltip=[
             alt.Tooltip("size:O", title="cell size"),
             alt.Tooltip("records:Q", title="records", format=","),
@@ -174,7 +186,7 @@ def _rp_by_cutoff(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
 
 def _used(exposure: Exposure, x: alt.X, y: alt.Y, last: int) -> list[alt.Chart]:
     """Mark the cutoff used; the label stands clear of the curve, which rises to the right."""
-    text = f"RP({exposure.cutoff:,}) = {_short(exposure.rp)}"
+    text = f"RP({exposure.cutoff:,}) = {short_percentage(exposure.rp)}"
     row = {"cutoff": exposure.cutoff, "rp": exposure.rp, "text": text}
     base = alt.Chart(inline([row])).encode(x=x)
     early = exposure.cutoff**2 < 2 * last
@@ -209,17 +221,11 @@ def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
     pairs = zip(by_variable["variable"].to_list(), by_variable["percent"].to_list(), strict=True)
     ordered = sorted(pairs, key=lambda pair: -1.0 if pair[1] is None else pair[1], reverse=True)
     rows = [_contribution(i, name, percent) for i, (name, percent) in enumerate(ordered)]
-    # Rows are laid out by place, so that two long names cut to the same text stay two rows.
-    base = alt.Chart(inline(rows)).encode(y=alt.Y("place:O", title=None, sort=None, axis=None))
-    x = (
-        alt.X("share:Q", title="Mean share of a record's score")
-        .axis(format="~%", tickCount=5, grid=False)
-        .scale(domain=[0, 1])
-    )
-    bars = base.mark_bar().encode(x=x, color=alt.Color("colour:N", scale=None))
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
+    x = share_axis("share", "Mean share of a record's score", grid=False)
+    bars = base.mark_bar().encode(x=x, color=own_colour())
     figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
-    names = base.mark_text(align="right", fontSize=12, dx=-8).encode(x=alt.value(0), text="name:N")
-    chart = alt.layer(bars, figures, names).properties(width=460, height=alt.Step(26))
+    chart = alt.layer(bars, figures, row_names(base)).properties(width=460, height=alt.Step(26))
     return house_style(chart, title=_carrier(ordered), subtitle=_SCORES, width=78)
 
 
@@ -235,7 +241,7 @@ def _contribution(place: int, name: str, percent: float | None) -> dict[str, Any
         "place": place,
         "name": plain(name),
         "share": percent / 100 if percent is not None else 0,
-        "text": _short(percent / 100) if percent is not None else "not estimable",
+        "text": short_percentage(percent / 100) if percent is not None else "not estimable",
         "colour": ACCENT if known and place == 0 else QUIET,
     }
 
@@ -263,7 +269,7 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
         {
             "level": name,
             "records": count,
-            "text": f"{count:,} ({_short(count / total)})" if total else "0",
+            "text": f"{count:,} ({short_percentage(count / total)})" if total else "0",
             "colour": colour,
         }
         for name, count, colour in zip(LEVEL_NAMES, summary.counts, LEVEL_COLOURS, strict=True)
@@ -272,7 +278,7 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
         y=alt.Y("level:O", title="Risk level", sort=None),
         x=alt.X("records:Q", title="Records").axis(format=",d", tickCount=5, grid=False),
     )
-    bars = base.mark_bar().encode(color=alt.Color("colour:N", scale=None))
+    bars = base.mark_bar().encode(color=own_colour())
     labels = base.mark_text(align="left", dx=5).encode(text="text:N")
     chart = alt.layer(bars, labels).properties(width=420, height=alt.Step(34))
     share = percentage(summary.counts[-1] / total) if total else "0%"
@@ -341,7 +347,7 @@ def _driver_row(place: int, one: Driver) -> dict[str, Any]:
         "place": place,
         "name": f"{plain(one.variable, 20)}: {plain(one.label, 30)}",
         "records": f"{one.records:,}",
-        "share": percentage(one.at_risk / one.records).replace("less than ", "<"),
+        "share": short_percentage(one.at_risk / one.records),
         "odds": ratio_text(one.crude.value) if one.crude else "",
     }
 
@@ -394,13 +400,12 @@ def _forest(
     axis = alt.Axis(
         values=[t for t in TICKS if domain[0] <= t <= domain[1]], format="~g", labelFlush=False
     )
-    # Rows are laid out by place: two long names cut to the same text stay two rows.
     encodings: dict[str, Any] = {
-        "y": alt.Y("place:O", title=None, axis=None, sort=None),
+        "y": row_axis(),
         "yOffset": alt.YOffset("off:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
         "color": alt.Color("sort:N", title=None, sort=[CRUDE, ADJUSTED])
         .scale(domain=[CRUDE, ADJUSTED], range=[ACCENT, QUIET])
-        .legend(orient="top", direction="horizontal", symbolType="circle"),
+        .legend(legend([CRUDE, ADJUSTED], width=440, symbol="circle")),
         "tooltip": [
             alt.Tooltip("name:N", title="level"),
             alt.Tooltip("sort:N", title="odds ratio"),
@@ -419,11 +424,7 @@ def _forest(
         .mark_rule(color=INK, strokeDash=[4, 3])
         .encode(x=alt.X("even:Q", scale=x_scale, axis=axis))
     )
-    names = (
-        alt.Chart(inline(list({row["place"]: row for row in rows}.values())))
-        .mark_text(align="right", fontSize=12, dx=-10)
-        .encode(x=alt.value(0), y=alt.Y("place:O", sort=None), text="name:N")
-    )
+    names = row_names(alt.Chart(inline(list({row["place"]: row for row in rows}.values()))), dx=-10)
     arrows = _arrows(rows, domain, alt.X("edge:Q", scale=x_scale, axis=axis), encodings)
     layers = alt.layer(even, lines, dots, *arrows, names)
     return layers.properties(width=440, height=alt.Step(24))
@@ -444,7 +445,7 @@ def _arrows(
 def _figures(names: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
     """Set the number of records, the share at risk and the odds ratio beside the picture."""
     columns = (("records", "records", 60), ("share", "at risk", 116), ("odds", "odds ratio", 186))
-    base = alt.Chart(inline(names)).encode(y=alt.Y("place:O", sort=None, axis=None))
+    base = alt.Chart(inline(names)).encode(y=row_axis())
     layers = [
         base.mark_text(align="right", fontSize=11).encode(x=alt.value(x), text=f"{field}:N")
         for field, _, x in columns
@@ -506,28 +507,19 @@ def _range_text(low: float, high: float) -> str:
     return percentage(low) if low == high else f"{percentage(low)} to {percentage(high)}"
 
 
-def _y() -> alt.Y:
-    return alt.Y("place:O", title=None, sort=None, axis=None)
-
-
 def _bars(rows: list[dict[str, Any]], cutoff: int) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(inline(rows)).encode(y=_y())
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
     title = f"RP({cutoff}): share of records in cells smaller than {cutoff}"
-    x = alt.X("rp:Q", title=title).scale(domain=[0, 1]).axis(format="~%", tickCount=5, grid=False)
-    bars = base.mark_bar().encode(x=x, color=alt.Color("colour:N", scale=None))
+    x = share_axis("rp", title, grid=False)
+    bars = base.mark_bar().encode(x=x, color=own_colour())
     figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
-    names = base.mark_text(align="right", fontSize=12, dx=-8).encode(x=alt.value(0), text="name:N")
-    return alt.layer(bars, figures, names).properties(width=330, height=alt.Step(STEP))
+    return alt.layer(bars, figures, row_names(base)).properties(width=330, height=alt.Step(STEP))
 
 
 def _intervals(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
     """Draw from the lowest to the highest; what is a point has a mark of its own."""
-    base = alt.Chart(inline(rows)).encode(y=_y())
-    x = (
-        alt.X("low:Q", title="p(identification), lowest to highest")
-        .scale(domain=[0, 1])
-        .axis(format="~%", tickCount=5)
-    )
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
+    x = share_axis("low", "p(identification), lowest to highest")
     lines = base.mark_rule(strokeWidth=6, color=INK, strokeCap="round").encode(x=x, x2="high:Q")
     ends = base.mark_point(filled=True, color=INK, size=40, opacity=1).encode(x=x)
     texts = (

@@ -1,6 +1,6 @@
 """Charts of a study: its rates beside chance, and the scores of true and false pairs.
 
-Only counts and shares are drawn, never a record. This module is imported when a picture is
+Only counts and shares are drawn, never a record. This module is imported when a chart is
 asked for, so Altair may be imported at its top.
 """
 
@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import altair as alt
 import numpy as np
 
-from keyhole.charts import ACCENT, INK, QUIET, house_style, inline, listed, percentage, plain
+from keyhole.charts import (
+    ACCENT,
+    INK,
+    QUIET,
+    house_style,
+    inline,
+    legend,
+    listed,
+    own_colour,
+    percentage,
+    plain,
+    row_axis,
+    share_axis,
+)
 
 if TYPE_CHECKING:
     from keyhole.reidentification.compare import StudyComparison
@@ -80,17 +93,17 @@ def _rates(study: Study) -> alt.LayerChart | alt.FacetChart:
         _row(place, named[key], words, below, colour)
         for place, (key, words, below, colour) in enumerate(ROWS)
     ]
-    y = alt.Y("place:O", title=None, axis=None)
+    y = row_axis()
     base = alt.Chart(inline(rows)).encode(y=y)
-    x = _share_axis("value")
+    x = _share("value")
     words = base.mark_text(align="right", fontSize=13, fontWeight="bold", dx=-18, dy=-7)
     below = base.mark_text(align="right", color=QUIET, dx=-18, dy=8)
     layers = [
         *_dots(base, x),
         base.mark_text(dy=-16, fontSize=13, fontWeight="bold").encode(
-            x=x, text="text:N", color=_own_colour()
+            x=x, text="text:N", color=own_colour()
         ),
-        words.encode(x=alt.value(0), text="name:N", color=_own_colour()),
+        words.encode(x=alt.value(0), text="name:N", color=own_colour()),
         below.encode(x=alt.value(0), text="below:N"),
         *_chance(study, y),
         *_unperturbed(study, y),
@@ -116,16 +129,8 @@ def _row(place: int, rate: Rate, name: str, below: str, colour: str) -> dict[str
     }
 
 
-def _share_axis(field: str) -> alt.X:
-    return (
-        alt.X(f"{field}:Q", title="Share")
-        .axis(format="~%", tickCount=5)
-        .scale(domain=[0, 1], nice=False)
-    )
-
-
-def _own_colour() -> alt.Color:
-    return alt.Color("colour:N", scale=None)
+def _share(field: str) -> alt.X:
+    return share_axis(field, "Share")
 
 
 def _dots(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
@@ -142,8 +147,8 @@ def _dots(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     whiskers = base.transform_filter(there).mark_rule(strokeWidth=3, opacity=0.55)
     dots = base.transform_filter(there).mark_point(filled=True, size=130, opacity=1)
     return [
-        whiskers.encode(x=_share_axis("low"), x2="high:Q", color=_own_colour()),
-        dots.encode(x=x, color=_own_colour(), tooltip=tips),
+        whiskers.encode(x=_share("low"), x2="high:Q", color=own_colour()),
+        dots.encode(x=x, color=own_colour(), tooltip=tips),
     ]
 
 
@@ -164,12 +169,12 @@ def _chance(study: Study, y: alt.Y) -> list[alt.Chart]:
     below: dict[str, Any] = {"yOffset": 15}
     return [
         chart.mark_rule(color=QUIET, strokeWidth=2, **below).encode(
-            x=_share_axis("low"), x2="high:Q"
+            x=_share("low"), x2="high:Q"
         ),
         chart.mark_point(shape="diamond", filled=True, color=QUIET, size=70, opacity=1, **below)
-        .encode(x=_share_axis("value")),
+        .encode(x=_share("value")),
         chart.mark_text(color=QUIET, align="left", dx=9, dy=16).encode(
-            x=_share_axis("high"), text="text:N"
+            x=_share("high"), text="text:N"
         ),
     ]  # fmt: skip
 
@@ -185,7 +190,7 @@ def _unperturbed(study: Study, y: alt.Y) -> list[alt.Chart]:
         for place, (key, *_) in enumerate(ROWS)
         if named[key].value is not None
     ]  # fmt: skip
-    chart = alt.Chart(inline(rows)).encode(y=y, x=_share_axis("value"))
+    chart = alt.Chart(inline(rows)).encode(y=y, x=_share("value"))
     ring = chart.mark_point(size=80, strokeWidth=2, opacity=1, color=INK, yOffset=30)
     words = chart.encode(text="text:N")
     right = words.transform_filter(alt.datum.value <= MIDDLE)
@@ -215,7 +220,7 @@ def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
         y2="high:Q",
         color=alt.Color("kind:N", title=None)
         .scale(domain=list(KINDS), range=[ACCENT, "#c3ccd4"])
-        .legend(orient="top", direction="horizontal", symbolType="square", symbolOpacity=1),
+        .legend(legend(KINDS, width=380, symbol="square", symbolOpacity=1)),
         tooltip=[
             alt.Tooltip("kind:N", title="kind"),
             alt.Tooltip("value:Q", title="score", format="~g"),
@@ -281,14 +286,12 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
         ):
             drawn = _row(place, rate, name, key, colour)
             rows.append({**drawn, "offset": -1 if key == "conditional" else 1, "key": key})
-    base = alt.Chart(inline(rows)).encode(
-        y=alt.Y("place:O", title=None, axis=None), yOffset=alt.YOffset("offset:O")
-    )
-    x = _share_axis("value")
+    base = alt.Chart(inline(rows)).encode(y=row_axis(), yOffset=alt.YOffset("offset:O"))
+    x = _share("value")
     names = base.transform_filter(alt.datum.key == "conditional").mark_text(
         align="right", fontSize=12, dx=-18, dy=8
     )
-    figures = base.mark_text(dy=-11).encode(x=x, text="text:N", color=_own_colour())
+    figures = base.mark_text(dy=-11).encode(x=x, text="text:N", color=own_colour())
     layers = [*_dots(base, x), figures, names.encode(x=alt.value(0), text="name:N")]
     chart = alt.layer(*layers).properties(width=460, height=alt.Step(28))
     return house_style(chart, title=_best(comparison), subtitle=_COMPARED, width=78)

@@ -1,6 +1,6 @@
 """Charts of a screening: what was found in which column, and what depends on what.
 
-Only names of columns are drawn. This module is imported when a picture is asked for, so Altair
+Only names of columns are drawn. This module is imported when a chart is asked for, so Altair
 may be imported at its top.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import ACCENT, INK, PALETTE, house_style, inline, plain
+from keyhole.charts import ACCENT, PALETTE, house_style, inline, plain, row_axis, row_names
 
 if TYPE_CHECKING:
     from keyhole.screening.dependence_screening import DependenceScreening
@@ -89,7 +89,7 @@ def _drawn(
         x=alt.X("what:N", title=None, sort=list(colours))
         .axis(orient="top", labelAngle=-30, domain=False, ticks=False)
         .scale(domain=list(colours)),
-        y=alt.Y("place:O", title=None, axis=None, sort=None),
+        y=row_axis(),
         tooltip=[
             alt.Tooltip("column:N"),
             alt.Tooltip("what:N", title="found"),
@@ -99,13 +99,10 @@ def _drawn(
     colour = alt.Color("what:N").scale(domain=list(colours), range=list(colours.values()))
     squares = base.mark_square(size=190, opacity=1).encode(color=colour.legend(None))
     items = base.mark_text(color="white", fontWeight="bold", fontSize=10).encode(text="item:N")
-    once = inline(list({row["place"]: row for row in rows}.values()))
-    names = (
-        alt.Chart(once)
-        .mark_text(align="right", fontSize=12, dx=-8, color=INK)
-        .encode(x=alt.value(0), y=alt.Y("place:O", sort=None, axis=None), text="column:N")
+    once = alt.Chart(inline(list({row["place"]: row for row in rows}.values())))
+    chart = alt.layer(squares, items, row_names(once, "column")).properties(
+        width=alt.Step(58), height=alt.Step(22)
     )
-    chart = alt.layer(squares, items, names).properties(width=alt.Step(58), height=alt.Step(22))
     return house_style(chart, title=title, subtitle=below, width=70)
 
 

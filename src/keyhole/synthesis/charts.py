@@ -1,6 +1,6 @@
 """Charts of an evaluation: changes by level, distributions before and after, coefficients.
 
-Only shares are drawn, never a record. This module is imported when a picture is asked for, so
+Only shares are drawn, never a record. This module is imported when a chart is asked for, so
 Altair may be imported at its top.
 """
 
@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import INK, PALETTE, house_style, inline, listed, percentage, plain
+from keyhole.charts import (
+    INK,
+    PALETTE,
+    house_style,
+    inline,
+    legend,
+    listed,
+    percentage,
+    plain,
+    short_percentage,
+)
 from keyhole.utility.charts import coefficient_chart
 
 if TYPE_CHECKING:
@@ -138,15 +148,11 @@ def _cells(table: ChangeTable, names: list[str]) -> list[dict[str, Any]]:
                     "level": name,
                     "changed": str(changed),
                     "share": value or 0,
-                    "text": "" if value is None else _short(value),
+                    "text": "" if value is None else short_percentage(value),
                     "ink": "white" if value is not None and value > DARK else INK,
                 }
             )
     return cells
-
-
-def _short(value: float) -> str:
-    return percentage(value).replace("less than ", "<").replace("more than ", ">")
 
 
 def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
@@ -223,7 +229,7 @@ def _colour(field: str) -> alt.Color:
     return (
         alt.Color(f"{field}:N", title=None)
         .scale(domain=list(SIDES), range=[BEFORE, AFTER])
-        .legend(orient="top", symbolType="square", symbolOpacity=1)
+        .legend(legend(SIDES, width=360, symbol="square", symbolOpacity=1))
     )
 
 

@@ -1,6 +1,6 @@
 """Charts of utility: tabulations as bars with intervals, coefficients as two intervals.
 
-This module is imported when a picture is asked for, so Altair may be imported at its top.
+This module is imported when a chart is asked for, so Altair may be imported at its top.
 """
 
 from __future__ import annotations
@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import INK, PALETTE, QUIET, house_style, inline, listed, percentage, plain
+from keyhole.charts import (
+    INK,
+    PALETTE,
+    QUIET,
+    house_style,
+    inline,
+    legend,
+    listed,
+    percentage,
+    plain,
+)
 from keyhole.utility.figures import amount, cell_label
 
 if TYPE_CHECKING:
@@ -40,15 +50,14 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     )
     if found.cols:
         base = base.encode(yOffset=alt.YOffset("head:N", sort=heads))
-    colour = alt.Color("head:N", title=plain(", ".join(found.cols)), sort=heads).scale(
-        domain=heads, range=colours
-    )
-    legend = alt.Legend(orient="top", symbolType="square", columns=6) if found.cols else None
+    colour = alt.Color("head:N", sort=heads).scale(domain=heads, range=colours)
+    title = plain(", ".join(found.cols))
+    squares = legend(heads, width=460, symbol="square", title=title) if found.cols else None
     x = alt.X("estimate:Q", title=_measured(found)).axis(
         format="~s" if found.share is None else "~%", tickCount=6
     )
     bars = base.mark_bar(opacity=0.75).encode(
-        x=x, color=colour.legend(legend), tooltip=_tips(found)
+        x=x, color=colour.legend(squares), tooltip=_tips(found)
     )
     sure = base.transform_filter(alt.datum.low != None)  # noqa: E711
     whiskers = sure.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
@@ -121,7 +130,7 @@ def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     base = alt.Chart(inline(rows)).encode(
         y=alt.Y("name:N", title=None, sort=names).axis(ticks=False),
         yOffset=alt.YOffset("side:N", sort=SIDES),
-        color=colour.legend(orient="top", symbolType="circle"),
+        color=colour.legend(legend(SIDES, width=460, symbol="circle")),
     )
     title = "Distance from the original's estimate, in its standard errors"
     x = alt.X("value:Q", title=title).axis(tickCount=7)

@@ -1,4 +1,4 @@
-"""Prevalence as a picture: which constructs the forms of each sector ask.
+"""Charts of prevalence: which constructs the forms of each sector ask.
 
 Imported when a picture is asked for, so Altair may be imported at its top.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from keyhole.charts import INK, house_style, inline, percentage, plain
+from keyhole.charts import INK, house_style, inline, own_colour, percentage, plain
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.trends import Trend
 from keyhole.environment.model import Environment, Form
@@ -131,7 +131,7 @@ def _map(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
         .scale(domain=[0, 1], range=list(SHADES))
         .legend(format="~%", orient="right")
     )
-    figures = base.mark_text().encode(text="text:N", color=alt.Color("ink:N", scale=None))
+    figures = base.mark_text().encode(text="text:N", color=own_colour("ink"))
     both = alt.layer(cells, figures).properties(width=alt.Step(96), height=alt.Step(25))
     found: alt.LayerChart | alt.FacetChart = both.resolve_scale(color="independent")
     return found

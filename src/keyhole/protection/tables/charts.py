@@ -1,4 +1,4 @@
-"""The picture of a protected table."""
+"""Chart of a protected table: a heat map of its cells."""
 
 from __future__ import annotations
 
