@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from typer.main import get_command
 
 import keyhole as package
-from keyhole.cli.main import app, run
+from keyhole.cli.main import all_commands, run
 from keyhole.data.examples import veterans_sample
 from keyhole.results import plain_values
 
@@ -82,7 +81,7 @@ def test_all_at_risk_is_valid_too(veterans, keyhole):
 @pytest.mark.parametrize("verb", ["screen", "drivers"])
 def test_verbs_have_the_parameters_of_their_functions(verb):
     function = set(inspect.signature(getattr(package, verb)).parameters) - {"data"}
-    assert function <= {parameter.name for parameter in get_command(app).commands[verb].params}
+    assert function <= {parameter.name for parameter in all_commands()[verb].params}
 
 
 def test_pictures_are_drawn(veterans, keyhole, tmp_path):

@@ -146,7 +146,7 @@ def test_problems_come_all_at_once_and_show_no_value():
         risk(people, keys=["age"], weight="w")
     with pytest.raises(FileError, match="no records"):
         risk(people.head(0), keys=["age"])
-    with pytest.raises(OptionError, match="give one of them"):
+    with pytest.raises(OptionError, match="Give one of them"):
         risk(people, keys=["age"], weight="w", fraction=0.5)
 
 
@@ -198,20 +198,20 @@ def test_small_groups_are_named_only_to_those_who_ask():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"keys": None}, "keys must be given, or a scenario"),
+        ({"keys": None}, "keys must name at least one column"),
         ({"keys": 3}, "keys must be a list"),
-        ({"keys": [None]}, "'None' is not a column"),
+        ({"keys": [None]}, "keys must be a list of column names"),
         ({"cutoff": None}, "cutoff must be a whole number"),
         ({"cutoff": True}, "cutoff must be a whole number"),
-        ({"cutoff": 2**63}, "cutoff must be at most"),
+        ({"cutoff": 2**63}, "cutoff must be a whole number of at most"),
         ({"missing": None}, "missing must be one of"),
         ({"missing": ["own"]}, "missing must be one of"),
         ({"approximation": None}, "approximation must be one of"),
-        ({"fraction": "half"}, "fraction must be above 0"),
-        ({"fraction": True}, "fraction must be above 0"),
-        ({"fraction": 1e-320}, "fraction must be at least 1e-12"),
-        ({"weight": 3}, "'3' is not a column"),
-        ({"by": ["age"]}, "is not a column"),
+        ({"fraction": "half"}, "fraction must be a number from 1e-12 to 1"),
+        ({"fraction": True}, "fraction must be a number from 1e-12 to 1"),
+        ({"fraction": 1e-320}, "fraction must be a number from 1e-12 to 1"),
+        ({"weight": 3}, "weight must be the name of a column"),
+        ({"by": ["age"]}, "by must be the name of a column"),
     ],
 )
 def test_what_is_no_option_is_refused(options, said):

@@ -175,9 +175,11 @@ def test_no_password_of_a_store_is_kept():
     settings = ScenarioSettings("postgresql://ann:secret@host/env", None, ("x",))
     from pathlib import Path
 
-    from keyhole.reviews.settings import DataSettings, ExposureSettings, Review
+    from keyhole.reviews.schema import question_of
+    from keyhole.reviews.settings import DataSettings, Review
 
-    review = Review("t", Path(), "", DataSettings("f"), (), ExposureSettings(), scenarios=settings)
+    exposure = question_of("exposure", {})
+    review = Review("t", Path(), "", DataSettings("f"), (), exposure, scenarios=settings)
     assert "secret" not in json.dumps(review.to_dict())
 
 

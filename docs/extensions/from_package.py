@@ -18,6 +18,7 @@ __all__ = [
     "published_run",
     "published_table",
     "schema_list",
+    "settings_table",
     "verbs",
 ]
 
@@ -30,13 +31,10 @@ RUNS: dict[str, dict[str, float]] = {
 
 def verbs() -> dict[str, Any]:
     """Return the verbs of the command line, by name; those of a group as ``group verb``."""
-    from typer.main import get_command
+    from keyhole.cli.main import all_commands
 
-    from keyhole.cli.main import app
-
-    command: Any = get_command(app)
     found: dict[str, Any] = {}
-    for name, verb in command.commands.items():
+    for name, verb in all_commands().items():
         parts = getattr(verb, "commands", None)
         found |= {f"{name} {part}": one for part, one in parts.items()} if parts else {name: verb}
     return found
@@ -73,6 +71,23 @@ def methods_table() -> str:
         for name, method in METHODS.items()
     ]
     return _table(["method", "what it does", "options"], rows)
+
+
+def settings_table(section: str) -> str:
+    """Write the settings of a section of a review file as a Markdown table."""
+    from keyhole.reviews.schema import SECTIONS, TOP
+
+    known = TOP if section == "top" else SECTIONS[section]
+    rows = [[f"`{name}`", setting.help, _shown_default(setting)] for name, setting in known.items()]
+    return _table(["setting", "meaning", "default"], rows)
+
+
+def _shown_default(setting: Any) -> str:
+    if setting.required:
+        return "required"
+    value = setting.default
+    empty = value is None or value is False or value in ((), {})
+    return "" if empty else f"`{setting.kind.write(setting.settle(value))}`"
 
 
 def published_table(name: str) -> str:
@@ -153,6 +168,10 @@ class _Methods(_FromPackage):
     make = methods_table
 
 
+class _Settings(_FromPackage):
+    make = settings_table
+
+
 class _PublishedRun(_FromPackage):
     make = published_table
 
@@ -165,6 +184,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Make the directives known."""
     app.add_directive("verb-options", _Options)
     app.add_directive("protection-methods", _Methods)
+
+    app.add_directive("section-settings", _Settings)
     app.add_directive("published-run", _PublishedRun)
     app.add_directive("schema-list", _Schemas)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

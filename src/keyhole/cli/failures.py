@@ -16,7 +16,8 @@ from typing import TextIO
 
 import typer
 
-from keyhole.errors import KeyholeError
+from keyhole.core.options import Problem, name_as_flag
+from keyhole.errors import InputError, KeyholeError
 
 __all__ = ["tell"]
 
@@ -44,6 +45,9 @@ def _abandon(stream: TextIO) -> None:
 
 
 def _message(error: BaseException) -> str:
+    if isinstance(error, InputError):
+        named = (p.named(name_as_flag) if isinstance(p, Problem) else p for p in error.problems)
+        return "keyhole: " + "\n".join(named)
     if isinstance(error, KeyholeError):
         return f"keyhole: {error}"
     if isinstance(error, typer.TyperException):

@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
-from keyhole.cli import (
-    demo,
-    drivers,
-    environment,
-    failures,
-    frontier,
-    init,
-    protect,
-    report,
-    review,
-    risk,
-    screen,
-    select,
-    selftest,
-    serve,
-    study,
-    synthesise,
-    table,
-    tabulate,
-    uniques,
-    verify,
-)
+from keyhole.cli import failures
+from keyhole.core.verbs import VERBS, Verb, imported
 
-__all__ = ["app", "run"]
+__all__ = ["all_commands", "run"]
 
 
 class _Verbs(TyperGroup):
-    """The verbs with the group first: what an intruder could know comes before all else."""
+    """The verbs of the registry; a verb's module is imported when the verb is asked for."""
 
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.commands = {"environment": self.commands["environment"], **self.commands}
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        return _command(VERBS[cmd_name]) if cmd_name in VERBS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS.values()])
 
 
 app = typer.Typer(
@@ -53,27 +41,6 @@ app = typer.Typer(
     epilog="\b\nBegin with your own file:\n  keyhole risk FILE --keys A,B\n"
     "or see it all at work on made-up people:\n  keyhole demo --out DIR",
     context_settings={"help_option_names": ["--help", "-h"]},
-)
-
-_VERBS: tuple[tuple[Callable[..., None], str], ...] = (
-    (screen.screen, screen.EXAMPLE),
-    (risk.risk, risk.EXAMPLE),
-    (uniques.uniques, uniques.EXAMPLE),
-    (drivers.drivers, drivers.EXAMPLE),
-    (select.select, select.EXAMPLE),
-    (frontier.frontier, frontier.EXAMPLE),
-    (table.table, table.EXAMPLE),
-    (protect.protect, protect.EXAMPLE),
-    (synthesise.synthesise, synthesise.EXAMPLE),
-    (tabulate.tabulate, tabulate.EXAMPLE),
-    (study.study, study.EXAMPLE),
-    (init.init, init.EXAMPLE),
-    (review.review, review.EXAMPLE),
-    (verify.verify, verify.EXAMPLE),
-    (report.report, report.EXAMPLE),
-    (demo.demo, demo.EXAMPLE),
-    (serve.serve, serve.EXAMPLE),
-    (selftest.selftest, selftest.EXAMPLE),
 )
 
 
@@ -101,9 +68,31 @@ def _begin(
         print(context.get_help())
 
 
-for _verb, _example in _VERBS:
-    app.command(epilog=f"\b\nExample:\n  {_example}")(_verb)
-app.add_typer(environment.app)
+@cache
+def _command(verb: Verb) -> Any:
+    """Make the command of a verb."""
+    if verb.shell:
+        shell = imported(verb.shell)
+        if isinstance(shell, typer.Typer):
+            return get_command(shell)
+    else:
+        from keyhole.cli.commands import command_of
+
+        shell = command_of(verb)
+    single = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    single.command(
+        verb.name,
+        epilog=f"\b\nExample:\n  {verb.example}",
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )(shell)
+    return get_command(single)
+
+
+def all_commands() -> dict[str, Any]:
+    """Return every command by name, made for the documentation and the tests."""
+    return {name: _command(verb) for name, verb in VERBS.items()}
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -121,7 +110,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """
     try:
         _speak_plainly()
-        code: Any = _command().main(
+        code: Any = get_command(app).main(
             args=None if argv is None else list(argv), prog_name="keyhole", standalone_mode=False
         )
         if sys.stdout is not None:
@@ -129,12 +118,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     except BaseException as error:  # a panic of Polars is no Exception
         return failures.tell(error)
     return code if isinstance(code, int) else 0
-
-
-def _command() -> Any:
-    from typer.main import get_command
-
-    return get_command(app)
 
 
 def _speak_plainly() -> None:

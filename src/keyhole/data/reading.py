@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from keyhole.core.kinds import Codes, Text, WordsByColumn
+from keyhole.core.options import Option
+from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.describing import Facts, Request, describe, describe_again, describe_text
 from keyhole.data.formats import find_format, require_file, suffix_of
 from keyhole.data.frames import read_arrow, read_frame, read_parquet
@@ -21,14 +24,46 @@ def load(
     source: Any,
     *,
     columns: Sequence[str] | None = None,
-    roles: Mapping[str, str] | None = None,
-    missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] | None = None,
-    kinds: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    name: str | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
+    roles: Annotated[
+        Mapping[str, str] | None,
+        Option("By column, what it is in the review.", kind=WordsByColumn(ROLES)),
+    ] = None,
+    missing_codes: Annotated[
+        Mapping[str, Iterable[Any]] | Iterable[Any] | None,
+        Option(
+            "Values that mean missing: -9,. in any column, age:-9|-8 in one, or both. Empty cells "
+            "are always missing.",
+            kind=Codes(),
+        ),
+    ] = None,
+    kinds: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "What columns are, where the guess is wrong: category, measure, date or text.",
+            kind=WordsByColumn(KINDS),
+            metavar="A=KIND,…",
+        ),
+    ] = None,
+    labels: Annotated[
+        Mapping[str, str] | None, Option("By column, what it means.", kind=WordsByColumn())
+    ] = None,
+    name: Annotated[
+        str | None, Option("What to call the data; by default the file's name.")
+    ] = None,
+    encoding: Annotated[
+        str | None, Option("The encoding of a text file, like cp1252; UTF-8 by default.")
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        Option(
+            "The delimiter of a text file, `tab` for a tab; detected by default.",
+            kind=Text(blank=True),
+            metavar="MARK",
+        ),
+    ] = None,
+    sheet: Annotated[
+        str | None, Option("The sheet of an Excel workbook; by default the first.")
+    ] = None,
 ) -> Microdata:
     """Load a file or a frame; its values are not changed.
 
@@ -84,6 +119,7 @@ def load(
     ([34, None, 51], ('age',))
     """
     request = request_of(columns, roles, missing_codes, kinds, labels)
+    delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
     if isinstance(source, Microdata):
         return describe_again(source, request, name)
     if isinstance(source, str | os.PathLike):

@@ -8,32 +8,35 @@ two metrics when the target is known to be in the file).
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from keyhole.data.keyed import KeyedData
-from keyhole.engines import Missing, Records
-from keyhole.engines.choose import (
-    backend_of,
-    engine_notes,
-    engine_of,
-    local_engine,
-    open_keyed,
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    By,
+    Cutoff,
+    EngineOption,
+    Fraction,
+    Household,
+    KeyColumns,
+    Master,
+    MemorySize,
+    MissingOption,
+    NameSmallGroups,
+    ScenarioOption,
+    StoreOption,
+    TargetOption,
+    Weight,
+    WorkFolder,
 )
+from keyhole.engines import Records
+from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
+from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import (
-    check_cutoff,
-    fraction_problems,
-    listed,
-    one_of,
-    problems_of,
-    scenario_note,
-    small_group_note,
-)
+from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import groups_of
 from keyhole.kernels.arrays import Ints
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["AT_RISK_BELOW", "Exposure", "asked_here", "option_problems", "risk"]
+__all__ = ["AT_RISK_BELOW", "Exposure", "risk"]
 
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
@@ -66,7 +69,8 @@ class Exposure(Result):
     `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has
     the size of each record's cell, in the order of the file (0: not counted, under
     `missing="drop"`), and is None where the records are on Spark; see `f`.
-    `unestimated` says why `population`, though asked for, is None.
+    `unestimated` says why `population`, though asked for, is None. `beside` has further results
+    that belong to it: the cheapest `fix`, and a scenario's `key` and `identification`.
     """
 
     keys: tuple[str, ...]
@@ -90,6 +94,7 @@ class Exposure(Result):
     engine: str = "memory"
     scenario: str | None = None
     engine_notes: tuple[str, ...] = ()
+    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -118,7 +123,7 @@ class Exposure(Result):
         if self.by is not None:
             out["by"] = self.by
             out["groups"] = [{"group": g.label, **g.exposure.to_dict()} for g in self.groups]
-        return out
+        return {**out, **{name: result.to_dict() for name, result in self.beside.items()}}
 
     @property
     def highest_risk(self) -> float | None:
@@ -183,7 +188,7 @@ class Exposure(Result):
             out += self.population.tables()
         if self.groups:
             out.append(self._group_table())
-        return out
+        return [*out, *(table for result in self.beside.values() for table in result.tables())]
 
     def _group_table(self) -> Table:
         least = 0 if self.name_small_groups else self.cutoff
@@ -219,55 +224,43 @@ class Group:
     exposure: Exposure
 
 
+@documented
 def risk(
     data: Any,
     *,
-    keys: Iterable[str] | None = None,
-    scenario: KeyedData | None = None,
-    cutoff: int = 3,
-    missing: Missing = "own",
-    weight: str | None = None,
-    fraction: float | None = None,
-    household: str | None = None,
-    by: str | None = None,
-    approximation: Approximation = "exact",
-    name_small_groups: bool = False,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    keys: KeyColumns = None,
+    scenario: ScenarioOption = None,
+    store: StoreOption = None,
+    target: TargetOption = None,
+    cutoff: Cutoff = 3,
+    missing: MissingOption = "own",
+    weight: Weight = None,
+    fraction: Fraction = None,
+    household: Household = None,
+    by: By = None,
+    name_small_groups: NameSmallGroups = False,
+    limit: Annotated[
+        float | None,
+        Option(
+            "The highest acceptable RP; where it is exceeded, the cheapest change of one key that "
+            "meets it is named.",
+            low=0,
+            high=1,
+        ),
+    ] = None,
+    approximation: Annotated[
+        Approximation,
+        Option("The individual risk: `exact`, or `sdcmicro` for that program's approximation."),
+    ] = "exact",
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Exposure:
-    """Measure how exposed the records of a file are on a key.
+    """Measure how exposed the records are on a key.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know.
-    scenario
-        Instead of keys: the key of a scenario, to whose detail the file is recoded; see
-        `keyhole.environment.scenarios.recoding.scenario_key`.
-    cutoff
-        Records in cells smaller than this are at risk.
-    missing
-        What a missing key means: `own` (a category of its own), `wildcard` (it matches every
-        value, both ways) or `drop` (the record is not counted).
-    weight, fraction
-        A column with the number of people each record stands for, or the share of the
-        population that was sampled: then the risk in the population is estimated too.
-    household
-        A column that names the household: risk that any member is re-identified.
-    by
-        A column whose categories are measured one by one as well.
-    approximation
-        `exact`, or `sdcmicro` for that program's approximation of the individual risk.
-    name_small_groups
-        Whether the tables name groups of fewer records than the cutoff, which may be people.
-    engine, memory, work_folder, master
-        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
-        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
-        `keyhole.engines.choose.open_records`.
+    RP is the share of records in cells smaller than the cutoff, CR the number of cells over the
+    number of records. Several scenarios give a `ScenarioComparison`.
 
     Notes
     -----
@@ -282,85 +275,92 @@ def risk(
     >>> exposure.cells, exposure.uniques, exposure.rp, exposure.cr
     (3, 2, 1.0, 0.75)
     """
-    data, keys = open_keyed(
-        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder,
-        master=master, here_for=asked_here(missing, weight, fraction, household),
-    )  # fmt: skip
-    names = listed(keys, "keys")
-    question = _Question(names, cutoff, missing, weight, fraction, household, approximation)
-    _check(data, question, by)
-    whole = _measure(data, question)
-    if scenario is not None:
-        whole = dataclasses.replace(whole, scenario=scenario.name)
+    question = bind(risk, locals())
+    opened: Any = open_for(
+        question,
+        data,
+        needs_values_for=_needs_values(question),
+        needs_memory_for="a scenario's recoding" if question.scenario else "",
+        every_column=bool(question.scenario),
+    )
+    if weight is not None:
+        opened.weights(weight)  # says what is wrong with them
+    if not question.scenario:
+        found = _grouped(opened, question)
+        return found if limit is None else dataclasses.replace(found, beside=_fix(opened, question))
+    from keyhole.environment.scenarios.choice import scenario_keys
+
+    chosen = scenario_keys(question, opened)
+    if len(chosen) > 1:
+        from keyhole.exposure.scenarios import compare_scenarios
+
+        return compare_scenarios(  # type: ignore[return-value]
+            opened, chosen, cutoff=cutoff, weight=weight, fraction=fraction
+        )
+    (key,) = chosen
+    recoded, question = key.recode(opened), question.replace(keys=key.keys)
+    found = dataclasses.replace(_grouped(recoded, question), scenario=key.name)
+    beside: dict[str, Result] = {}
+    if hasattr(key, "identification"):
+        beside = {"identification": key.identification(found), "key": key.mapping}
+    if limit is not None:
+        beside |= _fix(recoded, question)
+    return dataclasses.replace(found, beside=beside)
+
+
+def risk_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `risk` that depend on each other."""
+    from keyhole.environment.scenarios.choice import scenario_problems
+
+    yield from scenario_problems(question, several=True)
+    if question.weight is not None and question.fraction is not None:
+        yield Problem("{weight} and {fraction} both give the population. Give one of them.")
+    if question.limit is not None and question.missing != "own":
+        yield Problem(
+            "{limit} needs {missing} to be 'own', because fixes are counted so. Got {0!r} instead: "
+            "leave one of the two out.",
+            question.missing,
+        )
+    if len(question.scenario or ()) > 1:
+        single = ("missing", "household", "by", "name_small_groups", "limit", "approximation")
+        wrong = [name for name in single if name in question.given()]
+        if wrong:
+            names = ", ".join(f"{{{name}}}" for name in wrong)
+            yield Problem(
+                names + " must go with a single {scenario}. Got several instead: leave {0} out, or "
+                "ask for one scenario after the other.",
+                "it" if len(wrong) == 1 else "them",
+            )
+
+
+def _needs_values(question: Question) -> str:
+    """Say what is asked that needs each record here."""
+    if question.missing == "wildcard":
+        return "missing values that match everything (wildcard)"
+    if any(question.values[name] is not None for name in ("weight", "fraction", "household")):
+        return "the risk in the population"
+    return "the cheapest fix (limit)" if question.limit is not None else ""
+
+
+def _fix(data: Records, question: Question) -> dict[str, Result]:
+    from keyhole.exposure.fix import cheapest_fix
+
+    fix = cheapest_fix(data, keys=question.keys, limit=question.limit, cutoff=question.cutoff)
+    return {"fix": fix}
+
+
+def _grouped(data: Records, question: Question) -> Exposure:
+    """Measure the file, and each of its groups where they are asked for."""
+    whole, by = _measure(data, question), question.by
     if by is None:
         return whole
     groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
     return dataclasses.replace(
-        whole, by=by, groups=tuple(groups), name_small_groups=name_small_groups
+        whole, by=by, groups=tuple(groups), name_small_groups=question.name_small_groups
     )
 
 
-def asked_here(
-    missing: Any, weight: str | None, fraction: float | None, household: str | None
-) -> str:
-    """Say what is asked that needs the records here."""
-    if missing == "wildcard":
-        return "missing values that match everything (--missing wildcard)"
-    given = any(option is not None for option in (weight, fraction, household))
-    return "the risk in the population" if given else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked of a file, or of each of its groups."""
-
-    keys: tuple[str, ...]
-    cutoff: int
-    missing: Missing
-    weight: str | None
-    fraction: float | None
-    household: str | None
-    approximation: Approximation
-
-
-def option_problems(
-    *,
-    cutoff: Any = 3,
-    missing: Any = "own",
-    weight: str | None = None,
-    fraction: Any = None,
-    approximation: Any = "exact",
-) -> list[str]:
-    """Return what is wrong with the options of `risk`, whatever the data."""
-    problems = check_cutoff(cutoff) + one_of("missing", missing, get_args(Missing))
-    problems += one_of("approximation", approximation, get_args(Approximation))
-    if weight is not None and fraction is not None:
-        problems.append("weight and fraction both tell the population: give one of them.")
-    return problems + fraction_problems(fraction)
-
-
-def _check(data: Records, asked: _Question, by: str | None) -> None:
-    problems = option_problems(
-        cutoff=asked.cutoff,
-        missing=asked.missing,
-        weight=asked.weight,
-        fraction=asked.fraction,
-        approximation=asked.approximation,
-    )
-    if not asked.keys:
-        problems.append("keys must name at least one column. Got none instead.")
-    columns = {"weight": asked.weight, "household": asked.household, "by": by}
-    problems += problems_of(data, asked.keys, "key")
-    for purpose, name in columns.items():
-        problems += [] if name is None else problems_of(data, [name], purpose)
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
-    if asked.weight is not None:
-        data.weights(asked.weight)  # says what is wrong with them
-
-
-def _measure(data: Records, asked: _Question) -> Exposure:
+def _measure(data: Records, asked: Question) -> Exposure:
     engine = engine_of(data, asked.keys)
     measured = engine.measure(asked.keys, missing=asked.missing)
     found = measured.spectrum
@@ -391,7 +391,7 @@ def _measure(data: Records, asked: _Question) -> Exposure:
 
 def _population(
     data: Records,
-    asked: _Question,
+    asked: Question,
     f: Ints | None,
     numbers: Callable[[], Ints],
 ) -> tuple[PopulationRisk | None, str]:

@@ -14,12 +14,13 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.names import plural, quoted
+from keyhole.core.options import bind
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.cells import Exposure, option_problems, risk
-from keyhole.exposure.checks import listed, problems_of, share_problems
+from keyhole.exposure.cells import Exposure, risk
+from keyhole.exposure.checks import listed, problems_of
 from keyhole.protection.checks import is_seed
 from keyhole.protection.method import Outcome, Protected, warnings_table
 from keyhole.protection.plan import Plan, PlanDraft, Step, capped
@@ -77,7 +78,8 @@ def plan_problems(
 ) -> list[str]:
     """Return everything that keeps a plan from being carried out on a file, and measured."""
     draft = as_draft(plan)
-    problems = option_problems(cutoff=cutoff, missing=missing) + problems_of(data, keys, "key")
+    asked = {"keys": keys or ("",), "cutoff": cutoff, "missing": missing}
+    problems = [*bind(risk, asked).problems, *problems_of(data, keys, "key")]
     wanted = None if seed is None else is_seed(seed)
     if wanted is not None:
         problems.append(f"seed must be {wanted}. Got something else instead.")
@@ -126,11 +128,9 @@ def measure_problems(
     formula: str | None,
 ) -> list[str]:
     """Return everything that keeps the ledger of a plan from being kept."""
-    problems = option_problems(weight=weight, fraction=fraction)
-    problems += [] if limit is None else share_problems("limit", limit)
+    asked = {"keys": keys or None, "limit": limit, "weight": weight, "fraction": fraction}
+    problems: list[str] = list(bind(risk, asked).problems)
     problems += problems_of(data, targets, "target")
-    if not keys:
-        problems.append("keys must name at least one column: a ledger is about the risk on them.")
     if weight is not None:
         problems += problems_of(data, [weight], "weight") or raised(lambda: data.weights(weight))
     if formula is not None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from keyhole.core.names import absent, nearest, quoted, repeated
+from keyhole.core.options import Parameter, shown_value, unknown_problems
 from keyhole.data import Microdata
 from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
@@ -24,7 +25,7 @@ from keyhole.reviews.resolving import (
     resolve_synthesis,
 )
 from keyhole.reviews.scenario_checks import check_scenarios
-from keyhole.reviews.schema import SECTIONS, TOP, Setting
+from keyhole.reviews.schema import SECTIONS, TOP
 from keyhole.reviews.settings import DataSettings, Review, ScenarioSettings
 from keyhole.reviews.source import Problem, Source, read_source
 from keyhole.reviews.study_checks import check_study
@@ -131,7 +132,7 @@ def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
 
 def _unknown_top(name: str, value: Any) -> str:
     if name in SECTIONS:
-        return f"{name} must be a section, headed [{name}]. Got {_got(value)} instead."
+        return f"{name} must be a section, headed [{name}]. Got {shown_value(value)} instead."
     known = [f"[{s}]" for s in SECTIONS] if isinstance(value, Mapping) else [*TOP, *SECTIONS]
     shown = f"[{name}]" if isinstance(value, Mapping) else name
     near = nearest(shown, known, most=1)
@@ -140,38 +141,27 @@ def _unknown_top(name: str, value: Any) -> str:
 
 
 def _section(
-    source: Source, at: Path, given: Mapping[str, Any], known: Mapping[str, Setting]
+    source: Source, at: Path, given: Mapping[str, Any], known: Mapping[str, Parameter]
 ) -> tuple[list[Problem], Values]:
     problems: list[Problem] = []
     fit: Values = {}
+    where = f"[{at[0]}]" if at else ""
     for name, value in given.items():
-        title = f"[{at[0]}] {name}" if at else name
+        title = f"{where} {name}".strip()
         if name not in known:
-            near = nearest(name, list(known))
-            remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-                f"Its settings are {quoted(known, most=20)}.")  # fmt: skip
-            problems.append(source.problem((*at, name), f"{title} is not a setting. {remedy}"))
-        elif fault := known[name].check(value):
-            got = "another value" if known[name].secret else _got(value)
+            text = unknown_problems(known, {name: value}, where)[0].strip()
+            problems.append(source.problem((*at, name), text))
+        elif (fault := known[name].kind.fault(value)) is not None:
+            got = "another value" if known[name].option.secret else shown_value(value)
             text = f"{title} must be {fault}. Got {got} instead."
             problems.append(source.problem((*at, name), text))
         else:
             fit[name] = value
     for name, setting in known.items():
         if setting.required and name not in given:
-            problems.append(source.problem(at, f"[{at[0]}] needs {name!r}: {setting.meaning}."))
+            text = f"{where} needs {name!r}: {setting.help.rstrip('.')}."
+            problems.append(source.problem(at, text))
     return problems, fit
-
-
-def _got(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "a section"
-    if isinstance(value, list):
-        return "a list" if value else "an empty list"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _data(
@@ -231,13 +221,14 @@ def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) ->
 
 
 def _absent_in(
-    source: Source, at: Path, given: Values, known: Mapping[str, Setting], data: Microdata
+    source: Source, at: Path, given: Values, known: Mapping[str, Parameter], data: Microdata
 ) -> Iterator[Problem]:
     file = repr(data.name)
     for name, value in given.items():
         setting = known[name]
-        for where, column in setting.columns(value) if setting.columns else ():
-            for text in absent([column], data.names, purpose=setting.purpose, where=file):
+        for where, column in setting.columns(value):
+            purpose = setting.kind.purpose or name
+            for text in absent([column], data.names, purpose=purpose, where=file):
                 yield source.problem((*at, name, *where), text)
 
 

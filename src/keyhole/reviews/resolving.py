@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.reviews.names import alternatives, named_scenario
+from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import (
     DataSettings,
     DriverSettings,
-    ExposureSettings,
     FrontierSettings,
     ProtectionSettings,
     ReleaseSettings,
@@ -64,14 +65,14 @@ def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
     return ReleaseSettings(**found)
 
 
-def _exposure(given: Values, data: Microdata) -> ExposureSettings:
-    found = {**given, "named_groups": tuple(given.get("named_groups", ()))}
+def _exposure(given: Values, data: Microdata) -> Question:
+    found = dict(given)
     for name in ("weight", "household"):
         with_role = data.role(name)
         told = name == "weight" and "fraction" in given
         if len(with_role) == 1 and not told:
             found.setdefault(name, with_role[0])
-    return ExposureSettings(**found)
+    return question_of("exposure", found)
 
 
 def _drivers(given: Values) -> DriverSettings:

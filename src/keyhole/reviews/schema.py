@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
+from keyhole.core.kinds import Kind, Place, Several, Text
 from keyhole.core.names import quoted
+from keyhole.core.options import (
+    REQUIRED,
+    Option,
+    Parameter,
+    Question,
+    parameters_of,
+    value_problems,
+)
+from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.engines import Missing
 from keyhole.errors import OptionError
 from keyhole.exposure.drivers import option_problems as driver_problems
-from keyhole.exposure.population import Approximation
 from keyhole.exposure.scores import Convention
 from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
@@ -54,7 +63,7 @@ from keyhole.selection.criteria import CRITERIA
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Model, Options
 
-__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "Setting"]
+__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of"]
 
 METHODS = ("forward", "backward", "stepwise")
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
@@ -62,19 +71,76 @@ PRODUCTS = ("file", "selection", "protection", "synthesis")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting: how its value is checked, what it means, and the columns it names.
-
-    The columns are those of the file under review; a study's are checked with its files. What is
-    secret is shown in no message.
-    """
+class _Checked(Kind):
+    """A value that a function checks; sections whose verb declares its options need none."""
 
     check: Check
-    meaning: str
-    columns: Columns | None = None
+    named: Columns | None = None
     purpose: str = "column"
-    required: bool = False
-    secret: bool = False
+
+    def fault(self, value: Any) -> str | None:
+        return self.check(value)
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        return iter(()) if self.named is None else self.named(value)
+
+
+def Setting(  # noqa: N802
+    check: Check,
+    meaning: str,
+    columns: Columns | None = None,
+    purpose: str = "column",
+    required: bool = False,
+    secret: bool = False,
+) -> Parameter:
+    """Declare a setting by hand, of a section whose verb does not declare its options yet."""
+    option = Option(meaning, secret=secret)
+    kind = _Checked(check, columns, purpose)
+    return Parameter("", option, kind, REQUIRED if required else None)
+
+
+def section_of(
+    verb: str, own: Callable[..., Any] | None = None, without: Iterable[str] = ()
+) -> dict[str, Parameter]:
+    """Return the settings of a verb's section: its options, and those of the review alone.
+
+    Parameters
+    ----------
+    verb
+        The verb that the section asks for.
+    own
+        A function whose signature declares what the review has besides.
+    without
+        Options that other parts of the review give.
+    """
+    known = parameters_of(VERBS[verb].function())
+    left_out = set(without)
+    found = {n: p for n, p in known.items() if "r" in p.option.surfaces and n not in left_out}
+    return {**found, **({} if own is None else parameters_of(own))}
+
+
+def question_of(section: str, values: Mapping[str, Any]) -> Question:
+    """Return a section with its fit values settled and its defaults in place."""
+    known = SECTIONS[section]
+    fit, _ = value_problems(known, values)
+    settled = {
+        name: fit[name] if name in fit else None if p.required else p.settle(p.default)
+        for name, p in known.items()
+    }
+    return Question(section, settled, known)
+
+
+def _exposure(
+    *,
+    named_groups: Annotated[
+        tuple[str, ...],
+        Option(
+            "Categories of `by` that the report names even where they are small.",
+            kind=Several(Text("the name of a group")),
+        ),
+    ] = (),
+) -> None:
+    """Declare what the section of exposure has besides the options of `risk`."""
 
 
 def _drawing(name: str) -> Check:
@@ -111,7 +177,7 @@ ENGINES = ("auto", "memory", "disk")
 _METHOD = one_of(METHODS)
 _METRIC = one_of(METRICS)
 
-TOP: Mapping[str, Setting] = {
+TOP: Mapping[str, Parameter] = {
     "title": Setting(is_text, "what the review is called, at the head of the report"),
     "keys": Setting(
         is_keys,
@@ -121,7 +187,7 @@ TOP: Mapping[str, Setting] = {
     ),
 }
 
-SECTIONS: Mapping[str, Mapping[str, Setting]] = {
+SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "release": {
         "product": Setting(one_of(PRODUCTS), "what goes out: the `file` as it is, the variables of "
                            "the `selection`, or what the `protection` or the `synthesis` made; "
@@ -173,22 +239,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "year": Setting(is_whole, "the year to which ages are counted from years of birth; this "
                         "year"),
     },
-    "exposure": {
-        "cutoff": Setting(is_whole, "records in cells smaller than this are at risk; 3"),
-        "missing": Setting(one_of(get_args(Missing)),
-                           "what a missing key means: `own`, `wildcard` or `drop`"),
-        "weight": Setting(is_name, "the column with the number of people each record stands for; "
-                          "the one with the role `weight`", one, "weight"),
-        "fraction": Setting(is_fraction, "the share of the population sampled, without weights"),
-        "household": Setting(is_name, "the column that names the household; the one with the role "
-                             "`household`", one, "household"),
-        "by": Setting(is_name, "a column whose categories are measured one by one too", one, "by"),
-        "named_groups": Setting(_GROUPS, "categories of `by` that the report names even where "
-                                "they are small"),
-        "limit": Setting(is_share, "the highest RP on the keys that is acceptable"),
-        "approximation": Setting(one_of(get_args(Approximation)),
-                                 "of the individual risk: `exact` or `sdcmicro`"),
-    },
+    "exposure": section_of("risk", _exposure, without=("keys",)),
     "uniques": {
         "max_size": Setting(is_whole, "the most variables of a minimal unique; all keys but one"),
         "convention": Setting(one_of(get_args(Convention)),

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.protection.plan import Plan
 from keyhole.screening.dependence import NEARLY
 
 __all__ = [
     "DataSettings",
     "DriverSettings",
-    "ExposureSettings",
     "FrontierSettings",
     "ProtectionSettings",
     "ReleaseSettings",
@@ -44,25 +44,15 @@ class DataSettings:
     engine: str = "auto"
     memory: str | None = None
 
+    def reading(self) -> dict[str, Any]:
+        """Return how the file is read, as far as its values depend on it."""
+        named = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+        return {name: getattr(self, name) for name in named}
+
     def declared(self) -> dict[str, Any]:
         """Return what `keyhole.load` is told besides the file."""
         apart = ("file", "engine", "memory")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
-
-
-@dataclass(frozen=True, slots=True)
-class ExposureSettings:
-    """How exposure is measured, and the highest RP that is acceptable."""
-
-    cutoff: int = 3
-    missing: str = "own"
-    weight: str | None = None
-    fraction: float | None = None
-    household: str | None = None
-    by: str | None = None
-    named_groups: tuple[str, ...] = ()
-    limit: float | None = None
-    approximation: str = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +243,7 @@ class Review:
     sha256: str
     data: DataSettings
     keys: tuple[str, ...]
-    exposure: ExposureSettings
+    exposure: Question
     uniques: UniquesSettings | None = None
     drivers: DriverSettings | None = None
     selection: SelectionSettings | None = None
@@ -267,7 +257,7 @@ class Review:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
-        found = dataclasses.asdict(self)
+        found = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         for section in ("synthesis", "protection"):
             if found[section] is not None:
                 del found[section]["seed"]
@@ -276,3 +266,10 @@ class Review:
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}
+
+
+def _plain(settings: Any) -> Any:
+    if isinstance(settings, Question):
+        return settings.public()
+    is_one = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
+    return dataclasses.asdict(settings) if is_one else settings

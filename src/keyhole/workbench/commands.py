@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.equivalents import Equivalent, python_literal
+
 __all__ = ["Equivalent", "equivalent", "review_lines"]
-
-
-@dataclass(frozen=True, slots=True)
-class Equivalent:
-    """The same, as a command and in Python."""
-
-    command: str
-    python: str
 
 
 def equivalent(verb: str, source: str | None, options: Mapping[str, Any]) -> Equivalent:
@@ -37,8 +30,8 @@ def equivalent(verb: str, source: str | None, options: Mapping[str, Any]) -> Equ
         # A value that begins like an option belongs to the one before it.
         words.append(option + "=" + shlex.quote(word) if word[:1] == "-" else option)
         words += [shlex.quote(word)] if word and word[0] != "-" else []
-    arguments = [_literal(source)] if source else []
-    arguments += [f"{name}={_literal(value)}" for name, value in given.items()]
+    arguments = [python_literal(source)] if source else []
+    arguments += [f"{name}={python_literal(value)}" for name, value in given.items()]
     return Equivalent(" ".join(words), f"keyhole.{verb}({', '.join(arguments)})")
 
 
@@ -46,7 +39,7 @@ def review_lines(review: str, results: str) -> Equivalent:
     """Write how the whole review is run."""
     return Equivalent(
         f"keyhole review {shlex.quote(review)} --out {shlex.quote(results)}",
-        f"keyhole.review({_literal(review)}, out={_literal(results)})",
+        f"keyhole.review({python_literal(review)}, out={python_literal(results)})",
     )
 
 
@@ -63,11 +56,3 @@ def _word(value: Any) -> str:
 def _listed(name: str) -> str:
     """Quote a name that would be taken for several in a list."""
     return '"' + name.replace('"', '""') + '"' if "," in name or name[:1] == '"' else name
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_literal(one) for one in value) + "]"
-    return repr(value)

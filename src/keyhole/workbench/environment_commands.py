@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from keyhole.workbench.commands import Equivalent
+from keyhole.core.equivalents import Equivalent
 from keyhole.workbench.drafts import Draft
 from keyhole.workbench.environments import STORE, Kept
 from keyhole.workbench.view import View

@@ -84,8 +84,7 @@ def stored_limits(view: View) -> tuple[Limit, ...]:
         records.pop(RELEASES, None)  # it may be of other metrics
     absent = {name for name, one in view.look.standings.items() if one.state == "absent"}
     if {"exposure", "fix"} & absent:
-        exposure = dataclasses.replace(review.exposure, limit=None)
-        review = dataclasses.replace(review, exposure=exposure)
+        review = dataclasses.replace(review, exposure=review.exposure.replace(limit=None))
     if review.selection is not None:
         stages = {selection_stage(one) for one in review.selection.methods}
         if absent & {*stages, "proposal", "frontier", "alternative"}:

@@ -52,8 +52,9 @@ def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
 
 def ask_exposure(review: Review, _: Earlier) -> Asked:
     """Ask how exposed the file is on the keys."""
-    names = ("cutoff", "missing", "weight", "fraction", "household", "by", "approximation")
-    return {"keys": list(review.keys), **{n: getattr(review.exposure, n) for n in names}}
+    apart = ("limit", "named_groups")  # judged and worded by the review
+    asked = {n: v for n, v in review.exposure.values.items() if n not in apart}
+    return {"keys": list(review.keys), **asked}
 
 
 def run_exposure(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:

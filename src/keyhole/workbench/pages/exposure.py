@@ -7,48 +7,41 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core import equivalents as core
+from keyhole.core.equivalents import Equivalent
+from keyhole.reviews.schema import SECTIONS
 from keyhole.reviews.settings import DriverSettings
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
-from keyhole.workbench.commands import Equivalent, equivalent
+from keyhole.workbench.commands import equivalent
+from keyhole.workbench.fields import fields_of, take_fields
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.view import Form, View
 
 __all__ = ["EXPOSURE"]
 
+MAIN = ("cutoff", "limit", "by")
+"""The options that are always in sight."""
+
 
 def _context(view: View) -> dict[str, Any]:
     review = view.review
-    asked = review.exposure
-    options = {
-        "keys": list(review.keys),
-        "cutoff": asked.cutoff,
-        "missing": asked.missing if asked.missing != "own" else None,
-        "weight": asked.weight,
-        "fraction": asked.fraction,
-        "household": asked.household,
-        "by": asked.by,
-        **_reading(view),
-    }
-    same = [equivalent("risk", review.data.file, options)]
+    file, reading = review.data.file, review.data.reading()
+    asked = {**review.exposure.values, "keys": review.keys}
+    same = [core.equivalent("risk", asked, file, reading)]
     if review.uniques is not None:
-        same.append(
-            equivalent(
-                "uniques",
-                review.data.file,
-                {
-                    "keys": list(review.keys),
-                    "max_size": review.uniques.max_size,
-                    **_reading(view),
-                },
-            )
-        )
+        asked = {"keys": list(review.keys), "max_size": review.uniques.max_size, **_reading(view)}
+        same.append(equivalent("uniques", file, asked))
     if review.drivers is not None:
         same.append(_drivers_line(view))
     told = view.tables("exposure")
     return {
         "equivalents": same,
         "columns": view.data.variables,
+        "main_fields": fields_of(review.exposure, MAIN),
+        "other_fields": fields_of(
+            review.exposure, [n for n in SECTIONS["exposure"] if n not in MAIN]
+        ),
         "figures": told if view.shows_values else [t for t in told if not _names_groups(view, t)],
         "hidden": not view.shows_values and any(_names_groups(view, t) for t in told),
     }
@@ -85,15 +78,7 @@ def _measure(view: View, form: Form) -> Change:
         # Keys that are as they were stay as they are said: by roles, or as those of a scenario.
         if set(form.texts("keys")) != shown:
             editing.set_keys(document, in_order(form.texts("keys"), view.review.keys))
-        editing.take_section(
-            document,
-            "exposure",
-            {
-                "cutoff": form.number("cutoff"),
-                "limit": form.share("limit"),
-                "by": form.text("by"),
-            },
-        )
+        take_fields(document, "exposure", SECTIONS["exposure"], form)
         if form.flag("uniques"):
             editing.take_section(document, "uniques", {"max_size": form.number("max_size")})
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent
 from keyhole.errors import OptionError
 from keyhole.protection.ledger_result import meaning
 from keyhole.protection.methods import METHODS
@@ -16,7 +17,7 @@ from keyhole.protection.plan import toml_of
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
-from keyhole.workbench.commands import Equivalent, review_lines
+from keyhole.workbench.commands import review_lines
 from keyhole.workbench.page import Change, Go, Page, Run
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.price_table import price_table

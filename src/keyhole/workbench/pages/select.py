@@ -8,6 +8,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent
 from keyhole.reviews.names import alternatives
 from keyhole.reviews.schema import METHODS
 from keyhole.reviews.settings import SelectionSettings
@@ -15,7 +16,7 @@ from keyhole.selection.criteria import CRITERIA
 from keyhole.selection.result import ASSUMPTION
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
-from keyhole.workbench.commands import Equivalent, equivalent
+from keyhole.workbench.commands import equivalent
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.taking import frontier_sets, path_of, released, take
 from keyhole.workbench.view import Form, View

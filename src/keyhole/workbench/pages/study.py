@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import tomlkit
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent
 from keyhole.errors import OptionError
 from keyhole.reviews.release_chapters import releases_chapter
 from keyhole.reviews.schema import METRICS
@@ -19,7 +20,7 @@ from keyhole.reviews.stages.study import study_stage
 from keyhole.reviews.study_chapters import metrics_sheet
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order, put_changed
-from keyhole.workbench.commands import Equivalent, equivalent, review_lines
+from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.stored import (
     as_table,

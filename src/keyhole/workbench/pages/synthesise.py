@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent
 from keyhole.errors import OptionError
 from keyhole.reviews.settings import Review, SynthesisSettings
 from keyhole.reviews.stages.synthesis import SYNTHESIS
@@ -15,7 +16,7 @@ from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Options
 from keyhole.workbench import editing
 from keyhole.workbench.changed import numbered_lines, put_changed
-from keyhole.workbench.commands import Equivalent, equivalent, review_lines
+from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.stored import as_tables, stored_synthesis
 from keyhole.workbench.view import Form, View

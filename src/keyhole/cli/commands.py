@@ -1,0 +1,204 @@
+"""Commands of verbs, made from the verbs' signatures.
+
+A verb's options, those of reading its file and those of what it gives back become one Typer
+command. Words are read here by the kinds of the options; everything is checked by the verb itself,
+and its problems are worded with the names of flags.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from keyhole.cli.output import Outputs
+from keyhole.cli.progress import working
+from keyhole.core.kinds import Flag
+from keyhole.core.options import Parameter, Problem, bind, name_as_flag, parameters_of
+from keyhole.core.verbs import Verb
+from keyhole.errors import InputError, OptionError
+
+__all__ = ["command_of", "reading_parameters"]
+
+READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+"""The options of `keyhole.load` that commands have."""
+
+
+def reading_parameters() -> dict[str, Parameter]:
+    """Return the options with which a command reads its file."""
+    from keyhole.data.reading import load
+
+    known = parameters_of(load)
+    return {name: known[name] for name in READ}
+
+
+def command_of(verb: Verb) -> Callable[..., None]:
+    """Return the function that Typer makes a command of."""
+    function = verb.function()
+    offered = {n: p for n, p in parameters_of(function).items() if "c" in p.option.surfaces}
+    has_file = "data" in inspect.signature(function).parameters
+    reading = reading_parameters() if has_file else {}
+
+    def command(**words: Any) -> None:
+        problems: list[str] = []
+        values = _read(offered, words, problems)
+        how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
+        outputs = Outputs(
+            words["json"], words.get("plot"), words.get("records"), words.get("force", False)
+        )
+        with working(f"{verb.name}:") as report:
+            if "progress" in inspect.signature(function).parameters:
+                values["progress"] = report
+            source = () if not has_file else (_source(words["file"], how),)
+            if has_file:
+                problems += outputs.problems(words["file"], verb.records)
+            if problems:
+                _raise_with_others(function, source, values, problems)
+            result = function(*source, **values)
+        outputs.give(result)
+
+    shown = [*([_FILE] if has_file else []), *map(_parameter, offered.values())]
+    shown += [*map(_parameter, reading.values()), *_outputs(verb)]
+    shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in shown}
+    command.__name__ = verb.name
+    command.__doc__ = _help(function)
+    return command
+
+
+def _source(file: Path, reading: Mapping[str, Any]) -> Any:
+    from keyhole.engines.opening import DataFile
+
+    return DataFile(file, reading)
+
+
+def _raise_with_others(
+    function: Callable[..., Any],
+    source: tuple[Any, ...],
+    values: Mapping[str, Any],
+    problems: list[str],
+) -> None:
+    """Raise what is wrong with words and outputs, with what is wrong with the rest."""
+    question = bind(function, values)
+    try:
+        if source:
+            from keyhole.engines.opening import open_for
+
+            open_for(question, source[0])
+        else:
+            question.require()
+    except InputError as error:
+        unread = {name for one in problems if isinstance(one, Problem) for name in one.options}
+        others = [
+            one
+            for one in error.problems
+            if not (isinstance(one, Problem) and unread.intersection(one.options))
+        ]
+        problems = [*others, *problems]
+    raise OptionError(dict.fromkeys(problems))
+
+
+def _read(
+    known: Mapping[str, Parameter], words: Mapping[str, Any], problems: list[str]
+) -> dict[str, Any]:
+    """Read the words of options that were given; the others keep their defaults."""
+    values: dict[str, Any] = {}
+    for name, parameter in known.items():
+        word = words[name]
+        if word is None or word == []:
+            continue
+        if isinstance(word, bool):
+            values[name] = word
+            continue
+        try:
+            values[name] = parameter.kind.read(",".join(word) if isinstance(word, list) else word)
+        except ValueError as error:
+            template = f"{{{name}}} must be written like {{0}}. Got {{1}} instead: check its marks."
+            shown = "another value" if parameter.option.secret else str(error)
+            problems.append(Problem(template, parameter.metavar, shown))
+    return values
+
+
+_FILE = inspect.Parameter(
+    "file",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[
+        Path,
+        typer.Argument(
+            show_default=False,
+            metavar="FILE",
+            help="The data: CSV, Parquet, Arrow, SAS, SPSS, Stata or Excel, by its extension.",
+        ),
+    ],
+)
+
+
+def _parameter(parameter: Parameter) -> inspect.Parameter:
+    """Describe an option as Typer wants it: a word, or a flag."""
+    flag = name_as_flag(parameter.name)
+    if isinstance(parameter.kind, Flag):
+        names = [flag if parameter.default is False else f"{flag}/--no-{flag[2:]}"]
+        kind: Any = bool
+        default: Any = parameter.default
+    else:
+        one: Any = list[str] if parameter.kind.repeatable else str
+        names, kind = [flag], one if parameter.required else one | None
+        default = _default(parameter)
+    option = typer.Option(
+        *names,
+        metavar=None if isinstance(parameter.kind, Flag) else parameter.metavar,
+        help=parameter.help.replace("`", ""),
+        show_default=default not in (None, False, inspect.Parameter.empty),
+    )
+    return inspect.Parameter(
+        parameter.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
+
+
+def _default(parameter: Parameter) -> Any:
+    """Return the default as it would be typed; none, where it is nothing."""
+    value = parameter.default
+    if parameter.required:
+        return inspect.Parameter.empty
+    if value is None or value == () or value == {}:
+        return None
+    return parameter.kind.write(parameter.settle(value))
+
+
+def _outputs(verb: Verb) -> list[inspect.Parameter]:
+    """Describe what a command gives back, and where."""
+    found: list[tuple[str, Any, Any]] = []
+    if verb.records:
+        words = (
+            "Write one row per record, in the file's order, to a .csv, .parquet, .sav and so on."
+        )
+        found.append(("records", Path | None, typer.Option(metavar="OUT", help=words)))
+    if verb.picture:
+        words = "Draw the result into a .svg, .png or .html."
+        found.append(("plot", Path | None, typer.Option(metavar="OUT", help=words)))
+    found.append(
+        ("json", bool, typer.Option("--json", help="Print one JSON object, nothing else."))
+    )
+    if verb.records or verb.picture:
+        found.append(("force", bool, typer.Option("--force", help="Replace files that exist.")))
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if kind is bool else None,
+            annotation=Annotated[kind, option],
+        )
+        for name, kind, option in found
+    ]
+
+
+def _help(function: Callable[..., Any]) -> str:
+    """Return the first paragraphs of a verb's documentation."""
+    return inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n")[0]

@@ -1,0 +1,119 @@
+"""Equivalent commands and Python lines: the same question, to be typed or programmed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole.core.kinds import Flag
+from keyhole.core.options import Parameter, name_as_flag, parameters_of
+from keyhole.core.verbs import VERBS, imported
+
+__all__ = ["SECRET_FILE", "Equivalent", "equivalent", "python_literal"]
+
+SECRET_FILE = "PATH"
+"""What stands for the file that holds a secret, which no line shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """The same, as a command and in Python."""
+
+    command: str
+    python: str
+
+
+def equivalent(
+    verb: str,
+    values: Mapping[str, Any],
+    source: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> Equivalent:
+    """Write a verb with those of its options that differ from their defaults.
+
+    Parameters
+    ----------
+    verb
+        The name of the verb.
+    values
+        Its options by name; what is no option of it is passed over. A secret is never shown: it
+        is read from a file.
+    source
+        The file that is read, if the verb reads one.
+    reading
+        How the file is read: options of `keyhole.load`.
+
+    Examples
+    --------
+    >>> both = equivalent("risk", {"keys": ["age", "home state"], "cutoff": 5}, "people.csv")
+    >>> print(both.command)
+    keyhole risk people.csv --keys 'age,home state' --cutoff 5
+    >>> print(both.python)
+    keyhole.risk("people.csv", keys=["age", "home state"], cutoff=5)
+    >>> both = equivalent("risk", {"keys": "age"}, "p.csv", {"missing_codes": {"age": [-9]}})
+    >>> print(both.command)
+    keyhole risk p.csv --keys age --missing-codes age:-9
+    >>> print(both.python)
+    keyhole.risk(keyhole.load("p.csv", missing_codes={"age": [-9]}), keys=["age"])
+    """
+    asked = _given(parameters_of(VERBS[verb].function()), values)
+    read = _given(parameters_of(imported("keyhole.data.load")), reading or {})
+    words = ["keyhole", verb, *([shlex.quote(source)] if source else [])]
+    for parameter, value in [*asked, *read]:
+        words += _words(parameter, value)
+    arguments = []
+    if source is not None:
+        loaded = [python_literal(source), *(_argument(p, value) for p, value in read)]
+        arguments.append(loaded[0] if not read else f"keyhole.load({', '.join(loaded)})")
+    arguments += [_argument(p, value) for p, value in asked]
+    return Equivalent(" ".join(words), f"keyhole.{verb}({', '.join(arguments)})")
+
+
+def _given(
+    known: Mapping[str, Parameter], values: Mapping[str, Any]
+) -> list[tuple[Parameter, Any]]:
+    """Return the options that are not at their defaults, settled."""
+    found = []
+    for name, parameter in known.items():
+        value = parameter.settle(values.get(name))
+        default = None if parameter.required else parameter.settle(parameter.default)
+        if value is not None and value != default and value not in ((), {}):
+            found.append((parameter, value))
+    return found
+
+
+def _words(parameter: Parameter, value: Any) -> list[str]:
+    flag = name_as_flag(parameter.name)
+    if parameter.option.secret:
+        return [f"{flag}-file", SECRET_FILE]
+    if isinstance(parameter.kind, Flag):
+        return [flag if value else f"--no-{flag[2:]}"]
+    word = parameter.kind.write(value)
+    # A value that begins like an option belongs to the one before it.
+    return [f"{flag}={shlex.quote(word)}"] if word[:1] == "-" else [flag, shlex.quote(word)]
+
+
+def _argument(parameter: Parameter, value: Any) -> str:
+    if parameter.option.secret:
+        return f'{parameter.name}=int(open("{SECRET_FILE}").read())'
+    return f"{parameter.name}={python_literal(value)}"
+
+
+def python_literal(value: Any) -> str:
+    """Write a value as Python does, texts in double quotes.
+
+    Examples
+    --------
+    >>> print(python_literal({"a": ("x", 2)}))
+    {"a": ["x", 2]}
+    """
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(python_literal, value)) + "]"
+    if isinstance(value, Mapping):
+        pairs = (f"{python_literal(k)}: {python_literal(v)}" for k, v in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    return repr(value)

@@ -1,0 +1,750 @@
+"""Kinds of option values: what a value must be, how it is typed, written and described.
+
+A kind knows one sort of value everywhere it appears: in Python, on the command line, in a review
+file and in a form. On the command line the items of a list are separated by commas and spaces
+around them do not count; what stands in double quotes is taken as it is, so that any name can be
+given: ``'"born, year",sex'``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from numbers import Real
+from typing import Any, ClassVar
+
+from keyhole.core.names import quoted, repeated
+
+__all__ = [
+    "Amounts",
+    "Candidates",
+    "Choice",
+    "Codes",
+    "Column",
+    "Columns",
+    "ColumnsByColumn",
+    "File",
+    "Flag",
+    "Kind",
+    "Memory",
+    "Number",
+    "Several",
+    "TableOrFile",
+    "Text",
+    "Whole",
+    "WordsByColumn",
+    "split_words",
+]
+
+Place = tuple[str | int, ...]
+"""Where in a value something stands, as in ``("age", 2)``."""
+
+# Larger numbers are a slip of the keyboard; exact in a float and in a column of whole numbers.
+LARGEST = 1_000_000_000
+LARGEST_CODE = 2**63 - 1
+
+
+class Kind:
+    """One sort of option value; a subclass says what differs."""
+
+    metavar: ClassVar[str] = "VALUE"
+    widget: ClassVar[str] = "text"
+    repeatable: ClassVar[bool] = False
+    purpose: str = ""
+
+    def fault(self, value: Any) -> str | None:
+        """Say what the value must be, where it is not; None where it is fit."""
+        raise NotImplementedError
+
+    def settle(self, value: Any) -> Any:
+        """Return a fit value in the form in which it is kept, compared and stored."""
+        return value
+
+    def read(self, text: str) -> Any:
+        """Read the value from the word typed on a command line or in a form."""
+        return text
+
+    def write(self, value: Any) -> str:
+        """Write a settled value as the word that `read` reads."""
+        return str(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the values as JSON Schema."""
+        return {"type": "string"}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
+        """Yield the columns that a fit value names, each with its place in the value."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Kind):
+    """A number between bounds; `above` excludes the bound itself."""
+
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+
+    metavar: ClassVar[str] = "X"
+    widget: ClassVar[str] = "number"
+
+    def fault(self, value: Any) -> str | None:
+        """Say what the number must be.
+
+        Examples
+        --------
+        >>> Number(above=0, high=1).fault(2), Number(low=0).fault(5)
+        ('a number above 0 and at most 1', None)
+        """
+        fit = isinstance(value, Real) and not isinstance(value, bool)
+        return None if fit and math.isfinite(value) and self._holds(value) else self._words()
+
+    def settle(self, value: Any) -> float:
+        """Return the number as a float."""
+        return float(value)
+
+    def read(self, text: str) -> Any:
+        """Read a number; what is none is returned as it stands, for `fault` to refuse."""
+        return _number(text, float)
+
+    def write(self, value: Any) -> str:
+        """Write the number with all its digits."""
+        return repr(int(value)) if float(value).is_integer() else repr(float(value))
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the bounds."""
+        bounds = {"minimum": self.low, "maximum": self.high, "exclusiveMinimum": self.above}
+        return {"type": "number", **{k: v for k, v in bounds.items() if v is not None}}
+
+    def _holds(self, value: float) -> bool:
+        high = LARGEST if self.high is None else self.high
+        return (
+            value <= high
+            and (self.low is None or value >= self.low)
+            and (self.above is None or value > self.above)
+        )
+
+    def _words(self) -> str:
+        if self.low is not None and self.high is not None:
+            return f"a number from {self.low:g} to {self.high:g}"
+        least = None if self.low is None else f"of at least {self.low:g}"
+        least = f"above {self.above:g}" if self.above is not None else least
+        most = LARGEST if self.high is None else self.high
+        bounds = [part for part in (least, f"at most {most:,g}" if self.high else None) if part]
+        return " ".join(["a number", " and ".join(bounds)]).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Number):
+    """A whole number between bounds."""
+
+    metavar: ClassVar[str] = "N"
+
+    def fault(self, value: Any) -> str | None:
+        """Say what the number must be.
+
+        Examples
+        --------
+        >>> Whole(low=1).fault(0), Whole(low=1).fault(2.0), Whole(low=1).fault(3)
+        ('a whole number of at least 1', 'a whole number of at least 1', None)
+        """
+        whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        if whole and self._holds(value):
+            return None
+        if whole and self.high is None and value > LARGEST:
+            return f"a whole number of at most {LARGEST:,}"
+        return self._words().replace("a number", "a whole number")
+
+    def settle(self, value: Any) -> int:
+        """Return the number as Python's own."""
+        return int(value)
+
+    def read(self, text: str) -> Any:
+        """Read a whole number; what is none is returned as it stands."""
+        return _number(text, int)
+
+    def write(self, value: Any) -> str:
+        """Write the number."""
+        return str(int(value))
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the bounds."""
+        return {**Number.schema(self), "type": "integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Kind):
+    """Yes or no."""
+
+    metavar: ClassVar[str] = ""
+    widget: ClassVar[str] = "flag"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept true and false."""
+        return None if isinstance(value, bool) else "true or false"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a Boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Kind):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    widget: ClassVar[str] = "choice"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept one of the words.
+
+        Examples
+        --------
+        >>> Choice(("own", "drop")).fault("onw")
+        "one of 'own', 'drop'"
+        """
+        fit = isinstance(value, str) and value in self.words
+        return None if fit else f"one of {quoted(self.words, most=20)}"
+
+    def schema(self) -> dict[str, Any]:
+        """List the words."""
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """Text that is not only blanks; `blank` accepts those too, as a delimiter."""
+
+    what: str = "text"
+    blank: bool = False
+
+    metavar: ClassVar[str] = "TEXT"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept text."""
+        fit = isinstance(value, str) and (value.strip() or (self.blank and value))
+        return None if fit else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class File(Kind):
+    """The path of a file."""
+
+    metavar: ClassVar[str] = "FILE"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a path."""
+        fit = isinstance(value, str | os.PathLike) and str(value).strip()
+        return None if fit else "the path of a file"
+
+    def settle(self, value: Any) -> str:
+        """Return the path as text."""
+        path: str = os.fspath(value)
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Kind):
+    """An amount of memory, like ``1GB``."""
+
+    metavar: ClassVar[str] = "SIZE"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept text or a number of bytes; how much is enough is the engine's to say."""
+        fit = isinstance(value, str | int) and not isinstance(value, bool) and value
+        return None if fit else "an amount of memory, like '1GB'"
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Kind):
+    """The name of a column."""
+
+    purpose: str = "column"
+
+    metavar: ClassVar[str] = "COLUMN"
+    widget: ClassVar[str] = "column"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name, whatever it holds."""
+        return None if isinstance(value, str) and value else "the name of a column"
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the one column."""
+        yield (), value
+
+
+@dataclass(frozen=True, slots=True)
+class Columns(Kind):
+    """The names of columns, each once, in order; a name alone is a list of one."""
+
+    purpose: str = "column"
+    least: int = 1
+
+    metavar: ClassVar[str] = "A,B,…"
+    widget: ClassVar[str] = "columns"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name or several.
+
+        Examples
+        --------
+        >>> Columns().fault(3), Columns().fault(["a", "a"]), Columns().fault([])
+        ('a list of column names', "a list that names each column once ('a' is repeated)",
+         'a list of at least one column name')
+        """
+        names = listed_names(value)
+        if names is None or not all(isinstance(name, str) and name for name in names):
+            return "a list of column names"
+        if len(names) < self.least:
+            return "a list of at least one column name"
+        double = repeated(names)
+        return (
+            f"a list that names each column once ({quoted(double)} is repeated)" * bool(double)
+            or None
+        )
+
+    def settle(self, value: Any) -> tuple[str, ...]:
+        """Return the names as a tuple."""
+        return tuple(listed_names(value) or ())
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Read names as they are typed.
+
+        Examples
+        --------
+        >>> Columns().read('sex, age,"born, year"')
+        ('sex', 'age', 'born, year')
+        """
+        return tuple(split_words(text, ",")) if text.strip() else ()
+
+    def write(self, value: Any) -> str:
+        """Write names so that commas and quotes within them do not count."""
+        return ",".join(_protected(name) for name in value)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a list of names."""
+        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns with their places in the list."""
+        for place, name in enumerate(self.settle(value)):
+            yield (place,), name
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates(Kind):
+    """Lists of columns: the alternatives of one variable, or columns that belong together.
+
+    With `alternatives` a text such as ``age|age10`` holds several.
+    """
+
+    purpose: str = "candidate"
+    what: str = "columns, each a name or a list of alternatives"
+
+    metavar: ClassVar[str] = "A,B|C,…"
+    widget: ClassVar[str] = "groups"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a list whose items are names or lists of names."""
+        groups = _listed(value)
+        fit = groups is not None and all(self._group(group) for group in groups)
+        return None if fit else f"a list of {self.what}"
+
+    def settle(self, value: Any) -> tuple[tuple[str, ...], ...]:
+        """Return a tuple of names for each item.
+
+        Examples
+        --------
+        >>> Candidates().settle(["sex", "age|age10", ["a|b", "c"]])
+        (('sex',), ('age', 'age10'), ('a|b', 'c'))
+        """
+        return tuple(self._group(group) for group in _listed(value) or ())
+
+    def read(self, text: str) -> tuple[tuple[str, ...], ...]:
+        """Read items as they are typed.
+
+        Examples
+        --------
+        >>> Candidates().read("sex,age|age10")
+        (('sex',), ('age', 'age10'))
+        """
+        if not text.strip():
+            return ()
+        parts = split_words(text, ",", plain=False)
+        return tuple(tuple(split_words(part, "|")) for part in parts)
+
+    def write(self, value: Any) -> str:
+        """Write items so that marks within names do not count."""
+        return ",".join("|".join(_protected(name) for name in group) for group in value)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a list of names or of lists of names."""
+        names = {"type": "array", "items": {"type": "string"}}
+        return {"type": "array", "items": {"anyOf": [{"type": "string"}, names]}}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield each name with the place of its item."""
+        for place, group in enumerate(self.settle(value)):
+            for name in group:
+                yield (place,), name
+
+    @staticmethod
+    def _group(group: Any) -> tuple[str, ...]:
+        names = split_words(group, "|") if isinstance(group, str) else _listed(group) or ()
+        return tuple(names) if all(isinstance(name, str) and name for name in names) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Several(Kind):
+    """One or more values of another kind, each once."""
+
+    of: Kind
+
+    metavar: ClassVar[str] = "X,…"
+    widget: ClassVar[str] = "text"
+
+    def fault(self, value: Any) -> str | None:
+        """Say what is wrong with the first item that is unfit.
+
+        Examples
+        --------
+        >>> Several(Whole(low=1)).fault([3, 5]), Several(Whole(low=1)).fault([0])
+        (None, 'a whole number of at least 1, or several')
+        """
+        items = _listed(value)
+        if items is None:
+            fault = self.of.fault(value)
+            return fault and f"{fault}, or several"
+        for item in items:
+            if fault := self.of.fault(item):
+                return f"{fault}, or several"
+        double = repeated(map(repr, items))
+        return f"a list that names each once ({', '.join(double)} is repeated)" if double else None
+
+    def settle(self, value: Any) -> tuple[Any, ...]:
+        """Return a tuple; a value alone is one of one."""
+        items = _listed(value)
+        return tuple(self.of.settle(item) for item in ([value] if items is None else items))
+
+    def read(self, text: str) -> tuple[Any, ...]:
+        """Read the items."""
+        return tuple(self.of.read(item) for item in split_words(text, ",")) if text.strip() else ()
+
+    def write(self, value: Any) -> str:
+        """Write the items."""
+        return ",".join(_protected(self.of.write(item)) for item in self.settle(value))
+
+    def schema(self) -> dict[str, Any]:
+        """Describe one value or a list."""
+        one = self.of.schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+class _ByColumn(Kind):
+    """A table with an entry for each of some columns."""
+
+    widget: ClassVar[str] = "table"
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that have an entry."""
+        for name in value:
+            if name != "*":
+                yield (name,), name
+
+    @staticmethod
+    def assigned(text: str, mark: str) -> dict[str, str]:
+        """Read ``name=item`` pairs; a pair that is none keeps its text as a name of nothing."""
+        found: dict[str, str] = {}
+        for pair in split_words(text, ",", plain=False) if text.strip() else ():
+            name, *rest = split_words(pair, mark, plain=False)
+            name = _plain(name)
+            if len(rest) != 1 or name in found:
+                raise ValueError(pair)
+            found[name] = rest[0]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts(_ByColumn):
+    """A number for each of some columns."""
+
+    purpose: str = "variable"
+    number: Number = Number(above=0)
+
+    metavar: ClassVar[str] = "A=3,B=2"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table of numbers."""
+        fit = isinstance(value, Mapping) and all(isinstance(name, str) and name for name in value)
+        fit = fit and not any(self.number.fault(item) for item in value.values())
+        return None if fit else f"a table that gives for each column {self.number.fault(None)}"
+
+    def settle(self, value: Any) -> dict[str, float]:
+        """Return the numbers as floats."""
+        return {name: self.number.settle(item) for name, item in value.items()}
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Read numbers by name.
+
+        Examples
+        --------
+        >>> Amounts().read("homstate=3,ms=2")
+        {'homstate': 3.0, 'ms': 2.0}
+        """
+        return {n: self.number.read(item) for n, item in self.assigned(text, "=").items()}
+
+    def write(self, value: Any) -> str:
+        """Write numbers by name."""
+        return ",".join(f"{_protected(n)}={self.number.write(x)}" for n, x in value.items())
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a table of numbers."""
+        return {"type": "object", "additionalProperties": self.number.schema()}
+
+
+@dataclass(frozen=True, slots=True)
+class WordsByColumn(_ByColumn):
+    """One of a few words, or any text, for each of some columns."""
+
+    words: tuple[str, ...] = ()
+    purpose: str = "column"
+
+    metavar: ClassVar[str] = "A=WORD,…"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table of words."""
+        what = f"one of {quoted(self.words, most=20)}" if self.words else "text"
+        fit = isinstance(value, Mapping) and all(
+            isinstance(word, str) and (word in self.words or not self.words)
+            for word in value.values()
+        )
+        return None if fit else f"a table that gives for each column {what}"
+
+    def settle(self, value: Any) -> dict[str, str]:
+        """Return a dictionary of its own."""
+        return dict(value)
+
+    def read(self, text: str) -> dict[str, str]:
+        """Read words by name.
+
+        Examples
+        --------
+        >>> WordsByColumn(("category", "measure")).read("age=measure,zip=category")
+        {'age': 'measure', 'zip': 'category'}
+        """
+        return {name: _plain(word) for name, word in self.assigned(text, "=").items()}
+
+    def write(self, value: Any) -> str:
+        """Write words by name."""
+        return ",".join(f"{_protected(name)}={_protected(word)}" for name, word in value.items())
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a table of words."""
+        one = {"enum": list(self.words)} if self.words else {"type": "string"}
+        return {"type": "object", "additionalProperties": one}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsByColumn(_ByColumn):
+    """A list of columns for each of some columns."""
+
+    purpose: str = "predictor"
+
+    metavar: ClassVar[str] = "A:B|C,…"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table of lists of names."""
+        fit = isinstance(value, Mapping) and not any(map(Columns().fault, value.values()))
+        return None if fit else "a table that gives for each column a list of column names"
+
+    def settle(self, value: Any) -> dict[str, tuple[str, ...]]:
+        """Return tuples of names."""
+        return {name: Columns().settle(names) for name, names in value.items()}
+
+    def read(self, text: str) -> dict[str, tuple[str, ...]]:
+        """Read lists by name.
+
+        Examples
+        --------
+        >>> ColumnsByColumn().read("age:sex|race,income:age")
+        {'age': ('sex', 'race'), 'income': ('age',)}
+        """
+        given = self.assigned(text, ":")
+        return {name: tuple(split_words(names, "|")) for name, names in given.items()}
+
+    def write(self, value: Any) -> str:
+        """Write lists by name."""
+        return ",".join(
+            f"{_protected(name)}:{'|'.join(map(_protected, names))}"
+            for name, names in value.items()
+        )
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a table of lists."""
+        return {"type": "object", "additionalProperties": Columns().schema()}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns of the lists."""
+        for key, names in value.items():
+            for place, name in enumerate(Columns().settle(names)):
+                yield (key, place), name
+
+
+@dataclass(frozen=True, slots=True)
+class Codes(_ByColumn):
+    """Values that mean missing: a list for all columns, or lists by column (``*``: every)."""
+
+    purpose: str = "column"
+
+    metavar: ClassVar[str] = "CODES"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a list of values, or a table of such lists."""
+        parts = list(value.values()) if isinstance(value, Mapping) else [value]
+        items = [item for part in parts for item in _code_list(part)]
+        fit = (isinstance(value, Mapping) or _listed(value) is not None) and all(
+            isinstance(item, str | int | float | date)
+            and not (isinstance(item, int) and abs(item) > LARGEST_CODE)
+            for item in items
+        )
+        return None if fit else "a list of values, or a table of such lists by column"
+
+    def settle(self, value: Any) -> dict[str, tuple[Any, ...]]:
+        """Return lists by column; those for all columns stand under ``*``."""
+        table = value if isinstance(value, Mapping) else {"*": value}
+        settled = {name: tuple(_code_list(codes)) for name, codes in table.items()}
+        return {name: codes for name, codes in settled.items() if codes}
+
+    def read(self, text: str) -> dict[str, list[str]]:
+        """Read codes for the whole file, or by column as ``age:-9|-8``.
+
+        Examples
+        --------
+        >>> Codes().read("-9,.,age:-8|-7")
+        {'*': ['-9', '.'], 'age': ['-8', '-7']}
+        """
+        found: dict[str, list[str]] = {}
+        for item in split_words(text, ",", plain=False, empty=True):
+            name, *rest = split_words(item, ":", plain=False, empty=True)
+            listed = split_words(":".join(rest), "|", empty=True) if rest else [_plain(name)]
+            # Empty text is missing always.
+            found.setdefault(_plain(name) if rest else "*", []).extend(c for c in listed if c)
+        return found
+
+    def write(self, value: Any) -> str:
+        """Write codes as `read` reads them."""
+        table = self.settle(value)
+        every = [_protected(str(code), ":") for code in table.get("*", ())]
+        named = [
+            f"{_protected(name)}:{'|'.join(_protected(str(code)) for code in codes)}"
+            for name, codes in table.items()
+            if name != "*"
+        ]
+        return ",".join([*every, *named])
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a list or a table of lists."""
+        codes = {"type": "array", "items": {"type": ["string", "number"]}}
+        return {"anyOf": [codes, {"type": "object", "additionalProperties": codes}]}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that have codes of their own."""
+        return super(Codes, self).columns(value if isinstance(value, Mapping) else {})
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrFile(Kind):
+    """A table, or the TOML file that holds it."""
+
+    what: str = "a TOML file, or a table"
+
+    metavar: ClassVar[str] = "FILE.toml"
+    widget: ClassVar[str] = "lines"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a path or a table."""
+        fit = isinstance(value, Mapping) or (
+            isinstance(value, str | os.PathLike) and str(value).strip()
+        )
+        return None if fit else self.what
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a path or a table."""
+        return {"type": ["string", "object"]}
+
+
+def split_words(text: str, mark: str, *, plain: bool = True, empty: bool = False) -> list[str]:
+    """Cut a text at the marks that are not in quotes.
+
+    Parameters
+    ----------
+    text
+        What was typed.
+    mark
+        The sign that separates items.
+    plain
+        Take the quotes off each item; a doubled quote within stands for itself.
+    empty
+        Whether an item may be empty; else that is a `ValueError`.
+
+    Examples
+    --------
+    >>> split_words('a, "b,c" ,d', ",")
+    ['a', 'b,c', 'd']
+    """
+    parts, is_quoted = [""], False
+    for letter in text:
+        is_quoted ^= letter == '"'
+        if letter == mark and not is_quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    items = [part.strip() for part in parts]
+    if not empty and not all(items):
+        raise ValueError("an empty name")
+    return [_plain(item) for item in items] if plain else items
+
+
+def listed_names(value: Any) -> list[Any] | None:
+    """Return names one after the other, a name alone as a list of one; None if it is no list.
+
+    Examples
+    --------
+    >>> listed_names("age"), listed_names(("age", "sex")), listed_names(3)
+    (['age'], ['age', 'sex'], None)
+    """
+    return [value] if isinstance(value, str) else _listed(value)
+
+
+def _listed(value: Any) -> list[Any] | None:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return list(value)
+    return None
+
+
+def _code_list(value: Any) -> Sequence[Any]:
+    items = _listed(value)
+    return [value] if items is None else items
+
+
+def _number(text: str, kind: type[int] | type[float]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def _plain(item: str) -> str:
+    if len(item) > 1 and item.startswith('"') and item.endswith('"'):
+        return item[1:-1].replace('""', '"')
+    return item
+
+
+def _protected(name: str, marks: str = "") -> str:
+    """Quote an item that would be taken for something else in a list."""
+    odd = any(mark in name for mark in ",|=:" + marks) or name[:1] == '"' or name != name.strip()
+    return '"' + name.replace('"', '""') + '"' if odd or not name else name

@@ -1,0 +1,441 @@
+"""Options of verbs, read from their signatures.
+
+An option is declared once, where it is used: as a parameter of the verb's function, annotated
+with what it means and what it may be ::
+
+    def risk(data, *, cutoff: Annotated[int, Option("Records in …", low=1)] = 3): ...
+
+Everything else is derived: checks (`bind`), the command line, the settings of a review file, the
+fields of a form, the equivalent command and Python line, JSON Schemas and tables of documentation.
+What a signature cannot say, such as two options that exclude each other, is one plain function
+beside the verb: ``risk_problems(question)`` beside ``risk``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import string
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from keyhole.core.kinds import Choice, Column, Flag, Kind, Number, Place, Text, Whole
+from keyhole.core.names import absent, nearest
+from keyhole.errors import OptionError
+
+__all__ = [
+    "REQUIRED",
+    "Option",
+    "Parameter",
+    "Problem",
+    "Question",
+    "bind",
+    "documented",
+    "name_as_flag",
+    "parameters_of",
+    "unknown_problems",
+    "value_problems",
+]
+
+REQUIRED = inspect.Parameter.empty
+"""The default of an option that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What an option means, and what it may be where its type does not say it.
+
+    Parameters
+    ----------
+    help
+        A sentence or two, in plain English.
+    low, high, above
+        Bounds of a number; `above` excludes the bound itself.
+    column
+        What a text names: the purpose of a column, like ``weight``.
+    kind
+        The kind of value, where the type does not tell.
+    metavar
+        What stands for the value in help.
+    secret
+        Whether the value is shown in no message, record or command.
+    surfaces
+        Where the option is offered: on the command line (``c``), in a review file (``r``).
+    """
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    column: str = ""
+    kind: Kind | None = None
+    metavar: str = ""
+    secret: bool = False
+    surfaces: str = "cr"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One option of one verb."""
+
+    name: str
+    option: Option
+    kind: Kind
+    default: Any = REQUIRED
+    optional: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is REQUIRED
+
+    @property
+    def help(self) -> str:
+        """What it means."""
+        return self.option.help
+
+    @property
+    def metavar(self) -> str:
+        """What stands for the value in help."""
+        words = "|".join(self.kind.words) if isinstance(self.kind, Choice) else ""
+        return self.option.metavar or words or self.kind.metavar
+
+    def fault(self, value: Any) -> str | None:
+        """Say what a value must be, where it is not."""
+        return None if value is None and self.optional else self.kind.fault(value)
+
+    def settle(self, value: Any) -> Any:
+        """Return a fit value in the form in which it is kept."""
+        return None if value is None else self.kind.settle(value)
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that a value names."""
+        return iter(()) if value is None else self.kind.columns(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the option as JSON Schema, with its meaning and default."""
+        found = {"description": self.help, **self.kind.schema()}
+        if not self.required and self.default is not None and not self.option.secret:
+            found["default"] = _plain(self.default)
+        return found
+
+
+class Problem(str):
+    """A sentence about options, which can name them as its reader does.
+
+    Options stand in the template by name, in braces; what is shown of values is given apart.
+
+    Examples
+    --------
+    >>> problem = Problem("{rank_cap} must be {0}. Got {1} instead.", "above 0", 0)
+    >>> print(problem)
+    rank_cap must be above 0. Got 0 instead.
+    >>> problem.named(name_as_flag)
+    '--rank-cap must be above 0. Got 0 instead.'
+    """
+
+    __slots__ = ("options", "template", "values")
+    template: str
+    values: tuple[Any, ...]
+    options: tuple[str, ...]
+
+    def __new__(cls, template: str, *values: Any) -> Problem:
+        """Word the problem with options under their own names."""
+        made = super().__new__(cls, _worded(template, values, str))
+        made.template, made.values = template, values
+        fields = (name for _, name, _, _ in string.Formatter().parse(template) if name)
+        made.options = tuple(dict.fromkeys(name for name in fields if not name.isdigit()))
+        return made
+
+    def named(self, name: Callable[[str], str]) -> str:
+        """Word the problem with options named by a function."""
+        return _worded(self.template, self.values, name)
+
+
+def name_as_flag(name: str) -> str:
+    """Name an option as the command line does.
+
+    Examples
+    --------
+    >>> name_as_flag("max_size")
+    '--max-size'
+    """
+    return "--" + name.replace("_", "-")
+
+
+class _Naming(dict[str, str]):
+    def __init__(self, name: Callable[[str], str]) -> None:
+        super().__init__()
+        self._name = name
+
+    def __missing__(self, key: str) -> str:
+        return self._name(key)
+
+
+def _worded(template: str, values: tuple[Any, ...], name: Callable[[str], str]) -> str:
+    return string.Formatter().vformat(template, values, _Naming(name))
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the options of a verb by name, in the order of its signature.
+
+    Parameters without an `Option` are not options: the data, a way to report progress.
+
+    Examples
+    --------
+    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
+    >>> parameters_of(count)["cutoff"].fault(0)
+    'a whole number of at least 1'
+    """
+    return dict(_parameters(function))
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    found = {}
+    for name, given in inspect.signature(function).parameters.items():
+        hint, nullable = _without_none(hints.get(name))
+        option = next((x for x in _extras(hints.get(name)) if isinstance(x, Option)), None)
+        if option is not None:
+            found[name] = Parameter(
+                name,
+                option,
+                option.kind or _kind(hint, option, name),
+                given.default,
+                nullable or given.default is None,
+            )
+    return found
+
+
+def _extras(hint: Any) -> tuple[Any, ...]:
+    """Return what is annotated to a type, also inside ``… | None``."""
+    if get_origin(hint) is Annotated:
+        return tuple(hint.__metadata__)
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(extra for part in get_args(hint) for extra in _extras(part))
+    return ()
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    """Return a type without its annotation and None, and whether None was in it."""
+    if get_origin(hint) is Annotated:
+        return _without_none(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [_without_none(part)[0] for part in get_args(hint) if part is not type(None)]
+        return parts[0], len(parts) < len(get_args(hint))
+    return hint, False
+
+
+def _kind(hint: Any, option: Option, name: str) -> Kind:
+    if hint is bool:
+        return Flag()
+    if hint in (int, float):
+        return (Whole if hint is int else Number)(option.low, option.high, option.above)
+    if get_origin(hint) is Literal:
+        return Choice(get_args(hint))
+    if hint is str:
+        return Column(option.column) if option.column else Text()
+    raise TypeError(f"option {name!r} needs a kind: its type does not tell what it may be")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A verb with a value for each of its options: what is hashed, stored, shown and run.
+
+    Options are attributes too: ``question.cutoff``.
+    """
+
+    verb: str
+    values: Mapping[str, Any]
+    parameters: Mapping[str, Parameter] = field(repr=False, compare=False)
+    problems: tuple[Problem, ...] = field(default=(), repr=False, compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value of an option."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(f"{self.verb} has no option {name!r}") from None
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, without secrets."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if not self.parameters[name].option.secret and value != self._default(name)
+        }
+
+    def public(self) -> dict[str, Any]:
+        """Return all options without secrets."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if not self.parameters[name].option.secret
+        }
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that the options name, each once."""
+        named = (
+            name
+            for key, value in self.values.items()
+            for _, name in self.parameters[key].columns(value)
+        )
+        return tuple(dict.fromkeys(named))
+
+    def column_problems(self, names: tuple[str, ...] | list[str], called: str) -> list[str]:
+        """Say of each column that an option names and the data does not have so."""
+        found: list[str] = []
+        for key, value in self.values.items():
+            parameter = self.parameters[key]
+            wanted = dict.fromkeys(name for _, name in parameter.columns(value))
+            purpose = parameter.kind.purpose or key
+            found += absent(wanted, names, purpose=purpose, where=repr(called))
+        return found
+
+    def replace(self, **values: Any) -> Question:
+        """Return the question with other values for some options; they are taken as fit."""
+        return replace(self, values={**self.values, **values})
+
+    def require(self) -> None:
+        """Raise everything that is wrong with the options, if anything is."""
+        if self.problems:
+            raise OptionError(self.problems)
+
+    def _default(self, name: str) -> Any:
+        default = self.parameters[name].default
+        return None if default is REQUIRED else self.parameters[name].settle(default)
+
+
+def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
+    """Bind values to the options of a verb, and find all that is wrong with them.
+
+    Inside a verb ``bind(risk, locals())`` is its first line. Where a value is unfit, its default
+    stands in the question, so that whatever looks further never meets it.
+
+    Parameters
+    ----------
+    function
+        The verb.
+    values
+        Values by name; what is no option of the verb is passed over, what is absent has its
+        default.
+
+    Examples
+    --------
+    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
+    >>> bind(count, {"cutoff": 5}).cutoff
+    5
+    >>> bind(count, {"cutoff": 0}).problems
+    ('cutoff must be a whole number of at least 1. Got 0 instead.',)
+    """
+    known = parameters_of(function)
+    fit, problems = value_problems(known, values)
+    settled = {name: _settled(parameter, fit) for name, parameter in known.items()}
+    question = Question(function.__name__, settled, known, tuple(problems))
+    together = getattr(sys.modules[function.__module__], f"{function.__name__}_problems", None)
+    if together is not None:
+        unfit = {problem.options[0] for problem in problems}
+        more = (one for one in together(question) if unfit.isdisjoint(one.options))
+        question = replace(question, problems=(*problems, *more))
+    return question
+
+
+def _settled(parameter: Parameter, fit: Mapping[str, Any]) -> Any:
+    if parameter.name in fit:
+        return fit[parameter.name]
+    return None if parameter.required else parameter.settle(parameter.default)
+
+
+def value_problems(
+    known: Mapping[str, Parameter], values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the fit values in their settled form, and what is wrong with the others."""
+    fit: dict[str, Any] = {}
+    problems = []
+    for name, parameter in known.items():
+        if name not in values:
+            continue
+        value = values[name]
+        value = list(value) if isinstance(value, Iterator) else value
+        if fault := parameter.fault(value):
+            shown = "another value" if parameter.option.secret else shown_value(value)
+            template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
+            problems.append(Problem(template, fault, shown, _remedy(parameter, value)))
+        else:
+            fit[name] = parameter.settle(value)
+    return fit, problems
+
+
+def _remedy(parameter: Parameter, value: Any) -> str:
+    """Name the word that was meant."""
+    words = parameter.kind.words if isinstance(parameter.kind, Choice) else ()
+    near = nearest(value, list(words), most=1) if isinstance(value, str) and words else []
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+Verbal = TypeVar("Verbal", bound=Callable[..., Any])
+
+
+def documented(function: Verbal) -> Verbal:
+    """Write the meanings of a verb's options into its docstring, below its first paragraphs."""
+    lines = ["Parameters", "----------", "data", "    A file, a frame or `Microdata`."]
+    if "data" not in inspect.signature(function).parameters:
+        lines = lines[:2]
+    for name, parameter in parameters_of(function).items():
+        lines += [name, *textwrap.wrap(parameter.help, 88, initial_indent="    ",
+                                       subsequent_indent="    ")]  # fmt: skip
+    head, mark, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nNotes\n-----")
+    if not mark:
+        head, mark, rest = head.partition("\n\nExamples\n--------")
+    function.__doc__ = "\n".join([head, "", *lines]) + mark + rest
+    return function
+
+
+def unknown_problems(known: Mapping[str, Any], given: Mapping[str, Any], where: str) -> list[str]:
+    """Say of each name that is no option so, with the names that come near.
+
+    Examples
+    --------
+    >>> unknown_problems({"cutoff": 3}, {"cutof": 5}, "[exposure]")
+    ["[exposure] cutof is not a setting. Did you mean 'cutoff'?"]
+    """
+    found = []
+    for name in given:
+        if name not in known:
+            near = nearest(name, list(known))
+            listed = ", ".join(map(repr, known))
+            remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
+                f"Its settings are {listed}.")  # fmt: skip
+            found.append(f"{where} {name} is not a setting. {remedy}")
+    return found
+
+
+def shown_value(value: Any) -> str:
+    """Describe a value that somebody gave for an option, in a few words.
+
+    Examples
+    --------
+    >>> shown_value("own"), shown_value([]), shown_value({"a": 1}), shown_value(None)
+    ("'own'", 'an empty list', 'a table', 'none')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, list | tuple | set | frozenset):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        return f"a {type(value).__name__}"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,239 @@
+"""Options that several verbs share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from keyhole.core.kinds import (
+    Amounts,
+    Candidates,
+    Choice,
+    Columns,
+    File,
+    Kind,
+    Memory,
+    Text,
+    Whole,
+)
+from keyhole.core.options import Option
+
+__all__ = [
+    "By",
+    "CandidateColumns",
+    "Cutoff",
+    "EngineName",
+    "EngineOption",
+    "Formula",
+    "Fraction",
+    "Household",
+    "KeepColumns",
+    "KeyColumns",
+    "Limit",
+    "Master",
+    "MemorySize",
+    "Missing",
+    "MissingOption",
+    "NameSmallGroups",
+    "Names",
+    "ScenarioOption",
+    "Seed",
+    "StoreOption",
+    "TargetOption",
+    "Values",
+    "Weight",
+    "WorkFolder",
+]
+
+Names = str | Iterable[str]
+"""A column's name or several."""
+
+Missing = Literal["own", "wildcard", "drop"]
+EngineName = Literal["auto", "memory", "disk", "spark"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine(Choice):
+    """An engine by name; in Python also a Spark session to use."""
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name, or what is no text."""
+        is_session = value is not None and not isinstance(value, str | int | float | list | dict)
+        return None if is_session else Choice.fault(self, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scenario(Kind):
+    """The names of scenarios; in Python also keys made of scenarios."""
+
+    repeatable: ClassVar[bool] = True
+
+    def fault(self, value: Any) -> str | None:
+        """Accept names, and keys that recode a file."""
+        given = [value] if isinstance(value, str) or hasattr(value, "recode") else value
+        fit = isinstance(given, Sequence) and bool(given)
+        fit = fit and all(hasattr(x, "recode") or (isinstance(x, str) and x) for x in given)
+        return None if fit else "the name of a scenario, or the key of one"
+
+    def settle(self, value: Any) -> tuple[Any, ...]:
+        """Return a tuple; one alone is a tuple of one."""
+        alone = isinstance(value, str) or hasattr(value, "recode")
+        return (value,) if alone else tuple(value)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Read names as they are typed."""
+        return Columns().read(text)
+
+    def write(self, value: Any) -> str:
+        """Write the names."""
+        return Columns().write([getattr(one, "name", one) for one in value])
+
+    def schema(self) -> dict[str, Any]:
+        """Describe names."""
+        return Columns().schema()
+
+
+KeyColumns = Annotated[
+    Names | None,
+    Option("The columns an intruder is assumed to know.", kind=Columns("key")),
+]
+Cutoff = Annotated[int, Option("Records in cells smaller than this are at risk.", low=1)]
+MissingOption = Annotated[
+    Missing,
+    Option(
+        "What a missing key means: `own`, a category of its own; `wildcard`, a match with every "
+        "value; `drop`, the record is not counted."
+    ),
+]
+Weight = Annotated[
+    str | None,
+    Option(
+        "The column with the number of people each record represents; it gives the risk in the "
+        "population.",
+        column="weight",
+    ),
+]
+Fraction = Annotated[
+    float | None,
+    Option(
+        "The share of the population that was sampled, where there are no weights.",
+        # With less a record would represent more people than ever lived.
+        low=1e-12,
+        high=1,
+    ),
+]
+Household = Annotated[
+    str | None,
+    Option(
+        "The column that names the household; it gives the risk that any member is identified.",
+        column="household",
+    ),
+]
+By = Annotated[
+    str | None, Option("A column whose categories are also measured one by one.", column="by")
+]
+NameSmallGroups = Annotated[
+    bool,
+    Option(
+        "With `by`: also name groups with fewer records than the cutoff. They may be individuals.",
+        surfaces="c",
+    ),
+]
+Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0, high=1)]
+KeepColumns = Annotated[
+    Names, Option("Variables that are released in any case.", kind=Columns("keep", least=0))
+]
+CandidateColumns = Annotated[
+    Iterable[str | Sequence[str]] | None,
+    Option(
+        "The variables to choose among, in order of preference; `age|age10` are alternatives of "
+        "one variable, the finest first.",
+        kind=Candidates(),
+    ),
+]
+Values = Annotated[
+    Mapping[str, float] | None,
+    Option(
+        "What variables are worth to the data's users; 1 if not named.", kind=Amounts("variable")
+    ),
+]
+Seed = Annotated[
+    int | None,
+    Option(
+        "A secret whole number; the same seed gives the same result.",
+        kind=Whole(low=0, high=2**128),
+        secret=True,
+    ),
+]
+Formula = Annotated[
+    str | None,
+    Option(
+        "A regression to compare before and after, such as `income ~ age + sex`.",
+        metavar="'Y ~ A + B'",
+    ),
+]
+ScenarioOption = Annotated[
+    Any,
+    Option(
+        "A scenario of the data environment: its key is used, and the file is recoded to its "
+        "detail. Several are compared where the verb can.",
+        kind=_Scenario(),
+        metavar="NAME",
+        surfaces="c",
+    ),
+]
+StoreOption = Annotated[
+    str | None,
+    Option(
+        "The data environment that holds the scenario: an SQLite or .json file, or a PostgreSQL "
+        "URL.",
+        kind=Text(),
+        metavar="ENV.db",
+        surfaces="c",
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    Option(
+        "The target of the data environment that describes the file, if there are several.",
+        kind=Text(),
+        metavar="T",
+        surfaces="c",
+    ),
+]
+EngineOption = Annotated[
+    Any,
+    Option(
+        "Where to compute. auto: memory if the file fits in half of it, otherwise disk.",
+        kind=_Engine(get_args(EngineName)),
+        metavar="auto|memory|disk|spark",
+        surfaces="c",
+    ),
+]
+MemorySize = Annotated[
+    str | int | None,
+    Option(
+        "How much memory the disk engine may use, like 1GB; by default half of what is free.",
+        kind=Memory(),
+        surfaces="c",
+    ),
+]
+WorkFolder = Annotated[
+    Any,
+    Option(
+        "Where the disk engine keeps its files; by default the system's temporary folder.",
+        kind=File(),
+        metavar="DIR",
+        surfaces="c",
+    ),
+]
+Master = Annotated[
+    str | None,
+    Option(
+        "Where Spark runs: local[*], spark://host:7077, yarn; by default as Spark is set up.",
+        kind=Text(),
+        metavar="URL",
+        surfaces="c",
+    ),
+]

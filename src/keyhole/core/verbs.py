@@ -1,0 +1,242 @@
+"""Registry of verbs: everything that lists verbs lists them from here.
+
+A verb is registered by a dotted path and a summary line, so that nothing is imported before it is
+asked for. Its options are in the signature of its function (`keyhole.core.options`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+__all__ = ["VERBS", "Verb", "verb_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb.
+
+    Parameters
+    ----------
+    path
+        Where its function is: ``package.module.function``.
+    summary
+        What it does, in a line of `keyhole --help`.
+    example
+        A command that can be typed.
+    stage
+        The section of a review file that asks for it, if there is one.
+    engines
+        The engines that can run it.
+    method
+        The page of the documentation that states its method.
+    records
+        The columns that ``--records`` writes, a row for each record; none if it has no such.
+    picture
+        Whether its result can be drawn.
+    shell
+        A function of the command line that runs it where the general one does not do:
+        ``package.module.function``.
+    """
+
+    path: str
+    summary: str
+    example: str
+    stage: str = ""
+    engines: tuple[str, ...] = ("memory",)
+    method: str = ""
+    records: tuple[str, ...] = ()
+    picture: bool = True
+    shell: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called, in Python and on the command line."""
+        return self.path.rpartition(".")[2]
+
+    def function(self) -> Callable[..., Any]:
+        """Import the function."""
+        function: Callable[..., Any] = imported(self.path)
+        return function
+
+
+def imported(path: str) -> Any:
+    """Import what a dotted path names.
+
+    Examples
+    --------
+    >>> imported("keyhole.errors.OptionError").__name__
+    'OptionError'
+    """
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def verb_named(name: str) -> Verb:
+    """Return a verb by name.
+
+    Examples
+    --------
+    >>> verb_named("risk").stage
+    'exposure'
+    """
+    return VERBS[name]
+
+
+HERE = ("memory", "disk")
+EVERYWHERE = ("memory", "disk", "spark")
+
+_REGISTERED = (
+    Verb(
+        "keyhole.environment",
+        "Find out what an intruder could know: forms, codings, public sources, keys.",
+        "keyhole environment map --store ENV.db --target FILE --sector banking",
+        method="environment",
+        shell="keyhole.cli.environment.app",
+    ),
+    Verb(
+        "keyhole.screening.screen.screen",
+        "Find identifiers, Safe Harbor items and dependent columns.",
+        "keyhole screen people.csv --keys sex,age,state",
+        stage="screen",
+        engines=EVERYWHERE,
+        method="screening",
+        shell="keyhole.cli.screen.screen",
+    ),
+    Verb(
+        "keyhole.exposure.cells.risk",
+        "Measure how exposed the records are on a key.",
+        "keyhole risk people.csv --keys sex,age,state --weight wt --records exposed.csv",
+        stage="exposure",
+        engines=EVERYWHERE,
+        method="exposure",
+        records=("f", "F", "risk"),
+    ),
+    Verb(
+        "keyhole.exposure.uniques.uniques",
+        "Find what singles records out: minimal uniques.",
+        "keyhole uniques people.csv --keys sex,age,state,race --max-size 3",
+        stage="uniques",
+        engines=HERE,
+        method="minimal-uniques",
+        shell="keyhole.cli.uniques.uniques",
+    ),
+    Verb(
+        "keyhole.exposure.drivers.drivers",
+        "Find which levels put records into small cells.",
+        "keyhole drivers people.csv --keys sex,age,state --plot forest.svg",
+        stage="drivers",
+        engines=EVERYWHERE,
+        method="drivers",
+        shell="keyhole.cli.drivers.drivers",
+    ),
+    Verb(
+        "keyhole.selection.select.select",
+        "Choose the variables that can be released, step by step.",
+        """keyhole select people.csv --keep sex --candidates 'age|age10,state' --limit 0.05
+Several methods, limits or cutoffs are compared in one table:
+  keyhole select people.csv --candidates sex,age,state --limit 0.05,0.1 --compare""",
+        stage="selection",
+        engines=EVERYWHERE,
+        method="selection",
+        shell="keyhole.cli.select.select",
+    ),
+    Verb(
+        "keyhole.selection.frontier.frontier",
+        "Find all largest sets of variables within a limit.",
+        "keyhole frontier people.csv --keep sex --candidates age,state,race --limit 0.05",
+        stage="frontier",
+        engines=HERE,
+        method="frontier",
+        shell="keyhole.cli.frontier.frontier",
+    ),
+    Verb(
+        "keyhole.protection.tables.table",
+        "Publish a table of counts or sums in which no cell is unsafe.",
+        "keyhole table people.csv --rows state --cols sex --threshold 3 --out table.csv",
+        method="tables",
+        shell="keyhole.cli.table.table",
+    ),
+    Verb(
+        "keyhole.protection.applying.protect",
+        "Carry out a plan of protections and write the protected file.",
+        "keyhole protect people.csv --plan plan.toml --out protected.csv --keys sex,age,state",
+        stage="protection",
+        method="protection",
+        shell="keyhole.cli.protect.protect",
+    ),
+    Verb(
+        "keyhole.synthesis.synthesise.synthesise",
+        "Replace values that make records stand out with plausible ones.",
+        "keyhole synthesise people.csv --keys sex,age,state --targets age,state "
+        "--strata sex --seed 2718 --out protected",
+        stage="synthesis",
+        engines=("memory", "spark"),
+        method="synthesis",
+        shell="keyhole.cli.synthesise.synthesise",
+    ),
+    Verb(
+        "keyhole.utility.tabulation.tabulate",
+        "Tabulate a synthetic release, with standard errors.",
+        "keyhole tabulate DIR/release --rows state --cols sex --weight weight --mean income",
+        method="synthesis",
+        shell="keyhole.cli.tabulate.tabulate",
+    ),
+    Verb(
+        "keyhole.reidentification.study.study",
+        "Attack the file with an intruder's file and count correct matches.",
+        "keyhole study --puf puf.csv --eif eif.csv --iuf iuf.csv --puf-id puf_id --eif-id eif_id "
+        "--link sex,age,state --numeric age --metric taxicab",
+        stage="study",
+        engines=("memory", "spark"),
+        method="study",
+        shell="keyhole.cli.study.study",
+    ),
+    Verb(
+        "keyhole.reviews.drafting.init",
+        "Draft a review file by looking at a data file.",
+        "keyhole init people.csv",
+        shell="keyhole.cli.init.init",
+    ),
+    Verb(
+        "keyhole.reviews.runner.review",
+        "Run a review file and write the dossier.",
+        "keyhole review review.toml --out findings",
+        shell="keyhole.cli.review.review",
+    ),
+    Verb(
+        "keyhole.reviews.verifying.verify",
+        "Recompute every figure of a dossier and name what differs.",
+        "keyhole verify findings",
+        shell="keyhole.cli.verify.verify",
+    ),
+    Verb(
+        "keyhole.reviews.rewriting.report",
+        "Write a review's dossier and public note again.",
+        "keyhole report findings",
+        shell="keyhole.cli.report.report",
+    ),
+    Verb(
+        "keyhole.reviews.demo.demo",
+        "See keyhole at work on a made-up file of veterans.",
+        "keyhole demo --out demo",
+        shell="keyhole.cli.demo.demo",
+    ),
+    Verb(
+        "keyhole.workbench.serving.serve",
+        "Open the workbench in the browser, on this machine only.",
+        "keyhole serve demo",
+        shell="keyhole.cli.serve.serve",
+    ),
+    Verb(
+        "keyhole.published.certificate.selftest",
+        "Rerun the published examples here, for a certificate.",
+        "keyhole selftest",
+        shell="keyhole.cli.selftest.selftest",
+    ),
+)
+
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _REGISTERED}
+"""The verbs in the order of the work."""

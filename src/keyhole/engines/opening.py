@@ -1,0 +1,78 @@
+"""Data opened for a question: where it is to be counted, with all that is wrong told at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyhole.core.options import Question
+from keyhole.engines.choose import open_records
+from keyhole.engines.protocol import Records
+from keyhole.errors import InputError, OptionError
+
+__all__ = ["DataFile", "open_for"]
+
+WHERE = ("engine", "memory", "work_folder", "master")
+"""The options that say where data is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file with how it is read: the options of `keyhole.load`."""
+
+    path: str | os.PathLike[str]
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+def open_for(
+    question: Question,
+    source: Any,
+    *,
+    needs_values_for: str = "",
+    needs_memory_for: str = "",
+    every_column: bool = False,
+) -> Records:
+    """Open the data of a question; raise everything that is wrong with both at once.
+
+    Parameters
+    ----------
+    question
+        What is asked; its columns must be there, and its options say where to count.
+    source
+        A path, a frame, microdata, a `DataFile`, or data that was opened before.
+    needs_values_for, needs_memory_for
+        What is asked that Spark cannot do, or only memory can, if anything.
+    every_column
+        Read the columns that the question does not name, too.
+    """
+    reading: dict[str, Any] = {}
+    if isinstance(source, DataFile):
+        reading, source = dict(source.reading), source.path
+    if isinstance(source, str | os.PathLike) and not every_column:
+        reading["columns"] = list(question.columns()) or None
+    where = {name: question.values[name] for name in WHERE if name in question.values}
+    problems: list[str] = list(question.problems)
+    try:
+        data = open_records(
+            source, here_for=needs_values_for, in_memory_for=needs_memory_for, **where, **reading
+        )
+    except OptionError as error:
+        problems += error.problems
+        data = _opened_anyhow(source, reading, problems)
+    except InputError as error:
+        raise type(error)([*problems, *error.problems]) from None
+    problems += question.column_problems(data.names, data.name)
+    if problems:
+        raise OptionError(problems)
+    data.require_records()
+    return data
+
+
+def _opened_anyhow(source: Any, reading: Mapping[str, Any], problems: list[str]) -> Records:
+    """Open data whose engine cannot be used: what else is wrong is told with that."""
+    try:
+        return open_records(source, **reading)
+    except InputError as error:
+        raise type(error)(dict.fromkeys([*problems, *error.problems])) from None

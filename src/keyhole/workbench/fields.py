@@ -1,0 +1,144 @@
+"""Form fields of options: one for each, made from what the option declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.core.kinds import Choice, Number, Whole
+from keyhole.core.options import Parameter, Question
+from keyhole.workbench import editing
+from keyhole.workbench.view import Form
+
+__all__ = ["Field", "fields_of", "read_fields", "take_fields"]
+
+ASKED = "asked"
+"""The field that lists the options a form has: an empty box sends nothing of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One option, as a form asks for it."""
+
+    parameter: Parameter
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the field, which is that of the option."""
+        return self.parameter.name
+
+    @property
+    def label(self) -> str:
+        """What stands above the field."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def help(self) -> str:
+        """What the option means."""
+        return self.parameter.help.replace("`", "")
+
+    @property
+    def widget(self) -> str:
+        """What kind of field it is; a share is asked for in percent."""
+        return "percent" if _is_share(self.parameter) else self.parameter.kind.widget
+
+    @property
+    def step(self) -> str:
+        """By how much a number goes up and down."""
+        return "1" if isinstance(self.parameter.kind, Whole) else "any"
+
+    @property
+    def low(self) -> float | None:
+        """The smallest number that is accepted."""
+        return self.parameter.kind.low if isinstance(self.parameter.kind, Number) else None
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """The words to choose from, with what is shown of each."""
+        kind = self.parameter.kind
+        return [(word, word) for word in kind.words] if isinstance(kind, Choice) else []
+
+    @property
+    def text(self) -> str:
+        """The value as it stands in a field of text."""
+        if self.value is None or self.parameter.option.secret:
+            return ""
+        return self.parameter.kind.write(self.value)
+
+
+def fields_of(question: Question, names: Iterable[str] | None = None) -> list[Field]:
+    """Return the fields of a section's options, or of some of them."""
+    wanted = set(question.parameters if names is None else names)
+    return [
+        Field(parameter, question.values[name])
+        for name, parameter in question.parameters.items()
+        if name in wanted
+    ]
+
+
+def read_fields(known: Mapping[str, Parameter], form: Form) -> dict[str, Any]:
+    """Return what a form says of options; one that is empty is None.
+
+    An option that the form does not have is left out. What cannot be read stays as it was typed,
+    for the checks of the review file to refuse.
+    """
+    asked = set(form.texts(ASKED)) | set(form.values)
+    return {name: _read(p, form) for name, p in known.items() if name in asked}
+
+
+def take_fields(
+    document: TOMLDocument, section: str, known: Mapping[str, Parameter], form: Form
+) -> None:
+    """Write what a form says of a section's options into a review file.
+
+    A default is written only where the file states it already.
+    """
+    editing.take_section(document, section, {})
+    stated: Any = document[section]
+    for name, value in read_fields(known, form).items():
+        if name in stated or not _is_default(known[name], value):
+            editing.put(document, section, name, value)
+
+
+def _is_default(parameter: Parameter, value: Any) -> bool:
+    if parameter.required or parameter.kind.fault(value):
+        return False
+    return bool(parameter.settle(value) == parameter.settle(parameter.default))
+
+
+def _read(parameter: Parameter, form: Form) -> Any:
+    value: Any
+    name, widget = parameter.name, parameter.kind.widget
+    if _is_share(parameter):
+        value = form.share(name)
+    elif widget == "number":
+        value = form.number(name)
+    elif widget == "flag":
+        value = form.flag(name)
+    elif widget == "columns":
+        value = form.texts(name)
+    else:
+        value = form.text(name)
+        if value is not None and widget not in ("column", "choice"):
+            try:
+                value = parameter.kind.read(value)
+            except ValueError:
+                return value
+    fit = value is not None and not parameter.kind.fault(value)
+    return _plain(parameter.settle(value)) if fit else value
+
+
+def _is_share(parameter: Parameter) -> bool:
+    kind = parameter.kind
+    return isinstance(kind, Number) and kind.high == 1 and (kind.low or 0) < 1
+
+
+def _plain(value: Any) -> Any:
+    """Return lists and tables as TOML has them."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
