@@ -71,32 +71,17 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {
+_BESIDE = {
     "Microdata": "keyhole.data",
     "load": "keyhole.data",
-    "screen": "keyhole.screening.screen",
-    "risk": "keyhole.exposure.cells",
-    "drivers": "keyhole.exposure.drivers",
-    "uniques": "keyhole.exposure.uniques",
     "cheapest_fix": "keyhole.exposure.fix",
-    "select": "keyhole.selection.select",
-    "frontier": "keyhole.selection.frontier",
     "compare": "keyhole.selection.select",
     "compare_studies": "keyhole.reidentification.compare",
-    "study": "keyhole.reidentification.study",
-    "protect": "keyhole.protection.apply",
     "apply_plan": "keyhole.protection.apply",
     "ledger": "keyhole.protection.ledger",
     "compare_plans": "keyhole.protection.comparison",
-    "synthesise": "keyhole.synthesis.synthesise",
-    "table": "keyhole.protection.tables",
-    "tabulate": "keyhole.utility.tabulation",
-    "init": "keyhole.reviews.drafting",
-    "review": "keyhole.reviews.runner",
-    "verify": "keyhole.reviews.verifying",
-    "report": "keyhole.reviews.rewriting",
-    "selftest": "keyhole.published.certificate",
 }
+"""Where the public names are that are no verbs of the command line."""
 
 
 def __getattr__(name: str) -> object:
@@ -108,8 +93,12 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         found = version("keyhole")
-    elif name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
+    elif name in _BESIDE:
+        found = getattr(import_module(_BESIDE[name]), name)
+    elif name in __all__:
+        from keyhole.core.verbs import VERBS
+
+        found = VERBS[name].function()
     else:
         raise AttributeError(f"module 'keyhole' has no attribute {name!r}")
     globals()[name] = found

@@ -160,7 +160,7 @@ Several methods, limits or cutoffs are compared in one table:
         shell="keyhole.cli.table.table",
     ),
     Verb(
-        "keyhole.protection.applying.protect",
+        "keyhole.protection.apply.protect",
         "Carry out a plan of protections and write the protected file.",
         "keyhole protect people.csv --plan plan.toml --out protected.csv --keys sex,age,state",
         stage="protection",
