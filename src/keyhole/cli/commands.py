@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from keyhole.cli.output import Outputs
+from keyhole.cli.output import Outputs, one_file_problems, tell_written, writing_problems
 from keyhole.cli.progress import working
-from keyhole.core.kinds import Flag
+from keyhole.core.kinds import File, Flag, TableOrFile
 from keyhole.core.options import Parameter, Problem, bind, name_as_flag, parameters_of
-from keyhole.core.verbs import Verb
+from keyhole.core.verbs import Output, Verb, imported
 from keyhole.errors import InputError, OptionError
 
 __all__ = ["command_of", "reading_parameters"]
@@ -44,23 +44,29 @@ def command_of(verb: Verb) -> Callable[..., None]:
 
     def command(**words: Any) -> None:
         problems: list[str] = []
-        values = _read(offered, words, problems)
+        values = {**_read(offered, words, problems), **_read_secrets(offered, words, problems)}
         how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
-        outputs = Outputs(
-            words["json"], words.get("plot"), words.get("records"), words.get("force", False)
-        )
+        force = words.get("force", False)
+        outputs = Outputs(words["json"], words.get("plot"), words.get("records"), force)
+        written = {o: words[o.name] for o in verb.outputs if words[o.name] is not None}
         with working(f"{verb.name}:") as report:
             if "progress" in inspect.signature(function).parameters:
                 values["progress"] = report
             source = () if not has_file else (_source(words["file"], how),)
             if has_file:
                 problems += outputs.problems(words["file"], verb.records)
+            problems += _writing(written, words, offered, force)
             if problems:
                 _raise_with_others(function, source, values, problems)
             result = function(*source, **values)
+            for output, path in written.items():
+                getattr(result, output.method)(path, force=force)
+        for output, path in written.items():
+            tell_written(output.what, path)
         outputs.give(result)
 
     shown = [*([_FILE] if has_file else []), *map(_parameter, offered.values())]
+    shown += [_secret_file(p) for p in offered.values() if p.option.secret]
     shown += [*map(_parameter, reading.values()), *_outputs(verb)]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -68,6 +74,68 @@ def command_of(verb: Verb) -> Callable[..., None]:
     command.__name__ = verb.name
     command.__doc__ = _help(function)
     return command
+
+
+def _writing(
+    written: Mapping[Output, Path],
+    words: Mapping[str, Any],
+    offered: Mapping[str, Parameter],
+    force: bool,
+) -> list[str]:
+    """Say what stands in the way of writing the outputs of a verb."""
+    problems: list[str] = []
+    for output, path in written.items():
+        flag = name_as_flag(output.name)
+        if output.problems:
+            problems += [f"{flag}: {text}" for text in imported(output.problems)(path, force)]
+        else:
+            problems += writing_problems(flag, path, lambda _: None, force)
+    targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
+    targets |= {f"--{n}": words[n] for n in ("records", "plot") if written and words.get(n)}
+    inputs = {
+        name_as_flag(name): Path(words[name])
+        for name, parameter in offered.items()
+        if isinstance(parameter.kind, File | TableOrFile) and isinstance(words[name], str)
+    }
+    if words.get("file") is not None:
+        inputs["the data"] = words["file"]
+    return [*problems, *one_file_problems(targets, inputs)]
+
+
+def _secret_file(parameter: Parameter) -> inspect.Parameter:
+    """Describe the option that names a file with a secret, which then is in no list of commands."""
+    option = typer.Option(
+        name_as_flag(parameter.name) + "-file",
+        metavar="PATH",
+        help=f"A file that holds the {parameter.name}, so that no command shows it.",
+    )
+    return inspect.Parameter(
+        f"{parameter.name}_file",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[Path | None, option],
+    )
+
+
+def _read_secrets(
+    offered: Mapping[str, Parameter], words: Mapping[str, Any], problems: list[str]
+) -> dict[str, Any]:
+    """Read the secrets that stand in files; say so where one is given twice, or needed and not."""
+    values: dict[str, Any] = {}
+    for name, parameter in offered.items():
+        path = words.get(f"{name}_file") if parameter.option.secret else None
+        if path is not None and words[name] is not None:
+            template = f"{{{name}}} and {{{name}_file}} both give it. Give one of them."
+            problems.append(Problem(template))
+        elif path is not None:
+            try:
+                values[name] = parameter.kind.read(path.read_text(encoding="utf-8").strip())
+            except (OSError, ValueError):
+                template = f"{{{name}_file}} must be a file that can be read. Got {{0!r}} instead."
+                problems.append(Problem(template, str(path)))
+        elif parameter.option.secret and parameter.required and words[name] is None:
+            problems.append(Problem(f"{{{name}}} must be given. Got none instead."))
+    return values
 
 
 def _source(file: Path, reading: Mapping[str, Any]) -> Any:
@@ -146,8 +214,11 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
         default: Any = parameter.default
     else:
         one: Any = list[str] if parameter.kind.repeatable else str
-        names, kind = [flag], one if parameter.required else one | None
+        needed = parameter.required and not parameter.option.secret
+        names, kind = [flag], one if needed else one | None
         default = _default(parameter)
+        if parameter.required and not needed:
+            default = None  # the secret may be in a file
     option = typer.Option(
         *names,
         metavar=None if isinstance(parameter.kind, Flag) else parameter.metavar,
@@ -186,13 +257,13 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
     found.append(
         ("json", bool, typer.Option("--json", help="Print one JSON object, nothing else."))
     )
-    if verb.records or verb.picture:
+    if verb.records or verb.picture or verb.outputs:
         found.append(("force", bool, typer.Option("--force", help="Replace files that exist.")))
     return [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=False if kind is bool else None,
+            default=inspect.Parameter.empty if kind is Path else False if kind is bool else None,
             annotation=Annotated[kind, option],
         )
         for name, kind, option in found

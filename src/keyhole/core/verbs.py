@@ -11,7 +11,35 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["VERBS", "Verb", "verb_named"]
+__all__ = ["VERBS", "Output", "Verb", "imported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file or folder that a verb writes on the command line.
+
+    Parameters
+    ----------
+    name, metavar, help
+        Its option.
+    method
+        The method of the result that writes it, called with the path and `force`.
+    what
+        What is written, in a word or two for "Wrote the … to".
+    required
+        Whether it must be given.
+    problems
+        The function that says what stands in the way of writing, from the path and `force`:
+        ``package.module.function``. Without one it is a file of any name.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    method: str
+    what: str
+    required: bool = False
+    problems: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +64,8 @@ class Verb:
         The columns that ``--records`` writes, a row for each record; none if it has no such.
     picture
         Whether its result can be drawn.
+    outputs
+        What else it writes.
     shell
         A function of the command line that runs it where the general one does not do:
         ``package.module.function``.
@@ -49,6 +79,7 @@ class Verb:
     method: str = ""
     records: tuple[str, ...] = ()
     picture: bool = True
+    outputs: tuple[Output, ...] = ()
     shell: str = ""
 
     @property
@@ -72,17 +103,6 @@ def imported(path: str) -> Any:
     """
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)
-
-
-def verb_named(name: str) -> Verb:
-    """Return a verb by name.
-
-    Examples
-    --------
-    >>> verb_named("risk").stage
-    'exposure'
-    """
-    return VERBS[name]
 
 
 HERE = ("memory", "disk")
