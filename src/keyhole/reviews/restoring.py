@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.errors import FileError, KeyholeError
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
 from keyhole.reviews.store_shapes import CONTENT, fits, out_of_place, read_json
@@ -158,7 +160,12 @@ def _restored(kind: Any, value: Any) -> Any:
         # A seed that is needed was left out: no page tells it.
         given = {"seed": 0, **value} if "seed" in hints else value
         known = {name: given[name] for name in hints if name in given}
-        return kind(**{name: _restored(hints[name], one) for name, one in known.items()})
+        return kind(
+            **{
+                name: _question(name, one) if _asks(hints[name]) else _restored(hints[name], one)
+                for name, one in known.items()
+            }
+        )
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         inner = [part for part in parts if part is not type(None)]
@@ -170,6 +177,15 @@ def _restored(kind: Any, value: Any) -> Any:
     if kind is Path:
         return Path(value)
     return value if kind is Any else _of((int, float) if kind is float else kind, value)
+
+
+def _asks(kind: Any) -> bool:
+    """Tell whether a part of the review is a section with its values."""
+    return kind is Question or Question in typing.get_args(kind)
+
+
+def _question(section: str, value: Any) -> Question | None:
+    return None if value is None else question_of(section, _of(dict, value))
 
 
 def _of(kind: Any, value: Any) -> Any:
