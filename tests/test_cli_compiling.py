@@ -33,6 +33,16 @@ codes = np.zeros(3, dtype=np.uint8)
 print(crosstab(codes, codes, 1, 1).tolist(), crosstab.stats.cache_path)
 """
 
+# The same kernel, and whether it was compiled.
+COUNTED = """
+import numpy as np
+from keyhole.kernels.crosstab import crosstab
+
+codes = np.zeros(3, dtype=np.uint8)
+counts = crosstab(codes, codes, 1, 1).tolist()
+print(counts, "kept" if sum(crosstab.stats.cache_hits.values()) else "compiled")
+"""
+
 
 def test_a_read_only_installation_keeps_compiled_code_elsewhere(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path), "HOME": "/proc/nowhere"}
@@ -45,6 +55,33 @@ def test_a_read_only_installation_keeps_compiled_code_elsewhere(tmp_path):
     (folder,) = tmp_path.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert len(list(folder.rglob("crosstab*.nbi"))) == 1
+
+
+def test_code_compiled_by_another_version_is_compiled_again(tmp_path):
+    """An index that names a module which has moved since cannot be unpickled, only replaced."""
+    import numba
+
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def counted():
+        command = [sys.executable, "-c", COUNTED]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert counted() == "[[3]] compiled"
+    (index,) = tmp_path.rglob("crosstab*.nbi")
+    assert counted() == "[[3]] kept"
+    moved = b"ckeyhole.kernels.moved\nRoom\n."  # a pickle of the class Room of a module moved away
+    index.write_bytes(pickle.dumps(numba.__version__) + moved)
+    for stamp in index.parent.glob("*.sha256"):
+        stamp.write_text("of other sources")
+    assert counted() == "[[3]] compiled"
+    assert counted() == "[[3]] kept"
+    index.write_bytes(pickle.dumps(numba.__version__) + moved)
+    (stamp,) = index.parent.glob("*.sha256")
+    stamp.unlink()  # as before there were stamps
+    assert counted() == "[[3]] compiled"
 
 
 def test_a_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
@@ -97,6 +134,5 @@ def test_the_first_run_tells_of_compiling_once(compiled, monkeypatch, capsys):
 def test_what_is_compiled_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(caching, "usual_folders", lambda: iter([tmp_path]))
     assert not caching.is_compiled()
-    (tmp_path / "kernels_1a2b").mkdir()
-    (tmp_path / "kernels_1a2b" / "cells.nbi").touch()
+    (tmp_path / "cells.nbi").touch()
     assert caching.is_compiled()

@@ -1,8 +1,12 @@
 """The cache of compiled code, also where the package itself cannot be written.
 
-numba takes the first of these folders that can be written: ``NUMBA_CACHE_DIR``, ``__pycache__``
-beside the module, the user's cache folder. On a read-only installation whose user has no home it
-finds none and gives up; then a private folder among the temporary files serves.
+numba takes the first of these folders that can be written: one in ``NUMBA_CACHE_DIR``,
+``__pycache__`` beside the module, one in the user's cache folder. On a read-only installation whose
+user has no home it finds none and gives up; then a private folder among the temporary files serves.
+
+numba compares compiled code with the source of its own module only, and after unpickling it: code
+of an older keyhole, whose modules have moved or whose other kernels have changed, fails or is
+wrong. So the folder names the sources that its code was made of, and is emptied if they changed.
 
 numba itself is not imported here: much of keyhole does without it.
 """
@@ -10,42 +14,64 @@ numba itself is not imported here: much of keyhole does without it.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["is_compiled", "settle_cache", "usual_folders"]
 
+_KERNELS = Path(__file__).parent
+_SOURCES = "keyhole-sources.sha256"
+
 
 def settle_cache() -> None:
-    """Where numba would find no folder for compiled code, give it one."""
-    if any(_is_writable(folder) for folder in usual_folders()):
-        return
-    os.environ["NUMBA_CACHE_DIR"] = str(_private_folder())
-    if "numba" in sys.modules:  # which has read its settings already
-        sys.modules["numba"].config.reload_config()
+    """Give numba a folder where it would find none, and empty the folder of outdated code."""
+    folder = next(filter(_is_writable, usual_folders()), None)
+    if folder is None:
+        os.environ["NUMBA_CACHE_DIR"] = str(_private_folder())
+        if "numba" in sys.modules:  # which has read its settings already
+            sys.modules["numba"].config.reload_config()
+        folder = next(usual_folders())
+    with suppress(OSError):
+        _remove_outdated(folder)
 
 
 def is_compiled() -> bool:
     """Tell whether any kernel has been compiled and kept."""
-    return any(
-        any(folder.glob(pattern))
-        for folder in usual_folders()
-        for pattern in ("*.nbi", f"{Path(__file__).parent.name}_*/*.nbi")
-    )
+    return any(any(folder.glob("*.nbi")) for folder in usual_folders())
 
 
 def usual_folders() -> Iterator[Path]:
-    """Yield the folders that numba tries, the first first."""
+    """Yield the folders that numba tries for the kernels, the first first."""
+    path = os.path.abspath(_KERNELS)
+    shared = f"{_KERNELS.name}_{hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()}"
     if os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(os.environ["NUMBA_CACHE_DIR"])
-    yield Path(__file__).parent / "__pycache__"
+        yield Path(os.environ["NUMBA_CACHE_DIR"], shared)
+    yield _KERNELS / "__pycache__"
     home = os.path.expanduser("~")
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path(home, ".cache")) / "numba"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path(home, ".cache")) / "numba" / shared
+
+
+def _remove_outdated(folder: Path) -> None:
+    """Remove compiled code unless it was made of the present sources."""
+    digest = hashlib.sha256()
+    for source in sorted(_KERNELS.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    stamp = folder / _SOURCES
+    with suppress(OSError):
+        if stamp.read_text() == digest.hexdigest():
+            return
+    for pattern in ("*.nbi", "*.nbc"):
+        for kept in folder.glob(pattern):
+            kept.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(digest.hexdigest())
 
 
 def _is_writable(folder: Path) -> bool:
