@@ -17,9 +17,16 @@ import typer
 from keyhole.cli.output import Outputs, one_file_problems, tell_written, writing_problems
 from keyhole.cli.progress import working
 from keyhole.core.kinds import File, Flag, TableOrFile
-from keyhole.core.options import Parameter, Problem, bind, name_as_flag, parameters_of
+from keyhole.core.options import (
+    Parameter,
+    Problem,
+    Source,
+    name_as_flag,
+    parameters_of,
+    source_of,
+    told_with,
+)
 from keyhole.core.verbs import Output, Verb, imported
-from keyhole.errors import InputError, OptionError
 
 __all__ = ["command_of", "reading_parameters"]
 
@@ -44,7 +51,11 @@ def command_of(verb: Verb) -> Callable[..., None]:
 
     def command(**words: Any) -> None:
         problems: list[str] = []
-        values = {**_read(offered, words, problems), **_read_secrets(offered, words, problems)}
+        values = {
+            **{name: None for name, p in offered.items() if p.required},
+            **_read(offered, words, problems),
+            **_read_secrets(offered, words, problems),
+        }
         how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
         force = words.get("force", False)
         outputs = Outputs(words["json"], words.get("plot"), words.get("records"), force)
@@ -56,16 +67,16 @@ def command_of(verb: Verb) -> Callable[..., None]:
             if has_file:
                 problems += outputs.problems(words["file"], verb.records)
             problems += _writing(written, words, offered, force)
-            if problems:
-                _raise_with_others(function, source, values, problems)
-            result = function(*source, **values)
+            with told_with(dict.fromkeys(problems)):
+                result = function(*source, **values)
             for output, path in written.items():
                 getattr(result, output.method)(path, force=force)
         for output, path in written.items():
             tell_written(output.what, path)
         outputs.give(result)
 
-    shown = [*([_FILE] if has_file else []), *map(_parameter, offered.values())]
+    shown = [_file(source_of(function))] if has_file else []
+    shown += map(_parameter, offered.values())
     shown += [_secret_file(p) for p in offered.values() if p.option.secret]
     shown += [*map(_parameter, reading.values()), *_outputs(verb)]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
@@ -144,32 +155,6 @@ def _source(file: Path, reading: Mapping[str, Any]) -> Any:
     return DataFile(file, reading)
 
 
-def _raise_with_others(
-    function: Callable[..., Any],
-    source: tuple[Any, ...],
-    values: Mapping[str, Any],
-    problems: list[str],
-) -> None:
-    """Raise what is wrong with words and outputs, with what is wrong with the rest."""
-    question = bind(function, values)
-    try:
-        if source:
-            from keyhole.engines.opening import open_for
-
-            open_for(question, source[0])
-        else:
-            question.require()
-    except InputError as error:
-        unread = {name for one in problems if isinstance(one, Problem) for name in one.options}
-        others = [
-            one
-            for one in error.problems
-            if not (isinstance(one, Problem) and unread.intersection(one.options))
-        ]
-        problems = [*others, *problems]
-    raise OptionError(dict.fromkeys(problems))
-
-
 def _read(
     known: Mapping[str, Parameter], words: Mapping[str, Any], problems: list[str]
 ) -> dict[str, Any]:
@@ -191,18 +176,16 @@ def _read(
     return values
 
 
-_FILE = inspect.Parameter(
-    "file",
-    inspect.Parameter.KEYWORD_ONLY,
-    annotation=Annotated[
-        Path,
-        typer.Argument(
-            show_default=False,
-            metavar="FILE",
-            help="The data: CSV, Parquet, Arrow, SAS, SPSS, Stata or Excel, by its extension.",
-        ),
-    ],
-)
+def _file(source: Source | None) -> inspect.Parameter:
+    """Describe the data that a command reads."""
+    words = "The data: CSV, Parquet, Arrow, SAS, SPSS, Stata or Excel, by its extension."
+    argument = typer.Argument(
+        show_default=False,
+        metavar=source.metavar if source else "FILE",
+        help=source.help.replace("`", "") if source else words,
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter("file", kind, annotation=Annotated[Path, argument])
 
 
 def _parameter(parameter: Parameter) -> inspect.Parameter:
@@ -245,7 +228,11 @@ def _default(parameter: Parameter) -> Any:
 
 def _outputs(verb: Verb) -> list[inspect.Parameter]:
     """Describe what a command gives back, and where."""
-    found: list[tuple[str, Any, Any]] = []
+    found: list[tuple[str, Any, Any]] = [
+        (one.name, Path if one.required else Path | None,
+         typer.Option(metavar=one.metavar, help=one.help))
+        for one in verb.outputs
+    ]  # fmt: skip
     if verb.records:
         words = (
             "Write one row per record, in the file's order, to a .csv, .parquet, .sav and so on."

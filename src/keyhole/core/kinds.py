@@ -82,11 +82,12 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A number between bounds; `above` excludes the bound itself."""
+    """A number between bounds; `above` and `below` exclude the bound itself."""
 
     low: float | None = None
     high: float | None = None
     above: float | None = None
+    below: float | None = None
 
     metavar: ClassVar[str] = "X"
     widget: ClassVar[str] = "number"
@@ -116,7 +117,12 @@ class Number(Kind):
 
     def schema(self) -> dict[str, Any]:
         """Describe the bounds."""
-        bounds = {"minimum": self.low, "maximum": self.high, "exclusiveMinimum": self.above}
+        bounds = {
+            "minimum": self.low,
+            "maximum": self.high,
+            "exclusiveMinimum": self.above,
+            "exclusiveMaximum": self.below,
+        }
         return {"type": "number", **{k: v for k, v in bounds.items() if v is not None}}
 
     def _holds(self, value: float) -> bool:
@@ -125,6 +131,7 @@ class Number(Kind):
             value <= high
             and (self.low is None or value >= self.low)
             and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
         )
 
     def _words(self) -> str:
@@ -132,8 +139,9 @@ class Number(Kind):
             return f"a number from {self.low:g} to {self.high:g}"
         least = None if self.low is None else f"of at least {self.low:g}"
         least = f"above {self.above:g}" if self.above is not None else least
-        most = LARGEST if self.high is None else self.high
-        bounds = [part for part in (least, f"at most {most:,g}" if self.high else None) if part]
+        most = f"at most {self.high:,g}" if self.high else None
+        most = f"below {self.below:g}" if self.below is not None else most
+        bounds = [part for part in (least, most) if part]
         return " ".join(["a number", " and ".join(bounds)]).strip()
 
 

@@ -18,7 +18,9 @@ import string
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -33,10 +35,13 @@ __all__ = [
     "Parameter",
     "Problem",
     "Question",
+    "Source",
     "bind",
     "documented",
     "name_as_flag",
     "parameters_of",
+    "source_of",
+    "told_with",
     "unknown_problems",
     "value_problems",
 ]
@@ -53,8 +58,8 @@ class Option:
     ----------
     help
         A sentence or two, in plain English.
-    low, high, above
-        Bounds of a number; `above` excludes the bound itself.
+    low, high, above, below
+        Bounds of a number; `above` and `below` exclude the bound itself.
     column
         What a text names: the purpose of a column, like ``weight``.
     kind
@@ -71,11 +76,28 @@ class Option:
     low: float | None = None
     high: float | None = None
     above: float | None = None
+    below: float | None = None
     column: str = ""
     kind: Kind | None = None
     metavar: str = ""
     secret: bool = False
     surfaces: str = "cr"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a verb reads as its data, where that is not a file of records.
+
+    Parameters
+    ----------
+    help
+        What it is.
+    metavar
+        What stands for it in help.
+    """
+
+    help: str
+    metavar: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +234,12 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     return found
 
 
+def source_of(function: Callable[..., Any]) -> Source | None:
+    """Return what a verb declares of its data, if it declares anything."""
+    hint = get_type_hints(function, include_extras=True).get("data")
+    return next((extra for extra in _extras(hint) if isinstance(extra, Source)), None)
+
+
 def _extras(hint: Any) -> tuple[Any, ...]:
     """Return what is annotated to a type, also inside ``… | None``."""
     if get_origin(hint) is Annotated:
@@ -235,7 +263,8 @@ def _kind(hint: Any, option: Option, name: str) -> Kind:
     if hint is bool:
         return Flag()
     if hint in (int, float):
-        return (Whole if hint is int else Number)(option.low, option.high, option.above)
+        number = Whole if hint is int else Number
+        return number(option.low, option.high, option.above, option.below)
     if get_origin(hint) is Literal:
         return Choice(get_args(hint))
     if hint is str:
@@ -253,7 +282,7 @@ class Question:
     verb: str
     values: Mapping[str, Any]
     parameters: Mapping[str, Parameter] = field(repr=False, compare=False)
-    problems: tuple[Problem, ...] = field(default=(), repr=False, compare=False)
+    problems: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of an option."""
@@ -311,6 +340,27 @@ class Question:
         return None if default is REQUIRED else self.parameters[name].settle(default)
 
 
+_FOUND_BEFORE: ContextVar[tuple[str, ...]] = ContextVar("found_before", default=())
+
+
+@contextmanager
+def told_with(problems: Iterable[str]) -> Iterator[None]:
+    """Have a verb that is called raise problems found before it together with its own.
+
+    Examples
+    --------
+    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
+    >>> with told_with(["'a.svg' exists."]):
+    ...     bind(count, {"cutoff": 0}).problems
+    ('cutoff must be a whole number of at least 1. Got 0 instead.', "'a.svg' exists.")
+    """
+    token = _FOUND_BEFORE.set(tuple(problems))
+    try:
+        yield
+    finally:
+        _FOUND_BEFORE.reset(token)
+
+
 def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
     """Bind values to the options of a verb, and find all that is wrong with them.
 
@@ -334,15 +384,16 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
     ('cutoff must be a whole number of at least 1. Got 0 instead.',)
     """
     known = parameters_of(function)
-    fit, problems = value_problems(known, values)
+    before = _FOUND_BEFORE.get()
+    unfit = {name for one in before if isinstance(one, Problem) for name in one.options}
+    fit, problems = value_problems({n: p for n, p in known.items() if n not in unfit}, values)
     settled = {name: _settled(parameter, fit) for name, parameter in known.items()}
-    question = Question(function.__name__, settled, known, tuple(problems))
+    question = Question(function.__name__, settled, known)
     together = getattr(sys.modules[function.__module__], f"{function.__name__}_problems", None)
     if together is not None:
-        unfit = {problem.options[0] for problem in problems}
-        more = (one for one in together(question) if unfit.isdisjoint(one.options))
-        question = replace(question, problems=(*problems, *more))
-    return question
+        unfit |= {problem.options[0] for problem in problems}
+        problems += [one for one in together(question) if unfit.isdisjoint(one.options)]
+    return replace(question, problems=(*problems, *before))
 
 
 def _settled(parameter: Parameter, fit: Mapping[str, Any]) -> Any:
@@ -383,11 +434,13 @@ Verbal = TypeVar("Verbal", bound=Callable[..., Any])
 
 def documented(function: Verbal) -> Verbal:
     """Write the meanings of a verb's options into its docstring, below its first paragraphs."""
-    lines = ["Parameters", "----------", "data", "    A file, a frame or `Microdata`."]
-    if "data" not in inspect.signature(function).parameters:
-        lines = lines[:2]
-    for name, parameter in parameters_of(function).items():
-        lines += [name, *textwrap.wrap(parameter.help, 88, initial_indent="    ",
+    told = {name: parameter.help for name, parameter in parameters_of(function).items()}
+    if "data" in inspect.signature(function).parameters:
+        source = source_of(function)
+        told = {"data": source.help if source else "A file, a frame or `Microdata`.", **told}
+    lines = ["Parameters", "----------"]
+    for name, text in told.items():
+        lines += [name, *textwrap.wrap(text, 88, initial_indent="    ",
                                        subsequent_indent="    ")]  # fmt: skip
     head, mark, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nNotes\n-----")
     if not mark:

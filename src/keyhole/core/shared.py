@@ -30,6 +30,7 @@ __all__ = [
     "Household",
     "KeepColumns",
     "KeyColumns",
+    "Level",
     "Limit",
     "Master",
     "MemorySize",
@@ -141,6 +142,9 @@ NameSmallGroups = Annotated[
     ),
 ]
 Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0, high=1)]
+Level = Annotated[
+    float, Option("The confidence level of the intervals, like 0.95.", above=0, below=1)
+]
 KeepColumns = Annotated[
     Names, Option("Variables that are released in any case.", kind=Columns("keep", least=0))
 ]
