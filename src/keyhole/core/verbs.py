@@ -202,7 +202,6 @@ Several methods, limits or cutoffs are compared in one table:
         "Tabulate a synthetic release, with standard errors.",
         "keyhole tabulate DIR/release --rows state --cols sex --weight weight --mean income",
         method="synthesis",
-        shell="keyhole.cli.tabulate.tabulate",
     ),
     Verb(
         "keyhole.reidentification.study.study",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import quoted, repeated
+from keyhole.core.options import Option, Problem, Question, Source, bind, documented
+from keyhole.core.shared import Level, Names
 from keyhole.data import Microdata
-from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.engines.opening import DataFile
+from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result, Table
 from keyhole.utility.cell_estimates import FIGURES, Estimator, Share
-from keyhole.utility.combining import level_problems
 from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
-from keyhole.utility.implicates import chosen, load_implicates, numbers
+from keyhole.utility.implicates import load_implicates, numbers
 
 if TYPE_CHECKING:
     import altair
@@ -185,85 +188,48 @@ def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _option_problems(
-    rows: tuple[str, ...], cols: tuple[str, ...], level: Any, *, mean: str | None, share: Any
-) -> list[str]:
-    """Return what is wrong with the options, before any file is read."""
-    problems = level_problems(level)
-    if not rows:
-        problems.append("rows must name at least one variable. Got none instead.")
-    both = [*rows, *cols]
-    problems += [
-        f"variable {name!r} is listed more than once in rows and columns. List it once."
-        for name in repeated(both)
-    ]
-    taken = [name for name in dict.fromkeys(both) if name in FIGURES]
-    if taken:
-        problems.append(
-            f"rows and columns must not be called as the figures of a cell are: {quoted(taken)}. "
-            f"Rename them."
-        )
-    if share is None:
-        return problems
-    if share not in get_args(Share):
-        known = ", ".join(get_args(Share))
-        return [*problems, f"share must be one of {known}. Got {share!r} instead."]
-    if mean is not None:
-        problems.append("share and mean cannot both be asked for. Leave out one of them.")
-    if share != "table" and not cols:
-        problems.append(
-            f"share of {share} needs columns too. Name them, or ask for the share of the table."
-        )
-    return problems
-
-
+@documented
 def tabulate(
-    release: Any,
+    data: Annotated[
+        Any,
+        Source(
+            "The release: the folder with implicate-1.csv, implicate-2.csv and so on, in any "
+            "readable format; in Python also a list of frames.",
+            "DIR/release",
+        ),
+    ],
     *,
-    rows: str | Sequence[str],
-    cols: str | Sequence[str] | None = None,
-    weight: str | None = None,
-    mean: str | None = None,
-    share: Share | None = None,
-    level: float = 0.95,
-    missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
+    rows: Annotated[Names, Option("The variables of the rows.", kind=Columns())],
+    cols: Annotated[
+        Names | None, Option("The variables of the columns.", kind=Columns(least=0))
+    ] = None,
+    weight: Annotated[
+        str | None,
+        Option(
+            "The column with the number of people each record represents; records are counted "
+            "without.",
+            column="weight",
+        ),
+    ] = None,
+    mean: Annotated[
+        str | None,
+        Option("A variable to average in each cell, instead of counts.", column="variable"),
+    ] = None,
+    share: Annotated[
+        Share | None,
+        Option("Shares instead of counts: of the whole `table`, or within its `rows` or `cols`."),
+    ] = None,
+    level: Level = 0.95,
+    engine: Annotated[
+        Literal["auto", "memory"], Option("Where to compute: memory, as auto does.")
+    ] = "auto",
+    **reading: Any,
 ) -> Tabulation:
-    """Cross-tabulate the implicates of a release into one table.
+    """Tabulate a synthetic release, with standard errors that count in the synthesis.
 
     Every implicate is tabulated as if it were the file, and the tables are combined by Reiter's
     rules. The cells are those that occur in any implicate. A missing value on rows or columns is
-    a category of its own.
-
-    Parameters
-    ----------
-    release
-        The folder with ``implicate-1.csv`` and so on (any format), or a list of frames.
-    rows, cols
-        The variables of the rows and of the columns.
-    weight
-        The column that tells how many people a record stands for; records are counted without.
-    mean
-        A variable to be averaged in each cell; else the cells hold counts.
-    share
-        Shares instead of counts: of the whole `table`, or within its `rows` or its `cols`.
-    level
-        The confidence level of the intervals.
-    missing_codes, encoding, delimiter, sheet
-        How to read the files, as for `keyhole.load`.
-
-    Returns
-    -------
-    Tabulation
-        One estimate a cell, with its standard error, degrees of freedom and interval; and the
-        same for the margins.
-
-    Raises
-    ------
-    InputError
-        If files or columns are missing, or the implicates do not belong together; all at once.
+    a category of its own. In Python the options of `keyhole.load` say how files are read.
 
     Notes
     -----
@@ -284,32 +250,50 @@ def tabulate(
       total       6.0  0.0  infinite       6.0  6.0
       Combined over 2 implicates of 6 records.
     """
-    down, across = chosen(rows), chosen(cols)
-    problems = _option_problems(down, across, level, mean=mean, share=share)
-    wanted = [*down, *across, *(name for name in (weight, mean) if name is not None)]
+    question = bind(tabulate, locals())
+    if isinstance(data, DataFile):
+        data, reading = data.path, {**data.reading, **reading}
     try:
-        data = load_implicates(
-            release, wanted, missing_codes=missing_codes, encoding=encoding,
-            delimiter=delimiter, sheet=sheet,
-        )  # fmt: skip
-        weights, values = _figures_of(data, weight, mean)
+        implicates = load_implicates(data, question.columns(), **reading)
+        weights, values = _figures_of(implicates, question.weight, question.mean)
     except InputError as error:
-        raise type(error)([*problems, *error.problems]) from None
-    if problems:
-        raise OptionError(problems)
-    asked = Estimator(data, weights, values, share, level)
-    within = {"rows": down, "cols": across}.get(share or "", ())
-    cells, notes = asked.table((*down, *across), within)
+        raise type(error)([*question.problems, *error.problems]) from None
+    question.require()
+    estimator = Estimator(implicates, weights, values, question.share, question.level)
+    down, across = question.rows, question.cols or ()
+    within = {"rows": down, "cols": across}.get(question.share or "", ())
+    cells, notes = estimator.table((*down, *across), within)
     missing = [int(np.isnan(one).sum()) for one in values or ()]
     if any(missing):
         low, high = min(missing), max(missing)
         count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         notes.append(f"{count} records of an implicate have no value of {mean!r} and are left out")
     return Tabulation(
-        rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(data),
-        records=data[0].records, level=level, cells=cells, margins=asked.margins(down, across),
-        notes=tuple(notes),
+        rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(implicates),
+        records=implicates[0].records, level=question.level, cells=cells,
+        margins=estimator.margins(down, across), notes=tuple(notes),
     )  # fmt: skip
+
+
+def tabulate_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `tabulate` that depend on each other."""
+    both = [*(question.rows or ()), *(question.cols or ())]
+    for name in repeated(both):
+        yield Problem("variable {0!r} is in {rows} and {cols}. List it once.", name)
+    taken = [name for name in both if name in FIGURES]
+    if taken:
+        yield Problem(
+            "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
+            "rename them.",
+            quoted(taken),
+        )
+    if question.share is not None and question.mean is not None:
+        yield Problem("{share} and {mean} cannot both be asked for. Leave out one of them.")
+    if question.share in ("rows", "cols") and not question.cols:
+        yield Problem(
+            "{share} of {0} needs {cols} too. Name them, or ask for the share of the table.",
+            question.share,
+        )
 
 
 def _figures_of(
