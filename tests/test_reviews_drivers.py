@@ -81,7 +81,7 @@ def test_its_settings_are_checked_with_the_rest(folder):
         folder, "[drivers]\n", '[drivers]\nvariables = ["sx"]\nlevel = 1\nmost_levels = 1\n'
     )
     assert "Did you mean 'sex' or 'psx'?" in said
-    assert "[drivers] level must be above 0 and below 1. Got 1 instead." in said
+    assert "[drivers] level must be a number above 0 and below 1. Got 1 instead." in said
     assert "[drivers] most_levels must be a whole number of at least 2. Got 1 instead." in said
 
 

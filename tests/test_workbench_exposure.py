@@ -65,3 +65,14 @@ def test_settings_of_drivers_and_keys_by_role_are_not_lost(tmp_path: Path) -> No
     assert values(tmp_path) == before
     page = bench.get("exposure").text
     assert "--variables state --level 0.9" in page
+
+
+def test_options_of_drivers_are_fields_of_the_form(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    named = ["drivers.variables", "drivers.level", "drivers.most_levels"]
+    page = bench.get("exposure").text
+    assert all(f'name="{name}"' in page for name in named)
+    given = {"asked": named, "drivers": "yes", "drivers.variables": ["sex", "state"]}
+    bench.post("exposure/measure", {**FIELDS, **given, "drivers.level": "0.9"})
+    assert values(tmp_path)["drivers"] == {"variables": ["sex", "state"], "level": 0.9}
+    assert "--variables sex,state --level 0.9" in bench.get("exposure").text

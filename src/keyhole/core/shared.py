@@ -38,6 +38,7 @@ __all__ = [
     "MissingOption",
     "NameSmallGroups",
     "Names",
+    "RequiredKeys",
     "ScenarioOption",
     "Seed",
     "StoreOption",
@@ -95,10 +96,9 @@ class _Scenario(Kind):
         return Columns().schema()
 
 
-KeyColumns = Annotated[
-    Names | None,
-    Option("The columns an intruder is assumed to know.", kind=Columns("key")),
-]
+_KEYS = Option("The columns an intruder is assumed to know.", kind=Columns("key"))
+KeyColumns = Annotated[Names | None, _KEYS]
+RequiredKeys = Annotated[Names, _KEYS]
 Cutoff = Annotated[int, Option("Records in cells smaller than this are at risk.", low=1)]
 MissingOption = Annotated[
     Missing,

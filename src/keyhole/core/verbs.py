@@ -150,7 +150,6 @@ _REGISTERED = (
         stage="drivers",
         engines=EVERYWHERE,
         method="drivers",
-        shell="keyhole.cli.drivers.drivers",
     ),
     Verb(
         "keyhole.selection.select.select",

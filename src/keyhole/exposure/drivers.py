@@ -7,19 +7,28 @@ variables selection methods."
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import plural
+from keyhole.core.options import Option, bind, documented
+from keyhole.core.shared import (
+    Cutoff,
+    EngineOption,
+    Master,
+    MemorySize,
+    Names,
+    RequiredKeys,
+    WorkFolder,
+)
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, engine_of, open_records
+from keyhole.engines.choose import engine_notes, engine_of
+from keyhole.engines.opening import open_for
 from keyhole.engines.partition import PatternTable
-from keyhole.errors import OptionError
-from keyhole.exposure.checks import check_cutoff, is_number, listed, problems_of
 from keyhole.exposure.odds import MOST_LEVELS, Fit, OddsRatio, crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import (
     Apart,
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Driver", "Drivers", "drivers", "option_problems", "ratio_text"]
+__all__ = ["Driver", "Drivers", "drivers", "ratio_text"]
 
 SHOWN = 20
 MOVES_SHOWN = 10
@@ -237,42 +246,42 @@ def _labelled(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+@documented
 def drivers(
     data: Any,
     *,
-    keys: Iterable[str],
-    cutoff: int = 3,
-    variables: Iterable[str] | None = None,
-    level: float = 0.95,
-    most_levels: int = 40,
-    name_small_groups: bool = False,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    keys: RequiredKeys,
+    cutoff: Cutoff = 3,
+    variables: Annotated[
+        Names | None,
+        Option(
+            "The columns whose levels are compared; the keys by default. Only keys are regrouped.",
+            kind=Columns("variable"),
+        ),
+    ] = None,
+    level: Annotated[
+        float, Option("The confidence level of the intervals.", above=0, below=1)
+    ] = 0.95,
+    most_levels: Annotated[
+        int,
+        Option("Measures and dates with more levels than this are grouped into bands.", low=2),
+    ] = 40,
+    name_small_groups: Annotated[
+        bool,
+        Option(
+            "Also name levels with fewer records than the cutoff. They may be individuals.",
+            surfaces="c",
+        ),
+    ] = False,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Drivers:
-    """Find the levels that put records into small cells, and what regrouping them would do.
+    """Find the levels that put records at risk, and what to do.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know.
-    cutoff
-        Records in cells smaller than this are at risk.
-    variables
-        Whose levels are looked at; the keys if left out. One that is no key is not regrouped.
-    level
-        The confidence level of the intervals.
-    most_levels
-        Measures and dates with more levels than this are taken in round bands.
-    name_small_groups
-        Whether the tables name levels of fewer records than the cutoff, which may be people.
-    engine, memory, work_folder, master
-        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
-        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
-        `keyhole.engines.choose.open_records`.
+    Each level has its odds ratio of lying in a small cell. The merges of levels and the
+    subpopulations that lower RP most are listed.
 
     Notes
     -----
@@ -289,10 +298,10 @@ def drivers(
     >>> women.variable, women.label, women.records, women.at_risk, women.crude.corrected
     ('sex', 'f', 6, 6, True)
     """
-    data = open_records(data, engine=engine, memory=memory, work_folder=work_folder, master=master)
-    names = listed(keys, "keys")
-    chosen = names if variables is None else listed(variables, "variables")
-    _check(data, names, chosen, cutoff=cutoff, level=level, most_levels=most_levels)
+    question = bind(drivers, locals())
+    data = open_for(question, data)
+    names: tuple[str, ...] = question.keys
+    chosen: tuple[str, ...] = question.variables or names
     everything = tuple(dict.fromkeys((*names, *chosen)))
     counter = engine_of(data, everything)
     table = counter.patterns(everything)
@@ -322,7 +331,7 @@ def drivers(
     ]
     return Drivers(
         keys=names,
-        variables=tuple(chosen),
+        variables=chosen,
         totals=totals,
         confidence=level,
         levels=tuple(_levels(groupings, groups, at_risk, held, fit, level)),
@@ -333,31 +342,6 @@ def drivers(
         engine=counter.name,
         engine_notes=engine_notes(data),
     )
-
-
-def option_problems(*, cutoff: Any = 3, level: Any = 0.95, most_levels: Any = 40) -> list[str]:
-    """Return what is wrong with the options of `drivers`, whatever the data."""
-    problems = check_cutoff(cutoff)
-    if not (is_number(level) and 0 < level < 1):
-        problems.append(f"level must be above 0 and below 1. Got {level!r} instead.")
-    if not isinstance(most_levels, int) or isinstance(most_levels, bool) or most_levels < 2:
-        problems.append(
-            f"most levels must be a whole number of at least 2. Got {most_levels!r} instead."
-        )
-    return problems
-
-
-def _check(data: Records, names: Sequence[str], chosen: Sequence[str], **options: Any) -> None:
-    problems = option_problems(**options)
-    for what, given in (("keys", names), ("variables", chosen)):
-        if not given:
-            problems.append(f"{what} must name at least one column. Got none instead.")
-    problems += problems_of(data, names, "key")
-    if chosen is not names:
-        problems += problems_of(data, chosen, "variable")
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
 
 
 def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> Grouping:

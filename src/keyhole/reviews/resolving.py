@@ -11,7 +11,6 @@ from keyhole.reviews.names import alternatives, named_scenario
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import (
     DataSettings,
-    DriverSettings,
     FrontierSettings,
     ProtectionSettings,
     ReleaseSettings,
@@ -47,7 +46,7 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
         keys=tuple(keys),
         exposure=_exposure(sections.get("exposure", {}), data),
         uniques=UniquesSettings(**sections["uniques"]) if "uniques" in sections else None,
-        drivers=_drivers(sections["drivers"]) if "drivers" in sections else None,
+        drivers=question_of("drivers", sections["drivers"]) if "drivers" in sections else None,
         selection=selection,
         frontier=_frontier(sections, selection),
         screen=ScreenSettings(**sections["screen"]) if "screen" in sections else None,
@@ -73,13 +72,6 @@ def _exposure(given: Values, data: Microdata) -> Question:
         if len(with_role) == 1 and not told:
             found.setdefault(name, with_role[0])
     return question_of("exposure", found)
-
-
-def _drivers(given: Values) -> DriverSettings:
-    found = dict(given)
-    if "variables" in found:
-        found["variables"] = tuple(found["variables"])
-    return DriverSettings(**found)
 
 
 def _selection(sections: Mapping[str, Values], keys: tuple[str, ...]) -> SelectionSettings | None:

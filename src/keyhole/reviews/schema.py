@@ -20,7 +20,6 @@ from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.engines import Missing
 from keyhole.errors import OptionError
-from keyhole.exposure.drivers import option_problems as driver_problems
 from keyhole.exposure.scores import Convention
 from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
@@ -156,16 +155,6 @@ def _drawing(name: str) -> Check:
     return fault
 
 
-def _holding(name: str) -> Check:
-    """Accept what an option of `keyhole.drivers` accepts."""
-
-    def fault(value: Any) -> Fault:
-        problems = driver_problems(**{name: value})
-        return problems[0].partition(" must be ")[2].rpartition(". Got ")[0] if problems else None
-
-    return fault
-
-
 def _words(options: tuple[str, ...]) -> str:
     return ", ".join(f"`{word}`" for word in options[:-1]) + f" or `{options[-1]}`"
 
@@ -250,13 +239,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         "identifiability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
                                    "by key, how much it tells of a person; 1", by_name, "key"),
     },
-    "drivers": {
-        "variables": Setting(_NAMES, "the columns whose levels are held against each other; the "
-                             "keys", each, "variable"),
-        "level": Setting(_holding("level"), "the confidence level of the intervals; 0.95"),
-        "most_levels": Setting(_holding("most_levels"), "measures and dates with more levels than "
-                               "this are taken in bands; 40"),
-    },
+    "drivers": section_of("drivers", without=("keys", "cutoff")),
     "selection": {
         "method": Setting(_METHOD, "`forward`, `backward` or `stepwise`; forward"),
         "methods": Setting(list_of(_METHOD, f"methods ({quoted(METHODS)})"),

@@ -14,7 +14,6 @@ from keyhole.screening.dependence import NEARLY
 
 __all__ = [
     "DataSettings",
-    "DriverSettings",
     "FrontierSettings",
     "ProtectionSettings",
     "ReleaseSettings",
@@ -64,15 +63,6 @@ class UniquesSettings:
     fraction: float | None = None
     availability: Mapping[str, float] = field(default_factory=dict)
     identifiability: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class DriverSettings:
-    """Whose levels are held against each other (the keys' if None), and how."""
-
-    variables: tuple[str, ...] | None = None
-    level: float = 0.95
-    most_levels: int = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +235,7 @@ class Review:
     keys: tuple[str, ...]
     exposure: Question
     uniques: UniquesSettings | None = None
-    drivers: DriverSettings | None = None
+    drivers: Question | None = None
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
     study: StudySettings | None = None

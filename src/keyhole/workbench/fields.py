@@ -21,20 +21,21 @@ ASKED = "asked"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One option, as a form asks for it."""
+    """One option, as a form asks for it; `prefix` sets sections of one form apart."""
 
     parameter: Parameter
     value: Any
+    prefix: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the field, which is that of the option."""
-        return self.parameter.name
+        """The name of the field: that of the option, after the prefix."""
+        return self.prefix + self.parameter.name
 
     @property
     def label(self) -> str:
         """What stands above the field."""
-        return self.name.replace("_", " ").capitalize()
+        return self.parameter.name.replace("_", " ").capitalize()
 
     @property
     def help(self) -> str:
@@ -70,28 +71,35 @@ class Field:
         return self.parameter.kind.write(self.value)
 
 
-def fields_of(question: Question, names: Iterable[str] | None = None) -> list[Field]:
+def fields_of(
+    question: Question, names: Iterable[str] | None = None, prefix: str = ""
+) -> list[Field]:
     """Return the fields of a section's options, or of some of them."""
     wanted = set(question.parameters if names is None else names)
     return [
-        Field(parameter, question.values[name])
+        Field(parameter, question.values[name], prefix)
         for name, parameter in question.parameters.items()
         if name in wanted
     ]
 
 
-def read_fields(known: Mapping[str, Parameter], form: Form) -> dict[str, Any]:
+def read_fields(known: Mapping[str, Parameter], form: Form, prefix: str = "") -> dict[str, Any]:
     """Return what a form says of options; one that is empty is None.
 
     An option that the form does not have is left out. What cannot be read stays as it was typed,
     for the checks of the review file to refuse.
     """
     asked = set(form.texts(ASKED)) | set(form.values)
-    return {name: _read(p, form) for name, p in known.items() if name in asked}
+    named = {name: prefix + name for name in known}
+    return {n: _read(p, form, named[n]) for n, p in known.items() if named[n] in asked}
 
 
 def take_fields(
-    document: TOMLDocument, section: str, known: Mapping[str, Parameter], form: Form
+    document: TOMLDocument,
+    section: str,
+    known: Mapping[str, Parameter],
+    form: Form,
+    prefix: str = "",
 ) -> None:
     """Write what a form says of a section's options into a review file.
 
@@ -99,7 +107,7 @@ def take_fields(
     """
     editing.take_section(document, section, {})
     stated: Any = document[section]
-    for name, value in read_fields(known, form).items():
+    for name, value in read_fields(known, form, prefix).items():
         if name in stated or not _is_default(known[name], value):
             editing.put(document, section, name, value)
 
@@ -110,9 +118,9 @@ def _is_default(parameter: Parameter, value: Any) -> bool:
     return bool(parameter.settle(value) == parameter.settle(parameter.default))
 
 
-def _read(parameter: Parameter, form: Form) -> Any:
+def _read(parameter: Parameter, form: Form, name: str) -> Any:
     value: Any
-    name, widget = parameter.name, parameter.kind.widget
+    widget = parameter.kind.widget
     if _is_share(parameter):
         value = form.share(name)
     elif widget == "number":

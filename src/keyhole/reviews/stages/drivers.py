@@ -19,19 +19,17 @@ from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measur
 if TYPE_CHECKING:
     from keyhole.exposure.drivers import Driver, Drivers
 
-__all__ = ["DRIVERS_STAGE", "without_small_levels"]
+__all__ = ["DRIVERS_STAGE", "ask_drivers", "without_small_levels"]
 
 
-def _ask(review: Review, _: Earlier) -> Asked | None:
-    given = review.drivers
-    if given is None:
+def ask_drivers(review: Review, _: Earlier) -> Asked | None:
+    """Ask which levels put records into small cells, if the review does."""
+    if review.drivers is None:
         return None
     return {
         "keys": list(review.keys),
         "cutoff": review.exposure.cutoff,
-        "variables": None if given.variables is None else list(given.variables),
-        "level": given.level,
-        "most_levels": given.most_levels,
+        **review.drivers.values,
         # The table by group tells of its levels, and withholds others than this stage would.
         "told_elsewhere": review.exposure.by,
     }
@@ -98,4 +96,4 @@ def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
     return sorted(told)
 
 
-DRIVERS_STAGE = Stage("drivers", "What drives exposure", _ask, _run, draw=own_picture)
+DRIVERS_STAGE = Stage("drivers", "What drives exposure", ask_drivers, _run, draw=own_picture)

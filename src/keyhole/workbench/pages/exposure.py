@@ -8,9 +8,8 @@ from typing import Any
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core import equivalents as core
-from keyhole.core.equivalents import Equivalent
-from keyhole.reviews.schema import SECTIONS
-from keyhole.reviews.settings import DriverSettings
+from keyhole.reviews.schema import SECTIONS, question_of
+from keyhole.reviews.stages.drivers import ask_drivers
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import equivalent
@@ -32,8 +31,9 @@ def _context(view: View) -> dict[str, Any]:
     if review.uniques is not None:
         asked = {"keys": list(review.keys), "max_size": review.uniques.max_size, **_reading(view)}
         same.append(equivalent("uniques", file, asked))
-    if review.drivers is not None:
-        same.append(_drivers_line(view))
+    drivers = ask_drivers(review, {})
+    if drivers is not None:
+        same.append(core.equivalent("drivers", drivers, file, reading))
     told = view.tables("exposure")
     return {
         "equivalents": same,
@@ -41,6 +41,9 @@ def _context(view: View) -> dict[str, Any]:
         "main_fields": fields_of(review.exposure, MAIN),
         "other_fields": fields_of(
             review.exposure, [n for n in SECTIONS["exposure"] if n not in MAIN]
+        ),
+        "drivers_fields": fields_of(
+            review.drivers or question_of("drivers", {}), prefix="drivers."
         ),
         "figures": told if view.shows_values else [t for t in told if not _names_groups(view, t)],
         "hidden": not view.shows_values and any(_names_groups(view, t) for t in told),
@@ -58,19 +61,6 @@ def _reading(view: View) -> dict[str, Any]:
     return {"missing_codes": list(codes) if isinstance(codes, list | tuple) else None}
 
 
-def _drivers_line(view: View) -> Equivalent:
-    given = view.review.drivers or DriverSettings()
-    usual = DriverSettings()
-    options: dict[str, Any] = {
-        "keys": list(view.review.keys),
-        "cutoff": view.review.exposure.cutoff,
-        "variables": None if given.variables is None else list(given.variables),
-        "level": given.level if given.level != usual.level else None,
-        "most_levels": given.most_levels if given.most_levels != usual.most_levels else None,
-    }
-    return equivalent("drivers", view.review.data.file, options)
-
-
 def _measure(view: View, form: Form) -> Change:
     shown = {name for name in view.review.keys if name in view.data.names}
 
@@ -84,7 +74,7 @@ def _measure(view: View, form: Form) -> Change:
         else:
             editing.remove(document, "uniques")
         if form.flag("drivers"):
-            editing.take_section(document, "drivers", {})
+            take_fields(document, "drivers", SECTIONS["drivers"], form, "drivers.")
         else:
             editing.remove(document, "drivers")
 
