@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from keyhole.core.codec import from_plain, members_to_plain, plain_values
 
 if TYPE_CHECKING:
     import altair
@@ -87,27 +88,6 @@ def _printable(cell: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cell)
 
 
-def plain_values(value: Any) -> Any:
-    """Return values as JSON has them; what is not a finite number is null.
-
-    Examples
-    --------
-    >>> plain_values({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
-    {'rp': None, 'cells': [1, 2], '3': None}
-    """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(one) for one in value]
-    if hasattr(value, "tolist"):  # a number or an array of NumPy
-        return plain_values(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)
-
-
 def _numeric(cells: Sequence[str]) -> bool:
     filled = [c for c in cells if c not in ("", "–", "×", "not estimable")]
     return bool(filled) and all(c.lstrip("+-").replace(",", "")[:1].isdigit() for c in filled)
@@ -116,7 +96,8 @@ def _numeric(cells: Sequence[str]) -> bool:
 class Result:
     """The manners of a result; a stage's result is a frozen dataclass that inherits them.
 
-    A subclass gives `tables`, `to_dict` and `to_frame`, and `plot` where a picture helps.
+    A subclass gives `tables` and `to_frame`, and `plot` where a picture helps; `to_dict` and
+    `from_dict` follow from its fields (`keyhole.core.codec`).
     """
 
     __slots__ = ()
@@ -128,7 +109,15 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
-        raise TypeError(f"{type(self).__name__} has no dictionary")
+        return members_to_plain(self)
+
+    to_dict.derived = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the result that plain values tell of; what has a value a record is not there."""
+        restored: Self = from_plain(cls, values)
+        return restored
 
     def to_frame(self) -> pl.DataFrame:
         """Return the main table as a Polars frame."""

@@ -14,6 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from keyhole.core.codec import (
+    COUNT,
+    HIDDEN,
+    LEFT_OUT,
+    PUBLIC,
+    SPREAD,
+    WHEN_SET,
+    Named,
+    Share,
+    figure,
+)
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     By,
@@ -73,64 +84,56 @@ class Exposure(Result):
     that belong to it: the cheapest `fix`, and a scenario's `key` and `identification`.
     """
 
-    keys: tuple[str, ...]
-    cutoff: int
-    missing: str
-    records: int
-    complete: int
+    keys: Annotated[tuple[str, ...], PUBLIC]
+    cutoff: Annotated[int, PUBLIC]
+    missing: Annotated[str, PUBLIC]
+    records: Annotated[int, COUNT, PUBLIC]
+    complete: Annotated[int, COUNT]
     cells: int
-    uniques: int
-    rp: float
+    uniques: Annotated[int, COUNT]
+    rp: Annotated[float, Share("records"), PUBLIC]
     cr: float
-    at_risk: Mapping[int, int]
-    sizes: tuple[int, ...]
-    counts: tuple[int, ...]
-    each: Ints | None
-    population: PopulationRisk | None = None
-    unestimated: str = ""
-    groups: tuple[Group, ...] = ()
-    by: str | None = None
-    name_small_groups: bool = False
+    at_risk: Annotated[Mapping[int, int], Named("at_risk_records"), COUNT]
+    sizes: Annotated[tuple[int, ...], HIDDEN]
+    counts: Annotated[tuple[int, ...], HIDDEN]
+    each: Annotated[Ints | None, HIDDEN]
+    population: Annotated[PopulationRisk | None, HIDDEN] = None
+    unestimated: Annotated[str, HIDDEN] = ""
+    groups: Annotated[tuple[Group, ...], HIDDEN] = ()
+    by: Annotated[str | None, WHEN_SET] = None
+    name_small_groups: Annotated[bool, HIDDEN] = False
     engine: str = "memory"
-    scenario: str | None = None
-    engine_notes: tuple[str, ...] = ()
-    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        out: dict[str, Any] = {
-            "records": self.records,
-            "complete": self.complete,
-            "keys": list(self.keys),
-            "missing": self.missing,
-            "engine": self.engine,
-            "cells": self.cells,
-            "uniques": self.uniques,
-            "cutoff": self.cutoff,
-            "rp": self.rp,
-            "cr": self.cr,
-            "at_risk": {str(c): count / self.records for c, count in self.at_risk.items()},
-            "at_risk_records": {str(c): count for c, count in self.at_risk.items()},
-            "highest_risk": self.highest_risk,
-            "notes": self._notes(),
-        }
-        if self.scenario is not None:
-            out["scenario"] = self.scenario
-        if self.population is not None:
-            out["population"] = self.population.to_dict()
-        elif self.unestimated:
-            out["population"] = None
-        if self.by is not None:
-            out["by"] = self.by
-            out["groups"] = [{"group": g.label, **g.exposure.to_dict()} for g in self.groups]
-        return {**out, **{name: result.to_dict() for name, result in self.beside.items()}}
+    scenario: Annotated[str | None, WHEN_SET] = None
+    engine_notes: Annotated[tuple[str, ...], HIDDEN] = ()
+    beside: Annotated[Mapping[str, Result], SPREAD] = dataclasses.field(default_factory=dict)
 
     @property
+    @figure(Named("at_risk"), Share("records"))
+    def at_risk_shares(self) -> dict[int, float]:
+        """The share of records in cells smaller than each of some sizes."""
+        return {cutoff: count / self.records for cutoff, count in self.at_risk.items()}
+
+    @property
+    @figure()
     def highest_risk(self) -> float | None:
         """The largest 1 / f, if any record was counted."""
         return 1 / self.sizes[0] if self.sizes else None
 
-    def _notes(self) -> list[str]:
+    @property
+    @figure(Named("population"))
+    def _estimated(self) -> Any:
+        asked = self.population is not None or self.unestimated
+        return self.population if asked else LEFT_OUT
+
+    @property
+    @figure(Named("groups"))
+    def _grouped(self) -> Any:
+        return LEFT_OUT if self.by is None else self.groups
+
+    @property
+    @figure()
+    def notes(self) -> list[str]:
+        """What to bear in mind."""
         notes = [] if self.scenario is None else [scenario_note(self.scenario)]
         notes += self.engine_notes
         if self.missing == "wildcard":
@@ -182,7 +185,7 @@ class Exposure(Result):
             ["CR", share(self.cr)],
             *([f"share with f < {c}", share(k / self.records)] for c, k in self.at_risk.items()),
         ]
-        notes = [f"Missing values: {POLICIES[self.missing]}.", *self._notes()]
+        notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
         if self.population is not None:
             out += self.population.tables()
@@ -220,8 +223,8 @@ def _group_row(label: str, exposures: Sequence[Exposure]) -> list[str]:
 class Group:
     """One group of records and its exposure."""
 
-    label: str
-    exposure: Exposure
+    label: Annotated[str, Named("group")]
+    exposure: Annotated[Exposure, SPREAD]
 
 
 @documented

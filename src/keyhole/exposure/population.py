@@ -9,12 +9,13 @@ missing and the policy drops it): it has no risk, which is not a risk of nought.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.codec import COUNT, HIDDEN, LEFT_OUT, Named, figure
 from keyhole.exposure.checks import fraction_problems
 from keyhole.exposure.scores import Check, require
 from keyhole.kernels.arrays import Floats, Ints
@@ -252,30 +253,25 @@ class PopulationRisk(Result):
     cannot be estimated are None and `notes` says why.
     """
 
-    records: int
-    counted: int
+    records: Annotated[int, COUNT]
+    counted: Annotated[int, COUNT]
     approximation: str
     sampling_fraction: float | None
     sampling_bound: float | None
     expected_reidentifications: float | None
     global_risk: float | None
     max_individual_risk: float | None
-    household_global_risk: float | None
+    household_global_risk: Annotated[float | None, HIDDEN]
     dis_probability: float | None
     notes: tuple[str, ...]
-    population: Floats | None
-    risk: Floats
-    household: Floats | None
+    population: Annotated[Floats | None, HIDDEN]
+    risk: Annotated[Floats, HIDDEN]
+    household: Annotated[Floats | None, HIDDEN]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of the file as plain values, without the records."""
-        head = {name: getattr(self, name) for name in ("records", "counted", "approximation")}
-        return head | self._figures() | {"notes": list(self.notes)}
-
-    def _figures(self) -> dict[str, float | None]:
-        names = [field.name for field in fields(self) if field.type == "float | None"]
-        hidden = "household_global_risk" if self.household is None else ""
-        return {name: getattr(self, name) for name in names if name != hidden}
+    @property
+    @figure(Named("household_global_risk"))
+    def _household_global_risk(self) -> Any:
+        return LEFT_OUT if self.household is None else self.household_global_risk
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: F, risk and household risk where there are any."""
@@ -286,8 +282,12 @@ class PopulationRisk(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures as one table."""
-        figures = self._figures().items()
-        rows = [[_WORDS.get(name, name.replace("_", " ")), share(v)] for name, v in figures]
+        apart = ("records", "counted", "approximation", "notes")
+        rows = [
+            [_WORDS.get(name, name.replace("_", " ")), share(value)]
+            for name, value in self.to_dict().items()
+            if name not in apart
+        ]
         title = f"Exposure in the population, {self.counted:,} of {self.records:,} records"
         return [Table(title, ["figure", "value"], rows, self.notes)]
 

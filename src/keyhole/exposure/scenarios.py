@@ -8,7 +8,7 @@ intervals (Elliot, Mackey & Purdam 2011).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,6 +217,7 @@ def compare_scenarios(
         exposure = None
         if key.keys:
             exposure = risk(data, scenario=key, cutoff=cutoff, weight=weight, fraction=fraction)
+            exposure = replace(exposure, beside={})  # the key and p(identification) stand apart
             smallest = np.minimum(smallest, exposure.f)
         parts.append(_part(key, exposure, figure))
     at_risk, unique = int((smallest < cutoff).sum()), int((smallest == 1).sum())

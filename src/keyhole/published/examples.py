@@ -119,7 +119,7 @@ def _slow_counts() -> Figures:
     sizes = {"a": 2, "b": 3, "c": 5, "d": 7, "e": 30}
     table = pl.DataFrame({name: generator.integers(0, n, 3_000) for name, n in sizes.items()})
     rows = list(table.iter_rows())
-    exposed = risk(table, keys=sizes)
+    exposed = risk(table, keys=list(sizes))
     sizes_of = Counter(rows)
     slow = [sizes_of[row] for row in rows]
     expected = f"{len(sizes_of)} cells, {sum(f < 3 for f in slow)} at risk"

@@ -1,0 +1,324 @@
+"""Results as plain values and back, and their JSON Schema: derived from the fields.
+
+A result is a frozen dataclass. Its members in JSON are its fields and those properties that are
+marked by `figure`; the annotation of a field says what its type does not ::
+
+    each: Annotated[Ints | None, HIDDEN]                    # not in JSON
+    at_risk: Annotated[Mapping[int, int], Named("at_risk_records")]
+    groups: Annotated[tuple[Group, ...], WHEN_SET] = ()     # left out where there are none
+    uniques: Annotated[int, COUNT]                          # counts people
+    rp: Annotated[float, Share("records"), PUBLIC]          # a share of them
+
+`COUNT` and `Share` leave the value a plain number: `to_dict`, `--json` and frames are internal and
+show it. Renderers for a board or the public hide small ones. A member that is not `PUBLIC` is in
+no public note.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+__all__ = [
+    "COUNT",
+    "HIDDEN",
+    "LEFT_OUT",
+    "PUBLIC",
+    "SPREAD",
+    "WHEN_SET",
+    "Member",
+    "Named",
+    "Share",
+    "figure",
+    "from_plain",
+    "members_of",
+    "members_to_plain",
+    "plain_values",
+    "schema_of",
+    "to_plain",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    name: str
+
+
+HIDDEN = _Mark("hidden")
+"""Not in JSON: arrays with a value for each record, and what was computed with."""
+WHEN_SET = _Mark("when set")
+"""In JSON only where it is neither None nor empty."""
+SPREAD = _Mark("spread")
+"""Its members stand in JSON beside those of the result itself."""
+LEFT_OUT = _Mark("left out")
+"""What a figure returns that is not in JSON this time."""
+COUNT = _Mark("count")
+"""A number of people or records."""
+PUBLIC = _Mark("public")
+"""May stand in a public note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of the people that another member counts."""
+
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The name of a member in JSON, where it differs from the field's."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a result in JSON: its name there, where it is kept, its type and marks."""
+
+    name: str
+    attribute: str
+    hint: Any
+    marks: tuple[Any, ...]
+    is_field: bool
+
+    def has(self, mark: Any) -> bool:
+        """Tell whether the member is marked."""
+        return mark in self.marks
+
+
+Getter = TypeVar("Getter", bound=Callable[[Any], Any])
+
+
+def figure(*marks: Any) -> Callable[[Getter], Getter]:
+    """Mark the getter of a property as a member of the JSON object.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Cells:
+    ...     cells: int
+    ...     records: int
+    ...     @property
+    ...     @figure(Share("records"))
+    ...     def cr(self) -> float:
+    ...         return self.cells / self.records
+    >>> to_plain(Cells(2, 4))
+    {'cells': 2, 'records': 4, 'cr': 0.5}
+    """
+
+    def mark(getter: Getter) -> Getter:
+        getter._figure = marks  # type: ignore[attr-defined]
+        return getter
+
+    return mark
+
+
+def members_of(kind: type) -> dict[str, Member]:
+    """Return the members of a result by their names in JSON, the fields first.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Found:
+    ...     uniques: Annotated[int, COUNT]
+    ...     each: Annotated[object, HIDDEN]
+    >>> [(name, member.has(COUNT)) for name, member in members_of(Found).items()]
+    [('uniques', True)]
+    """
+    return _by_name(kind)
+
+
+@cache
+def _by_name(kind: type) -> dict[str, Member]:
+    return {member.name: member for member in _members(kind)}
+
+
+def _members(kind: type[Any]) -> Iterator[Member]:
+    hints = get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        hint, marks = _unmarked(hints[one.name])
+        if HIDDEN not in marks:
+            yield Member(_name(one.name, marks), one.name, hint, marks, True)
+    getters = {
+        name: value.fget
+        for base in reversed(kind.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, property) and hasattr(value.fget, "_figure")
+    }
+    for name, getter in getters.items():
+        hint, marks = _unmarked(get_type_hints(getter, include_extras=True).get("return", Any))
+        marks = (*marks, *getattr(getter, "_figure", ()))
+        yield Member(_name(name, marks), name, hint, marks, False)
+
+
+def _name(attribute: str, marks: tuple[Any, ...]) -> str:
+    return next((mark.name for mark in marks if isinstance(mark, Named)), attribute)
+
+
+def _unmarked(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type without its annotation, and the annotation."""
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[0], tuple(hint.__metadata__)
+    return hint, ()
+
+
+def to_plain(value: Any) -> Any:
+    """Return a result, or whatever it holds, as JSON has it; what is not finite is null.
+
+    Examples
+    --------
+    >>> to_plain({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
+    {'rp': None, 'cells': [1, 2], '3': None}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    own = getattr(type(value), "to_dict", None)
+    if own is not None and not getattr(own, "derived", False):
+        return to_plain(value.to_dict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return members_to_plain(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return to_plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+plain_values = to_plain
+
+
+def members_to_plain(value: Any) -> dict[str, Any]:
+    """Return the members of a result as JSON has them."""
+    found: dict[str, Any] = {}
+    for member in members_of(type(value)).values():
+        item = getattr(value, member.attribute)
+        if item is LEFT_OUT or _is_unset(item, member):
+            continue
+        if member.has(SPREAD):
+            found |= to_plain(item)
+        else:
+            found[member.name] = to_plain(item)
+    return found
+
+
+def _is_unset(item: Any, member: Member) -> bool:
+    empty = item is None or (isinstance(item, str | Sequence | Mapping) and not item)
+    return empty and member.has(WHEN_SET)
+
+
+def from_plain(hint: Any, value: Any) -> Any:
+    """Return the result that plain values tell of; what is not in JSON has its default, or None.
+
+    Members that the type does not know are passed over, so that what a later version added does
+    not matter.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Spectrum:
+    ...     counts: Mapping[int, tuple[int, ...]]
+    ...     rp: float | None = None
+    >>> from_plain(Spectrum, {"counts": {"2": [4, 6]}, "rp": 0.5, "later": 1})
+    Spectrum(counts={2: (4, 6)}, rp=0.5)
+    """
+    hint, _ = _unmarked(hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in parts:
+            return None
+        return from_plain(next(part for part in parts if part is not type(None)), value)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _restored(hint, value)
+    if origin is tuple:
+        each = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return tuple(from_plain(part, item) for part, item in zip(each, value, strict=True))
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {from_plain(parts[0], k): from_plain(parts[1], v) for k, v in value.items()}
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
+        return [from_plain(parts[0], item) for item in value]
+    if hint is int and isinstance(value, str):
+        return int(value)
+    if hint is float:
+        return math.nan if value is None else float(value)
+    if hint in (datetime.date, datetime.datetime) and isinstance(value, str):
+        return hint.fromisoformat(value)
+    return value
+
+
+def _restored(kind: type[Any], value: Mapping[str, Any]) -> Any:
+    known = {member.attribute: member for member in members_of(kind).values() if member.is_field}
+    given: dict[str, Any] = {}
+    for one in fields(kind):
+        member = known.get(one.name)
+        if member is not None and member.has(SPREAD) and is_dataclass(member.hint):
+            given[one.name] = from_plain(member.hint, value)
+        elif member is not None and member.name in value:
+            given[one.name] = from_plain(member.hint, value[member.name])
+        elif one.default is MISSING and one.default_factory is MISSING:
+            given[one.name] = None
+    return kind(**given)
+
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    int: {"type": "integer"},
+    float: {"type": ["number", "null"]},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    datetime.date: {"type": "string", "format": "date"},
+}
+
+
+def schema_of(hint: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a result or of any of its members.
+
+    Examples
+    --------
+    >>> schema_of(tuple[int, ...])
+    {'type': 'array', 'items': {'type': 'integer'}}
+    """
+    hint, _ = _unmarked(hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(part) for part in parts]}
+    if origin is Literal:
+        return {"enum": list(parts)}
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _object(hint)
+    if origin is tuple:
+        if parts[1:] == (...,):
+            return {"type": "array", "items": schema_of(parts[0])}
+        return {"type": "array", "prefixItems": [schema_of(part) for part in parts]}
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(parts[1])}
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
+        return {"type": "array", "items": schema_of(parts[0])}
+    return {}
+
+
+def _object(kind: type[Any]) -> dict[str, Any]:
+    members = members_of(kind).values()
+    properties = {}
+    for member in members:
+        if member.has(SPREAD):
+            continue
+        bounds: dict[str, Any] = {}
+        if member.has(COUNT):
+            bounds = {"minimum": 0}
+        elif any(isinstance(mark, Share) for mark in member.marks):
+            bounds = {"minimum": 0, "maximum": 1}
+        properties[member.name] = {**schema_of(member.hint), **bounds}
+    needed = [member.name for member in members if not {WHEN_SET, SPREAD} & {*member.marks}]
+    return {"type": "object", "required": needed, "properties": properties}
