@@ -205,7 +205,7 @@ def test_numbers_of_many_digits():
         Plan.parse(plan("top-code", "value", 400))
     with pytest.raises(FileError, match="more digits than can be read"):
         Plan.parse(plan("top-code", "value", 5_000))
-    with pytest.raises(OptionError, match=r"k must be a whole number from 2 to .* 60 digits"):
+    with pytest.raises(OptionError, match=r"k must be a whole number of at most .* 60 digits"):
         Plan.parse(plan("suppress", "k", 400))
     with pytest.raises(OptionError, match="bands must be a list of bands"):
         Plan.parse([{"method": "recode", "column": "age", "bands": [[0, 10**400]]}])
@@ -219,7 +219,7 @@ def test_numbers_of_many_digits():
         ({"method": "x" * 100_000}, "x…' is not a method"),
         (
             {"method": "recode", "column": "age", "cuts": [dt.date(2020, 1, 31)]},
-            r"Got \[2020-01-31\] instead",
+            r"cuts must be a list of numbers where bands begin. Got a list instead",
         ),
         ({"method": "recode", "column": "ms", "map": {"M": ""}}, "map must not make values empty"),
         (
@@ -245,7 +245,7 @@ def test_numbers_of_many_digits():
         ),
         (
             {"method": "top-code", "column": "age", "value": 60, "fitted": {"value": 70}},
-            "fitted says that value is 70, and the step 60",
+            "fitted gives another value than the step",
         ),
         (
             {"method": "top-code", "column": "age", "share": 0.1, "fitted": {"column": "ms"}},
@@ -281,6 +281,6 @@ def test_a_column_alone_may_be_given_for_a_list(people):
 @pytest.mark.parametrize("method", sorted(METHODS))
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, [1, {"a": 2}], {"a": {"b": [1]}}, True])
 def test_any_value_of_any_option_is_judged(method, value):
-    options = dict.fromkeys([*METHODS[method].checks, "nothing"], value)
+    options = dict.fromkeys([*METHODS[method].parameters, "nothing"], value)
     with pytest.raises(OptionError):
         Plan.parse([{"method": method, **options}])

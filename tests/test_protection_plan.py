@@ -257,7 +257,7 @@ def test_every_method_is_in_the_documentation():
     page = (Path(__file__).parents[1] / "docs" / "methods" / "protection.md").read_text()
     for name, entry in METHODS.items():
         assert f"`{name}`" in page, name
-        for option in entry.checks:
+        for option in entry.parameters:
             assert f"`{option}`" in page, (name, option)
 
 

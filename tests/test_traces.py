@@ -13,14 +13,15 @@ from tests.reviews import run
 
 import keyhole
 from keyhole.cli.main import run as run_cli
+from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.protection.checks import AtLeast, ColumnName, Seed
 from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods import METHODS
+from keyhole.protection.options import Seed
 from keyhole.protection.plan import Plan
 from keyhole.protection.writeback import numbers, put_numbers
-from keyhole.workbench.step_forms import fields_of, read_step
+from keyhole.workbench.pages.protect import read_step, step_fields
 from keyhole.workbench.view import Form
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -53,8 +54,8 @@ def declare(**facts):
     def shift(
         data: Microdata,
         *,
-        column: ColumnName,
-        distance: Annotated[int, AtLeast(1)],
+        column: Annotated[str, Option("A column of numbers.", column="column")],
+        distance: Annotated[int, Option("How far each number moves.", low=1)],
         seed: Seed = None,  # noqa: ARG001
     ) -> Protected:
         out, changed = put_numbers(data, column, numbers(data, column) + distance)
@@ -95,7 +96,7 @@ def test_toy_protection_method(folder, capsys):
         "step 1: 'shft' is not a method. Did you mean 'shift'?",
         "step 2 (shift): 'distanse' is not an option of shift. Did you mean 'distance'?",
         "step 2 (shift): distance must be given for shift.",
-        "step 3 (shift): distance must be a whole number of at least 1. Got 0 instead.",
+        "step 3 (shift): distance must be a whole number of at least 1. Got another value instead.",
     ]
     # The verbs, with draws that the seed repeats.
     people = pl.DataFrame({"income": [10_000, 20_000, 30_000, None]})
@@ -113,11 +114,11 @@ def test_toy_protection_method(folder, capsys):
     assert json.loads(capsys.readouterr().out)["steps"][0]["method"] == "shift"
     # The form.
     assert METHODS["shift"].summary == "Move numbers up or down at random."
-    fields = {field.option: field for field in fields_of("shift")}
-    assert [fields[name].kind for name in ("column", "distance")] == ["column", "number"]
+    fields = {field.name: field for field in step_fields("shift")}
+    assert [fields[name].widget for name in ("column", "distance")] == ["column", "number"]
     assert fields["distance"].help == "How far each number moves."
-    assert fields["distance"].suggested == "5"
-    form = Form({"option-column": ["income"], "option-distance": [str(DISTANCE)]})
+    assert fields["distance"].value == 5
+    form = Form({"column": ["income"], "distance": [str(DISTANCE)]})
     assert read_step("shift", form) == STEP
     # The documentation.
     assert "| `shift` | Move numbers up or down at random. |" in from_package().methods_table()

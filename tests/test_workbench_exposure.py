@@ -73,6 +73,6 @@ def test_options_of_drivers_are_fields_of_the_form(tmp_path: Path) -> None:
     page = bench.get("exposure").text
     assert all(f'name="{name}"' in page for name in named)
     given = {"asked": named, "drivers": "yes", "drivers.variables": ["sex", "state"]}
-    bench.post("exposure/measure", {**FIELDS, **given, "drivers.level": "0.9"})
+    bench.post("exposure/measure", {**FIELDS, **given, "drivers.level": "90"})
     assert values(tmp_path)["drivers"] == {"variables": ["sex", "state"], "level": 0.9}
     assert "--variables sex,state --level 0.9" in bench.get("exposure").text

@@ -15,11 +15,12 @@ from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_jobs import do_jobs_at_once
 
 import keyhole
+from keyhole.core.kinds import Columns, Flag
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
+from keyhole.workbench.pages.protect import read_step, step_fields
 from keyhole.workbench.proposals import price_of
-from keyhole.workbench.step_forms import fields_of, read_step
 from keyhole.workbench.view import Form, View
 
 PLAN = """
@@ -70,7 +71,7 @@ def text_of(bench: Workbench) -> str:
 
 
 def asked(method: str, **options: Any) -> dict[str, Any]:
-    return {"method": method, **{f"option-{name}": value for name, value in options.items()}}
+    return {"method": method, **options}
 
 
 def priced(bench: Workbench, method: str, **options: Any) -> None:
@@ -193,7 +194,7 @@ def test_what_is_wrong_is_refused_and_what_was_typed_stays(
     assert text_of(bench) == before
     for option in ("base", "value"):
         if option in options:
-            assert f'name="option-{option}" value="{options[option]}"' in answer.text
+            assert f'name="{option}" value="{options[option]}"' in answer.text
 
 
 def test_steps_are_moved_and_removed(bench: Workbench) -> None:
@@ -333,12 +334,12 @@ def test_hostile_names_are_escaped(tmp_path: Path) -> None:
 def test_every_method_has_a_form_made_from_its_options(bench: Workbench, method: str) -> None:
     page = bench.get(f"protect?method={method}").text
     declared = METHODS[method]
-    fields = {field.option: field for field in fields_of(method)}
-    assert {*fields, *declared.not_typed} == set(declared.checks)
+    fields = {field.name: field for field in step_fields(method)}
+    assert {*fields, *declared.not_typed} == set(declared.parameters)
     for option, field in fields.items():
-        assert f'name="option-{option}"' in page
+        assert f'name="{option}"' in page
         assert field.help, (method, option)
-        assert field.required == (option in declared.required)
+        assert ("(needed)" in field.label) == (option in declared.required)
 
 
 STEPS = {
@@ -355,17 +356,15 @@ STEPS = {
 
 @pytest.mark.parametrize("method", STEPS)
 def test_a_form_is_read_back_as_the_step_it_stands_for(method: str) -> None:
-    from keyhole.protection.plan import _value
-
     values: dict[str, list[str]] = {}
     for name, value in STEPS[method].items():
-        kind = next(field.kind for field in fields_of(method) if field.option == name)
-        if kind == "columns":
-            values[f"option-{name}"] = list(value)  # type: ignore[call-overload]
-        elif kind == "flag":
-            values[f"option-{name}"] = ["yes" if value else "no"]
+        kind = METHODS[method].parameters[name].kind
+        if isinstance(kind, Columns):
+            values[name] = list(value)  # type: ignore[call-overload]
+        elif isinstance(kind, Flag):
+            values[name] = ["yes" if value else "no"]
         else:
-            values[f"option-{name}"] = [value if isinstance(value, str) else _value(value)]
+            values[name] = [value if isinstance(value, str) else kind.write(value)]
     assert read_step(method, Form(values)) == {"method": method, **STEPS[method]}
 
 
@@ -377,10 +376,10 @@ def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(
     bench.post("protect/accept")
     bench.wait()
     page = bench.get("protect?method=suppress").text
-    ticked = re.findall(r'name="option-keys" value="(\w+)" checked', page)
+    ticked = re.findall(r'name="keys" value="(\w+)" checked', page)
     assert ticked == ["sex", "state"]
     assert 'value="age"' not in page
-    assert re.search(r'name="option-limit"[^>]*><i>%</i>', page)
+    assert re.search(r'name="limit"[^>]*><i>%</i>', page)
     priced(bench, "suppress", keys=["state", "sex"], limit="2.5")
     bench.post("protect/accept")
     assert values(bench)["protection"]["step"][1] == {

@@ -66,7 +66,7 @@ def methods_table() -> str:
         [
             f"`{name}`",
             method.summary,
-            ", ".join(f"`{o}`" + ("\\*" if o in method.secret else "") for o in method.checks),
+            ", ".join(f"`{o}`" + ("\\*" if o in method.secret else "") for o in method.parameters),
         ]
         for name, method in METHODS.items()
     ]

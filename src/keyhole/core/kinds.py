@@ -101,7 +101,10 @@ class Number(Kind):
         ('a number above 0 and at most 1', None)
         """
         fit = isinstance(value, Real) and not isinstance(value, bool)
-        return None if fit and math.isfinite(value) and self._holds(value) else self._words()
+        try:
+            return None if fit and math.isfinite(value) and self._holds(value) else self._words()
+        except OverflowError:
+            return "a number of at most 308 digits"
 
     def settle(self, value: Any) -> float:
         """Return the number as a float."""
@@ -119,7 +122,7 @@ class Number(Kind):
         """Describe the bounds."""
         bounds = {
             "minimum": self.low,
-            "maximum": self.high,
+            "maximum": None if self.high == math.inf else self.high,
             "exclusiveMinimum": self.above,
             "exclusiveMaximum": self.below,
         }
@@ -135,14 +138,16 @@ class Number(Kind):
         )
 
     def _words(self) -> str:
-        if self.low is not None and self.high is not None:
+        if self.low is not None and self.high not in (None, math.inf):
             return f"a number from {self.low:g} to {self.high:g}"
-        least = None if self.low is None else f"of at least {self.low:g}"
-        least = f"above {self.above:g}" if self.above is not None else least
-        most = f"at most {self.high:,g}" if self.high else None
-        most = f"below {self.below:g}" if self.below is not None else most
-        bounds = [part for part in (least, most) if part]
-        return " ".join(["a number", " and ".join(bounds)]).strip()
+        bounds = {
+            "of at least": self.low,
+            "above": self.above,
+            "at most": None if self.high == math.inf else self.high,
+            "below": self.below,
+        }
+        parts = [f"{words} {bound:,g}" for words, bound in bounds.items() if bound is not None]
+        return " ".join(["a number", " and ".join(parts)]).strip()
 
 
 @dataclass(frozen=True, slots=True)

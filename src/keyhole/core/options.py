@@ -486,6 +486,8 @@ def shown_value(value: Any) -> str:
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
         return f"a {type(value).__name__}"
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "a number of more than 60 digits"
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
 

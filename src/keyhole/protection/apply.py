@@ -14,15 +14,15 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.names import plural, quoted
-from keyhole.core.options import bind
+from keyhole.core.options import bind, parameters_of, value_problems
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.checks import listed, problems_of
-from keyhole.protection.checks import is_seed
 from keyhole.protection.method import Outcome, Protected, warnings_table
+from keyhole.protection.options import SEED
 from keyhole.protection.plan import Plan, PlanDraft, Step, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, reordered, small_seed, trimmed
@@ -78,9 +78,10 @@ def plan_problems(
 ) -> list[str]:
     """Return everything that keeps a plan from being carried out on a file, and measured."""
     draft = as_draft(plan)
-    asked = {"keys": keys or ("",), "cutoff": cutoff, "missing": missing}
-    problems = [*bind(risk, asked).problems, *problems_of(data, keys, "key")]
-    wanted = None if seed is None else is_seed(seed)
+    asked = {"cutoff": cutoff, "missing": missing, **({"keys": keys} if keys else {})}
+    found = value_problems(parameters_of(risk), asked)[1]
+    problems = [*found, *problems_of(data, keys, "key")]
+    wanted = None if seed is None else SEED.fault(seed)
     if wanted is not None:
         problems.append(f"seed must be {wanted}. Got something else instead.")
     unfit = [f"{draft.where}{problem}" for problem in _unfit_steps(data, draft.steps)]

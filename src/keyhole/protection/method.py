@@ -1,40 +1,31 @@
 """Protection methods: a function, and every fact that plans, reviews and pages need of it.
 
 A method is declared in one module of `keyhole.protection.methods`, by `@method` above the function
-that carries it out. Its options are the function's parameters: their annotations say what a value
-must be, and the docstring what it means. What a method that draws at random does not declare public
-is secret.
+that carries it out. Its options are the function's parameters, declared as those of verbs are
+(`keyhole.core.options`). What a method that draws at random does not declare public is secret.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any, Generic, Literal, ParamSpec
 
 import polars as pl
 
+from keyhole.core.kinds import Column, Columns
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.options import Parameter, documented, parameters_of, value_problems
 from keyhole.data.microdata import Microdata
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import listed, problems_of
+from keyhole.exposure.checks import problems_of
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import (
-    Check,
-    Options,
-    is_flag,
-    is_names,
-    is_seed,
-    one_of,
-    option_text,
-    value_text,
-)
+from keyhole.protection.options import Options, value_text
 from keyhole.results import Result, Table
 
 __all__ = [
@@ -199,8 +190,8 @@ class Method(Generic[P]):
         and none of one that does.
     note
         Its words in the public note.
-    writes, reads
-        The options that name the columns it changes, and those it only looks at.
+    writes
+        The options that name the columns it changes; other columns are only looked at.
     clashes
         What is wrong with options that are each fit.
     unfit
@@ -235,7 +226,6 @@ class Method(Generic[P]):
     public: tuple[str, ...] | None = None
     note: Note = Note("Values were changed to protect people.", WEAKER)
     writes: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
     clashes: Callable[[Options], list[str]] = lambda _: []
     unfit: Callable[[Microdata, Options], list[str]] = lambda _, __: []
     sizes: Callable[[Options], Options] = lambda _: {}
@@ -249,23 +239,16 @@ class Method(Generic[P]):
     suggested: Options = field(default_factory=dict)
     suggest: Callable[[Microdata, Fix], Options | None] = lambda _, __: None
     goal: Callable[[Outcome], GoalCheck] | None = None
-    checks: Mapping[str, Check] = field(init=False)
-    required: tuple[str, ...] = field(init=False)
+    parameters: Mapping[str, Parameter] = field(init=False)
     is_random: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        parameters = [
-            one
-            for one in inspect.signature(self.function).parameters.values()
-            if one.kind is one.KEYWORD_ONLY and one.name != "seed"
-        ]
-        hints = typing.get_type_hints(self.function, include_extras=True)
-        checks = {one.name: _check_of(hints[one.name]) for one in parameters}
+        known = parameters_of(self.function)
+        options = {name: one for name, one in known.items() if name != "seed"}
         facts: dict[str, Any] = {
-            "checks": checks,
-            "required": tuple(one.name for one in parameters if one.default is one.empty),
-            "is_random": "seed" in hints,
-            "writes": self.writes or tuple(n for n in ("column", "columns") if n in checks),
+            "parameters": options,
+            "is_random": "seed" in known,
+            "writes": self.writes or tuple(n for n in ("column", "columns") if n in options),
             # So that it is documented, and its examples are run, as the function is.
             "__wrapped__": self.function,
             **{name: getattr(self.function, name) for name in functools.WRAPPER_ASSIGNMENTS},
@@ -285,10 +268,16 @@ class Method(Generic[P]):
             raise ValueError(f"the public note of {self.name} tells {named}: declare it public")
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """The options that must be given."""
+        return tuple(name for name, one in self.parameters.items() if one.required)
+
+    @property
     def secret(self) -> tuple[str, ...]:
         """The options with which what was drawn at random can be taken back to some extent."""
-        public = self.public if self.is_random or self.public is not None else tuple(self.checks)
-        return tuple(option for option in self.checks if option not in (public or ()))
+        all_public = self.public is None and not self.is_random
+        public = self.parameters if all_public else self.public or ()
+        return tuple(option for option in self.parameters if option not in public)
 
     @property
     def summary(self) -> str:
@@ -298,15 +287,24 @@ class Method(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Protected:
         """Check the options against each other and the data, then carry the method out."""
         data: Any = args[0]
-        given: dict[str, Any] = dict(kwargs)
-        for name, check in self.checks.items():
-            if check is is_names and given.get(name) is not None:
-                given[name] = listed(given[name], name) or (() if name in self.required else None)
+        given = self._given(kwargs)
         problems = self.problems(given, data)
         if problems:
             raise OptionError(problems)
         data.require_records()
         return self.function(data, **given)
+
+    def _given(self, options: Options) -> dict[str, Any]:
+        """Return the options that are given, lists of columns as tuples."""
+        given = {
+            name: list(value) if isinstance(value, Iterator) else value
+            for name, value in options.items()
+            if value is not None
+        }
+        for name, one in self.parameters.items():
+            if name in given and isinstance(one.kind, Columns) and not one.fault(given[name]):
+                given[name] = one.settle(given[name])
+        return given
 
     def done(self, options: Options) -> str:
         """Say in the public note what was done with these options, as far as they are public."""
@@ -316,17 +314,17 @@ class Method(Generic[P]):
 
     def columns(self, options: Options, *, reads: bool = True) -> tuple[str, ...]:
         """Return the columns that the options name, each once; what is no name is left out."""
-        named: list[str] = []
-        for option in (*self.writes, *(self.reads if reads else ())):
-            given = options.get(option)
-            several = [given] if isinstance(given, str) else given
-            several = several if isinstance(several, Sequence) else ()
-            named += [name for name in several if isinstance(name, str) and name]
-        return tuple(dict.fromkeys(named))
+        looked_at = [name for name in self.parameters if reads and name not in self.writes]
+        named: list[Any] = []
+        for option in (*self.writes, *looked_at):
+            one, value = self.parameters[option], options.get(option)
+            if isinstance(one.kind, Column | Columns) or not one.fault(value):
+                named += [name for _, name in one.columns(value)]
+        return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and name))
 
     def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
         """Return everything that is wrong with the options, and with the data for them."""
-        given = {name: value for name, value in options.items() if value is not None}
+        given = self._given(options)
         found = [*self._names(given), *self._values(given)] or self.clashes(given)
         return found if data is None else [*found, *self.unfit_for(data, given)]
 
@@ -335,7 +333,7 @@ class Method(Generic[P]):
 
         Columns that are not there are told whatever else is wrong; the rest only of fit options.
         """
-        given = {name: value for name, value in options.items() if value is not None}
+        given = self._given(options)
         absent = problems_of(data, self.columns(given), "column")
         if absent or self.problems(given):
             return absent
@@ -345,9 +343,9 @@ class Method(Generic[P]):
             return list(error.problems)
 
     def _names(self, given: Options) -> list[str]:
-        known, found = list(self.checks), []
+        known, found = list(self.parameters), []
         for name in given:
-            if name in self.checks or (name == "seed" and self.is_random):
+            if name in self.parameters or (name == "seed" and self.is_random):
                 continue
             near = nearest(name, known)
             hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
@@ -359,26 +357,11 @@ class Method(Generic[P]):
         ]
 
     def _values(self, given: Options) -> list[str]:
-        checks = {**self.checks, "seed": is_seed}
-        wanted = {name: checks[name](value) for name, value in given.items() if name in checks}
-        return [
-            f"{name} must be {what}. Got {option_text(name, given[name])} instead."
-            for name, what in wanted.items()
-            if what is not None
-        ]
-
-
-def _check_of(hint: Any) -> Check:
-    """Return what a value must be, from the annotation of a parameter."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return _check_of(next(one for one in typing.get_args(hint) if one is not type(None)))
-    if typing.get_origin(hint) is typing.Annotated:
-        return hint.__metadata__[0]  # type: ignore[no-any-return]
-    if typing.get_origin(hint) is Literal:
-        return one_of(*typing.get_args(hint))
-    if hint is bool:
-        return is_flag
-    raise TypeError(f"an option must be annotated with what a value must be. Got {hint} instead.")
+        """Return what is wrong with single values; that of a secret option is not shown."""
+        known = parameters_of(self.function)
+        for name in self.secret:
+            known[name] = replace(known[name], option=replace(known[name].option, secret=True))
+        return [*value_problems(known, given)[1]]
 
 
 METHODS: dict[str, Method[...]] = {}
@@ -398,7 +381,7 @@ def method(
     """
 
     def declare(function: Callable[P, Protected]) -> Method[P]:
-        METHODS[name] = made = Method(function, name, effect, **facts)
+        METHODS[name] = made = Method(documented(function), name, effect, **facts)
         return made
 
     return declare

@@ -29,11 +29,10 @@ from typing import Any
 
 from keyhole.core.names import nearest, plural, quoted, shown
 from keyhole.errors import FileError, OptionError
-from keyhole.protection.checks import value_text
 from keyhole.protection.method import Method
 from keyhole.protection.methods import METHODS
 
-__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "Step", "capped", "toml_of"]
+__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "Step", "capped", "toml_of", "toml_value"]
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
@@ -55,11 +54,11 @@ def toml_of(
     map = { m = "married", 2 = 1.5 }
     <BLANKLINE>
     """
-    head = f"title = {_value(title)}\n" if title else ""
+    head = f"title = {toml_value(title)}\n" if title else ""
     head += "keep_order = true\n" if keep_order else ""
     parts = [head] if head else []
     for step in steps:
-        lines = [f"{_key(key)} = {_value(value)}\n" for key, value in step.items()]
+        lines = [f"{_key(key)} = {toml_value(value)}\n" for key, value in step.items()]
         parts.append("".join(["[[step]]\n", *lines]))
     return "\n".join(parts)
 
@@ -74,17 +73,18 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """Write a value as TOML does, all in one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(k)} = {toml_value(v)}" for k, v in value.items()) + " }"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Sequence):
-        return "[" + ", ".join(_value(one) for one in value) + "]"
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     return repr(value)
@@ -140,7 +140,7 @@ def parse_step(raw: Any) -> tuple[Step | None, list[str]]:
 def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
     method = METHODS[name]
     options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
-    if "columns" in method.checks and "column" in options and "columns" not in options:
+    if "columns" in method.parameters and "column" in options and "columns" not in options:
         options["columns"] = [options.pop("column")]
     fitted, found = raw.get("fitted", {}), []
     if not isinstance(fitted, Mapping):
@@ -175,16 +175,10 @@ def _contradictions(step: Step, fitted: Mapping[str, Any]) -> list[str]:
             f"leave it out."
         )
     return found + [
-        f"fitted says that {key} is {_short(step.fitted[key])}, and the step {_short(given)}. "
-        f"Leave one of them out."
+        f"fitted gives another {key} than the step. Leave one of them out."
         for key, given in step.options.items()
         if key in step.fitted and step.fitted[key] != given
     ]
-
-
-def _short(value: Any) -> str:
-    text = value_text(value)
-    return text if len(text) <= 40 else "another"
 
 
 def conflicts(steps: Mapping[int, Step]) -> list[str]:

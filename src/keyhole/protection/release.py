@@ -22,7 +22,7 @@ from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import forms_of
+from keyhole.protection.options import forms_of
 from keyhole.protection.plan import Step
 
 __all__ = ["Secret", "reordered", "small_seed", "trimmed"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.kinds import Choice, Number, Whole
+from keyhole.core.kinds import Choice, Flag, Number, Whole
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
 from keyhole.workbench.view import Form
 
-__all__ = ["Field", "fields_of", "read_fields", "take_fields"]
+__all__ = ["Field", "fields_of", "is_share", "read_fields", "take_fields"]
 
 ASKED = "asked"
 """The field that lists the options a form has: an empty box sends nothing of itself."""
@@ -35,7 +35,8 @@ class Field:
     @property
     def label(self) -> str:
         """What stands above the field."""
-        return self.parameter.name.replace("_", " ").capitalize()
+        words = self.parameter.name.replace("_", " ").capitalize()
+        return f"{words} (needed)" if self.parameter.required else words
 
     @property
     def help(self) -> str:
@@ -45,7 +46,9 @@ class Field:
     @property
     def widget(self) -> str:
         """What kind of field it is; a share is asked for in percent."""
-        return "percent" if _is_share(self.parameter) else self.parameter.kind.widget
+        if _is_open_flag(self.parameter):
+            return "choice"
+        return "percent" if is_share(self.parameter) else self.parameter.kind.widget
 
     @property
     def step(self) -> str:
@@ -61,7 +64,14 @@ class Field:
     def words(self) -> list[tuple[str, str]]:
         """The words to choose from, with what is shown of each."""
         kind = self.parameter.kind
-        return [(word, word) for word in kind.words] if isinstance(kind, Choice) else []
+        words = kind.words if isinstance(kind, Choice) else ("yes", "no")
+        usual = [("", "as usual")] if self.parameter.optional else []
+        return usual + [(word, word) for word in words]
+
+    @property
+    def chosen(self) -> Any:
+        """The word that is chosen."""
+        return {True: "yes", False: "no"}.get(self.value, self.value)
 
     @property
     def text(self) -> str:
@@ -121,13 +131,16 @@ def _is_default(parameter: Parameter, value: Any) -> bool:
 def _read(parameter: Parameter, form: Form, name: str) -> Any:
     value: Any
     widget = parameter.kind.widget
-    if _is_share(parameter):
-        value = form.share(name)
-    elif widget == "number":
-        value = form.number(name)
-    elif widget == "flag":
-        value = form.flag(name)
-    elif widget == "columns":
+    if is_share(parameter):
+        return form.share(name)
+    if widget == "number":
+        return form.number(name)
+    if _is_open_flag(parameter):
+        text = form.text(name)
+        return {"yes": True, "no": False}.get(text or "", text)
+    if widget == "flag":
+        return form.flag(name)
+    if widget == "columns":
         value = form.texts(name)
     else:
         value = form.text(name)
@@ -140,9 +153,15 @@ def _read(parameter: Parameter, form: Form, name: str) -> Any:
     return _plain(parameter.settle(value)) if fit else value
 
 
-def _is_share(parameter: Parameter) -> bool:
+def is_share(parameter: Parameter) -> bool:
+    """Tell whether an option is a share, which forms ask for in percent."""
     kind = parameter.kind
-    return isinstance(kind, Number) and kind.high == 1 and (kind.low or 0) < 1
+    return isinstance(kind, Number) and 1 in (kind.high, kind.below) and (kind.low or 0) < 1
+
+
+def _is_open_flag(parameter: Parameter) -> bool:
+    """Tell whether an option is yes, no, or left open."""
+    return isinstance(parameter.kind, Flag) and parameter.optional
 
 
 def _plain(value: Any) -> Any:

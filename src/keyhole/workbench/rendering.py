@@ -51,7 +51,9 @@ def _is_words(cell: Any) -> bool:
 
 def _percent(value: Any) -> str:
     """Write a share as the number of percent that a form's field holds."""
-    return "" if value is None else f"{100 * value:.10g}"
+    if not isinstance(value, int | float):
+        return value or ""  # what was typed instead
+    return f"{100 * value:.10g}"
 
 
 def render(template: str, **context: Any) -> str:

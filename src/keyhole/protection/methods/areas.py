@@ -15,24 +15,23 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.kinds import Text
 from keyhole.core.names import plural
+from keyhole.core.options import Option
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.checks import (
-    ColumnName,
+from keyhole.protection.method import AS_CODED, GoalCheck, Note, Outcome, Protected, method
+from keyhole.protection.methods.recoding import became, merged_labels
+from keyhole.protection.options import (
+    POSITIVE,
     Options,
-    PlainText,
-    PositiveNumber,
+    TomlValue,
     by_form,
     exactly_one,
     forms_of,
-    is_name,
-    is_table,
 )
-from keyhole.protection.method import AS_CODED, GoalCheck, Note, Outcome, Protected, method
-from keyhole.protection.methods.recoding import became, merged_labels
 from keyhole.protection.recoverable import Groups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
 
@@ -102,9 +101,8 @@ Near = list[list[list[int]]]
 """By area its neighbours, in lists from near to far."""
 
 
-def columns_above(options: Options) -> list[str]:
-    """Return the columns that tell the larger areas, from fine to coarse."""
-    given = options.get("hierarchy")
+def columns_above(given: Any) -> list[str]:
+    """Return the columns that tell the larger areas of a hierarchy, from fine to coarse."""
     listed = [given] if isinstance(given, str | Mapping) else list(given or ())
     return [one for one in listed if isinstance(one, str)]
 
@@ -168,7 +166,7 @@ def _next_to(unit: Ints) -> Near:
 def _above(data: Microdata, names: list[str], options: Options) -> list[list[Any]]:
     """Return the larger areas of each rung, and everything at the end."""
     steps, rungs = options.get("hierarchy", ()), []
-    columns = columns_above(options)
+    columns = columns_above(options.get("hierarchy"))
     if columns:
         rungs = [units(data, options["column"], one).tolist() for one in columns]
     elif steps:
@@ -214,8 +212,12 @@ MOST_NAMED = 3
 
 
 def _is_population(value: Any) -> str | None:
-    fit = not is_name(value) or not is_table(value)
+    fit = isinstance(value, str | Mapping) and value
     return None if fit else "a column of weights, or a table of people by area"
+
+
+def _is_areas(value: Any) -> str | None:
+    return None if isinstance(value, Mapping) and value else "a table"
 
 
 def _is_adjacency(value: Any) -> str | None:
@@ -229,7 +231,7 @@ def _is_hierarchy(value: Any) -> str | None:
     ladder = isinstance(value, Sequence) and not isinstance(value, str)
     listed = list(value) if ladder else [value]
     tables = all(isinstance(one, Mapping) and one for one in listed)
-    fit = bool(listed) and (tables or not any(map(is_name, listed)))
+    fit = bool(listed) and (tables or all(isinstance(one, str) and one for one in listed))
     return None if fit else (
         "a column of larger areas, a table from areas to larger ones, or a list of such"
     )  # fmt: skip
@@ -251,7 +253,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     name = options["column"]
     names = _names(data, name)
     found = [problem for table in _tables(options) for problem in _missed(*table, names)]
-    above = [*columns_above(options), *([options["within"]] if "within" in options else [])]
+    above = columns_above(options.get("hierarchy"))
+    above += [options["within"]] if "within" in options else []
     found += [problem for one in above for problem in units_problems(data, name, one)]
     if found or "areas" in options:
         return found
@@ -408,7 +411,6 @@ def _sizes(options: Options) -> Options:
     "geographic-threshold",
     "codes",
     note=Note("Small areas were put together in {columns}.", AS_CODED),
-    reads=("population", "hierarchy", "within"),
     clashes=_clashes,
     unfit=_unfit,
     sizes=_sizes,
@@ -420,44 +422,57 @@ def _sizes(options: Options) -> Options:
 def merge_areas(
     data: Microdata,
     *,
-    column: ColumnName,
-    threshold: PositiveNumber,
-    population: Annotated[str | Mapping[Any, float], _is_population] | None = None,
-    adjacency: Annotated[Mapping[Any, Iterable[Any]], _is_adjacency] | None = None,
-    hierarchy: Annotated[Hierarchy, _is_hierarchy] | None = None,
-    ordered: bool | None = None,
-    within: ColumnName | None = None,
-    areas: Annotated[Mapping[Any, str], is_table] | None = None,
-    separator: PlainText | None = None,
+    column: Annotated[str, Option("The column of areas.", column="column")],
+    threshold: Annotated[float, Option("The fewest people that an area may have.", kind=POSITIVE)],
+    population: Annotated[
+        str | Mapping[Any, float] | None,
+        Option(
+            "A column of weights, or a table of people by area; by default records are counted.",
+            kind=TomlValue(_is_population, lambda value: [value] if isinstance(value, str) else ()),
+        ),
+    ] = None,
+    adjacency: Annotated[
+        Mapping[Any, Iterable[Any]] | None,
+        Option(
+            "For each area its neighbours; either side may name the other.",
+            kind=TomlValue(_is_adjacency),
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        Hierarchy | None,
+        Option(
+            "The column of the larger area that each area lies in, a table that gives it for each "
+            "area, or a list of such columns or tables from fine to coarse: an area is merged "
+            "within the smallest larger one that has others.",
+            kind=TomlValue(_is_hierarchy, columns_above),
+        ),
+    ] = None,
+    ordered: Annotated[bool | None, Option("Areas with neighbouring codes are neighbours.")] = None,
+    within: Annotated[
+        str | None,
+        Option(
+            "A column of larger areas, as the state, over whose borders areas are never merged. "
+            "All areas in one are neighbours, unless another option says which are.",
+            column="column",
+        ),
+    ] = None,
+    areas: Annotated[
+        Mapping[Any, str] | None,
+        Option(
+            "What each area became before, to repeat the same merging on other data.",
+            kind=TomlValue(_is_areas),
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        Option(
+            "What stands between the codes of merged areas; by default `+`. More than three are "
+            "called by the first and the number of the others: `A+12 more`.",
+            kind=Text(),
+        ),
+    ] = None,
 ) -> Protected:
     """Merge areas until each has at least so many people.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        The column of areas.
-    threshold
-        The fewest people that an area may have.
-    population
-        A column of weights, or a table of people by area; records are counted if left out.
-    adjacency
-        For each area its neighbours; either side may name the other.
-    hierarchy
-        The column that tells the larger area each lies in, a table that gives it for each area,
-        or a list of such columns or tables from fine to coarse: an area is merged within the
-        smallest larger one that has others.
-    ordered
-        Instead, that areas with neighbouring codes are neighbours.
-    within
-        A column of larger areas, as the state, over whose borders areas are never merged. All
-        areas in one are neighbours, unless one of the above says which are.
-    areas
-        What each area became before, to repeat the same merging on other data.
-    separator
-        What stands between the codes of merged areas; ``+``. More than three are called by the
-        first and the number of the others: ``A+12 more``.
 
     Notes
     -----

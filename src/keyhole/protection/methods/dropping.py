@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from keyhole.core.kinds import Columns
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
-from keyhole.protection.checks import ColumnNames, Options
 from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.options import Options
 
 __all__ = ["drop"]
 
@@ -21,15 +26,12 @@ def _suggest(_: Microdata, fix: Fix) -> Options | None:
 
 
 @method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit, suggest=_suggest)
-def drop(data: Microdata, *, columns: ColumnNames) -> Protected:
+def drop(
+    data: Microdata,
+    *,
+    columns: Annotated[Names, Option("The columns to drop from the release.", kind=Columns())],
+) -> Protected:
     """Leave columns out of the file.
-
-    Parameters
-    ----------
-    data
-        The file.
-    columns
-        The columns to drop from the release.
 
     Examples
     --------

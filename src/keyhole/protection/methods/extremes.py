@@ -7,31 +7,29 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.kinds import Number, Text
+from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
-from keyhole.protection.checks import (
-    ColumnName,
-    FiniteNumber,
-    OpenShare,
-    Options,
-    PlainText,
-    exactly_one,
-    is_limit,
-    is_number,
-    plain_number,
-)
 from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.methods.microaggregation import DOMINANT
+from keyhole.protection.options import (
+    FINITE,
+    Options,
+    exactly_one,
+    plain_number,
+)
 from keyhole.protection.writeback import keep_precision, put
 
 __all__ = ["bottom_code", "top_code"]
@@ -130,7 +128,39 @@ def whole_type(value: int) -> pl.DataType:
     return pl.Int64() if -(2**63) <= value < 2**63 else pl.UInt64()
 
 
+@dataclass(frozen=True, slots=True)
+class _NumberOrDate(Number):
+    """A finite number, or a date."""
+
+    widget: ClassVar[str] = "text"
+
+    def fault(self, value: Any) -> str | None:
+        fault = None if isinstance(value, date) else FINITE.fault(value)
+        return "a number or a date" if fault == "a number" else fault
+
+    def settle(self, value: Any) -> Any:
+        return value
+
+    def read(self, text: str) -> Any:
+        for read in (int, float, date.fromisoformat):
+            try:
+                return read(text)
+            except ValueError:
+                continue
+        return text
+
+    def write(self, value: Any) -> str:
+        return str(value)
+
+
 Replace = Literal["limit", "mean", "median", "label"]
+Column = Annotated[str, Option("A column of numbers or dates.", column="column")]
+Replacement = Annotated[
+    float | None,
+    Option(
+        "A mean or median found before, to repeat the same protection on other data.", kind=FINITE
+    ),
+]
 
 # The mean of one value is that value, and that of two tells either of them the other's.
 FEWEST = 3
@@ -155,7 +185,7 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
             f"column {name!r} must hold numbers or dates. Got other values instead: choose "
             f"another column, or declare its missing codes."
         ]
-    if "value" in options and dtype.is_numeric() != (is_number(options["value"]) is None):
+    if "value" in options and dtype.is_numeric() == isinstance(options["value"], date):
         kind = "a number" if dtype.is_numeric() else "a date"
         return [f"value must be {kind}, as column {name!r} holds them. Got another kind instead."]
     if not dtype.is_numeric() and replace in ("mean", "median"):
@@ -244,34 +274,33 @@ _FACTS: dict[str, Any] = {
 def top_code(
     data: Microdata,
     *,
-    column: ColumnName,
-    value: Annotated[Any, is_limit] = None,
-    share: OpenShare | None = None,
-    replace: Replace | None = None,
-    label: PlainText | None = None,
-    replacement: FiniteNumber | None = None,
+    column: Column,
+    value: Annotated[
+        Any, Option("The limit: all values above it are replaced.", kind=_NumberOrDate())
+    ] = None,
+    share: Annotated[
+        float | None,
+        Option(
+            "Instead of `value`, the largest share of the records that may be above the limit. "
+            "The limit is the lowest such value, rounded up to three digits (a date to New Year), "
+            "since the value itself would reveal the person who has it.",
+            above=0,
+            below=1,
+        ),
+    ] = None,
+    replace: Annotated[
+        Replace | None,
+        Option(
+            "What replaces them: the `limit` itself (default), the `mean` or the `median` of the "
+            "values above it, or a `label`."
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, Option("The label; by default as in 'above 89'.", kind=Text())
+    ] = None,
+    replacement: Replacement = None,
 ) -> Protected:
     """Replace the values above a limit.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        A column of numbers or dates.
-    value
-        The limit: all that is *above* it is replaced.
-    share
-        Instead, the share of the records that is to be above, at most. The limit is the lowest
-        value for which it is, rounded up to three digits (a date to New Year), since the value
-        itself would tell of the person who has it.
-    replace
-        By what: the ``limit`` itself (default), the ``mean`` or the ``median`` of what is above,
-        or a ``label``.
-    label
-        The label; "above 89" if left out.
-    replacement
-        A mean or median found before, to repeat the same protection on other data.
 
     Notes
     -----
@@ -308,33 +337,32 @@ def top_code(
 def bottom_code(
     data: Microdata,
     *,
-    column: ColumnName,
-    value: Annotated[Any, is_limit] = None,
-    share: OpenShare | None = None,
-    replace: Replace | None = None,
-    label: PlainText | None = None,
-    replacement: FiniteNumber | None = None,
+    column: Column,
+    value: Annotated[
+        Any, Option("The limit: all values below it are replaced.", kind=_NumberOrDate())
+    ] = None,
+    share: Annotated[
+        float | None,
+        Option(
+            "Instead of `value`, the largest share of the records that may be below the limit; "
+            "the limit is found as in `top_code`.",
+            above=0,
+            below=1,
+        ),
+    ] = None,
+    replace: Annotated[
+        Replace | None,
+        Option(
+            "What replaces them: the `limit` itself (default), the `mean` or the `median` of the "
+            "values below it, or a `label`."
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, Option("The label; by default as in 'below 18'.", kind=Text())
+    ] = None,
+    replacement: Replacement = None,
 ) -> Protected:
     """Replace the values below a limit.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        A column of numbers or dates.
-    value
-        The limit: all that is *below* it is replaced.
-    share
-        Instead, the share of the records that is to be below, at most; the limit is found as in
-        `top_code`.
-    replace
-        By what: the ``limit`` itself (default), the ``mean`` or the ``median`` of what is below,
-        or a ``label``.
-    label
-        The label; "below 18" if left out.
-    replacement
-        A mean or median found before, to repeat the same protection on other data.
 
     Examples
     --------

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from keyhole.core.names import quoted
+from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
 from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
-from keyhole.protection.checks import AtLeast, ColumnName, Options, find_by_form, forms_of
 from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.methods.recoding import became
+from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["generalise"]
@@ -110,27 +111,25 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def generalise(
     data: Microdata,
     *,
-    column: ColumnName,
-    groups: Annotated[GroupTables, _is_groups],
-    level: Annotated[int, AtLeast(1)] | None = None,
-    coding: Annotated[Coding | Node, _is_coding] | None = None,
+    column: Annotated[str, Option("The column.", column="column")],
+    groups: Annotated[
+        GroupTables,
+        Option(
+            "A table from categories to groups, or from groups to lists of categories; a list of "
+            "such tables, each from the groups of the one before (a ladder of codings); or a "
+            "`KeyVariable` of an environment's mapping, which groups the categories of a coding.",
+            kind=TomlValue(_is_groups),
+        ),
+    ],
+    level: Annotated[
+        int | None, Option("How many rungs of a ladder to climb; all by default.", low=1)
+    ] = None,
+    coding: Annotated[
+        Coding | Node | None,
+        Option("The coding of the file's column, for a `KeyVariable`.", kind=TomlValue(_is_coding)),
+    ] = None,
 ) -> Protected:
     """Replace each category of a column by the group it belongs to.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        The column.
-    groups
-        A table from categories to groups, or from groups to lists of categories; a list of such
-        tables, each from the groups of the one before (a ladder of codings); or a `KeyVariable`
-        of an environment's mapping, which groups the categories of a coding.
-    level
-        How many rungs of a ladder to climb; all if left out.
-    coding
-        The coding of the file's column, for a `KeyVariable`.
 
     Notes
     -----

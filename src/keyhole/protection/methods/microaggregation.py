@@ -8,12 +8,14 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.checks import listed
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.checks import AtLeast, ColumnNames, Options, numeric_problems
 from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.options import Options, numeric_problems
 from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
 
 __all__ = ["DOMINANT", "microaggregate"]
@@ -27,14 +29,12 @@ DOMINANT = 0.8
 
 def _sets(options: Options) -> list[tuple[str, ...]]:
     """Return the columns that are grouped together."""
-    names = microaggregate.columns({"columns": options["columns"]})
+    names = tuple(options["columns"])
     return [(name,) for name in names] if options.get("separately") else [names]
 
 
 def _clashes(options: Options) -> list[str]:
-    strata = options.get("by") or ()
-    strata = (strata,) if isinstance(strata, str) else strata
-    both = [name for name in strata if name in microaggregate.columns(options, reads=False)]
+    both = [name for name in options.get("by", ()) if name in options["columns"]]
     return [f"{name!r} is a stratum and to be changed. Leave it out of one." for name in both]
 
 
@@ -64,11 +64,11 @@ def _too_small(options: Options, small: int) -> str:
 
 
 def _strata(
-    data: Microdata, columns: Sequence[str], by: Iterable[str] | str | None
+    data: Microdata, columns: Sequence[str], by: Iterable[str] | None
 ) -> tuple[Floats, Ints]:
     """Return the values, and the stratum of each record that has them all (else -1)."""
     values = np.column_stack([numbers(data, name) for name in columns])
-    cells = cell_numbers(data, () if by is None else listed(by, "by"))
+    cells = cell_numbers(data, tuple(by or ()))
     return values, np.where(np.isfinite(values).all(axis=1), cells, OUTSIDE)
 
 
@@ -76,7 +76,6 @@ def _strata(
     "microaggregate",
     "perturbs",
     note=Note("Numbers were replaced by means of similar records.", WEAKER),
-    reads=("by",),
     clashes=_clashes,
     unfit=_unfit,
     sizes=lambda options: {"k": options.get("k")},
@@ -86,36 +85,38 @@ def _strata(
 def microaggregate(
     data: Microdata,
     *,
-    columns: ColumnNames,
-    k: Annotated[int, AtLeast(2)],
-    by: ColumnNames | None = None,
-    separately: bool | None = None,
-    replace: Replace | None = None,
-    standardise: bool | None = None,
-    whole: bool | None = None,
+    columns: Annotated[Names, Option("Columns of numbers, grouped together.", kind=Columns())],
+    k: Annotated[int, Option("The smallest size of a group.", low=2)],
+    by: Annotated[
+        Names | None,
+        Option("Columns whose combinations are strata: groups do not cross them.", kind=Columns()),
+    ] = None,
+    separately: Annotated[
+        bool | None, Option("Group each column by itself; this loses less, and protects less.")
+    ] = None,
+    replace: Annotated[
+        Replace | None,
+        Option(
+            "Replace by the group's `mean` (default), which keeps the column's mean, or by its "
+            "`median`. Where one record has more than 80% of a group's sum the mean would reveal "
+            "its value, and the median is used."
+        ),
+    ] = None,
+    standardise: Annotated[
+        bool | None,
+        Option(
+            "Whether a standard deviation counts the same in every column (default); otherwise a "
+            "unit does."
+        ),
+    ] = None,
+    whole: Annotated[
+        bool | None,
+        Option(
+            "Round the new values to the column's precision, as ages are; means then stay nearly."
+        ),
+    ] = None,
 ) -> Protected:
     """Give near records the same values, in groups of at least k.
-
-    Parameters
-    ----------
-    data
-        The file.
-    columns
-        Columns of numbers, grouped together.
-    k
-        The least size of a group, 2 or more.
-    by
-        Columns whose combinations are strata: groups do not cross them.
-    separately
-        Group each column by itself instead; loses less, and protects less.
-    replace
-        By the group's ``mean`` (default), which keeps the column's mean, or its ``median``. Where
-        one record has more than 80% of a group's sum the mean would tell its value, and the
-        median is taken.
-    standardise
-        Whether a standard deviation counts the same in every column (default); else a unit does.
-    whole
-        Round the new values to the column's precision, as ages are; means then stay nearly.
 
     Notes
     -----

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from keyhole.core.kinds import Columns
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.checks import (
-    ColumnNames,
-    FiniteNumber,
+from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.options import (
+    FINITE,
+    POSITIVE,
     Options,
-    PositiveNumber,
     Seed,
     draw_from,
     numeric_problems,
 )
-from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.writeback import infinite_notes, numbers, put_numbers
 
 __all__ = ["add_noise"]
@@ -73,35 +75,40 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def add_noise(
     data: Microdata,
     *,
-    columns: ColumnNames,
-    size: PositiveNumber,
-    kind: Kind | None = None,
-    rescale: bool | None = None,
-    low: FiniteNumber | None = None,
-    high: FiniteNumber | None = None,
+    columns: Annotated[Names, Option("Columns of numbers.", kind=Columns())],
+    size: Annotated[
+        float,
+        Option(
+            "The noise's standard deviation, in those of the column; for multiplicative noise the "
+            "relative one (0.1: a tenth of each value).",
+            kind=POSITIVE,
+        ),
+    ],
+    kind: Annotated[
+        Kind | None,
+        Option(
+            "`additive` (default): independent over columns. `correlated`: with the columns' own "
+            "covariances. `multiplicative`: each value times a positive factor of mean 1."
+        ),
+    ] = None,
+    rescale: Annotated[
+        bool | None,
+        Option("Shrink towards the mean afterwards, so that variances stay what they were."),
+    ] = None,
+    low: Annotated[
+        float | None,
+        Option(
+            "The lowest value: noise is mirrored at it, with a slight bias near it. By default 0 "
+            "for a column without negative values.",
+            kind=FINITE,
+        ),
+    ] = None,
+    high: Annotated[
+        float | None, Option("The highest value: noise is mirrored at it.", kind=FINITE)
+    ] = None,
     seed: Seed = None,
 ) -> Protected:
     r"""Add noise to columns of numbers; what is missing stays missing.
-
-    Parameters
-    ----------
-    data
-        The file.
-    columns
-        The columns.
-    size
-        The noise's standard deviation: in those of the column; for multiplicative noise, the
-        relative one (0.1 for a tenth of each value).
-    kind
-        ``additive`` (default): independent over columns. ``correlated``: with the columns' own
-        covariances. ``multiplicative``: each value times a positive factor of mean 1.
-    rescale
-        Shrink towards the mean afterwards, so that variances stay what they were.
-    low, high
-        Bounds: what falls beyond one is mirrored at it. A slight bias near the bounds. Without
-        `low`, a column that has no negative values gets none.
-    seed
-        The secret of the draws.
 
     Notes
     -----

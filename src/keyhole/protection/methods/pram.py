@@ -11,21 +11,21 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from keyhole.core.kinds import Number
+from keyhole.core.options import Option
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.checks import (
-    ColumnName,
-    OpenShare,
+from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.methods.rank_swapping import exchange
+from keyhole.protection.options import (
     Options,
     Seed,
+    TomlValue,
     draw_from,
     exactly_one,
     forms_of,
-    is_fraction,
 )
-from keyhole.protection.method import WEAKER, Note, Protected, method
-from keyhole.protection.methods.rank_swapping import exchange
 
 __all__ = ["invariant", "pram"]
 
@@ -41,7 +41,7 @@ MOST_LEVELS = 2_000
 def _is_matrix(value: Any) -> str | None:
     fit = isinstance(value, Mapping) and value
     rows = fit and all(
-        isinstance(row, Mapping) and not any(map(is_fraction, row.values()))
+        isinstance(row, Mapping) and not any(map(Number(low=0, high=1).fault, row.values()))
         for row in value.values()
     )
     return None if rows else "a table that gives for each category a table of probabilities"
@@ -103,38 +103,33 @@ def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> li
 def pram(
     data: Microdata,
     *,
-    column: ColumnName,
-    p: OpenShare | None = None,
-    matrix: Annotated[Mapping[Any, Mapping[Any, float]], _is_matrix] | None = None,
-    invariant: bool | None = None,
-    spread: Spread | None = None,
+    column: Annotated[str, Option("A column of categories.", column="column")],
+    p: Annotated[
+        float | None, Option("The probability that a category stays.", above=0, below=1)
+    ] = None,
+    matrix: Annotated[
+        Mapping[Any, Mapping[Any, float]] | None,
+        Option(
+            "Instead of `p`, for each category the probabilities of what it becomes.",
+            kind=TomlValue(_is_matrix),
+        ),
+    ] = None,
+    invariant: Annotated[
+        bool | None, Option("Whether the expected frequencies must stay what they are.")
+    ] = None,
+    spread: Annotated[
+        Spread | None,
+        Option(
+            "With `p`, whether the other categories are equally likely (`even`, default), or by "
+            "how `frequent` they are."
+        ),
+    ] = None,
     seed: Seed = None,
 ) -> Protected:
     r"""Change categories of a column at random.
 
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        A column of categories.
-    p
-        The probability that a category stays.
-    matrix
-        Instead, for each category the probabilities of what it becomes.
-    invariant
-        Whether the expected frequencies must stay what they are.
-    spread
-        With `p`, whether the other categories are as likely as each other (``even``, default),
-        or by how ``frequent`` they are.
-    seed
-        The secret of the draws.
-
-    Returns
-    -------
-    Protected
-        `internal["matrix"]` has the probabilities, rows and columns in the order of the
-        categories; it is in no table.
+    `internal["matrix"]` of the result has the probabilities, rows and columns in the order of the
+    categories; it is in no table.
 
     Notes
     -----

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import polars as pl
 
+from keyhole.core.kinds import Columns
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import ColumnNames, OpenShare, Options, Seed, draw_from
 from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.options import Options, Seed, draw_from
 from keyhole.protection.writeback import one_form
 
 __all__ = ["exchange", "rank_swap"]
@@ -33,20 +38,22 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     needs_order=True,
 )
 def rank_swap(
-    data: Microdata, *, columns: ColumnNames, share: OpenShare, seed: Seed = None
+    data: Microdata,
+    *,
+    columns: Annotated[
+        Names, Option("Columns of numbers or dates, each swapped by itself.", kind=Columns())
+    ],
+    share: Annotated[
+        float,
+        Option(
+            "How far apart two ranks may be, as a share of the values that are not missing.",
+            above=0,
+            below=1,
+        ),
+    ],
+    seed: Seed = None,
 ) -> Protected:
     """Swap the values of columns among records of nearly the same rank.
-
-    Parameters
-    ----------
-    data
-        The file.
-    columns
-        Columns of numbers or dates, each swapped by itself.
-    share
-        How far apart two ranks may be, as a share of the values that are not missing.
-    seed
-        The secret of the draws.
 
     Notes
     -----

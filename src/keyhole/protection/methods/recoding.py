@@ -12,27 +12,26 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import plural, shown
+from keyhole.core.options import Option
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.checks import (
-    ColumnName,
-    FiniteNumber,
+from keyhole.protection.method import AS_CODED, Note, Protected, method
+from keyhole.protection.options import (
+    FINITE,
+    POSITIVE,
     Options,
-    PositiveNumber,
+    TomlValue,
     by_form,
     exactly_one,
     find_by_form,
     forms_of,
-    is_number,
-    is_text,
     numeric_problems,
     plain_number,
     value_text,
 )
-from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["became", "merged_labels", "recode"]
@@ -110,7 +109,7 @@ def from_pairs(pairs: Sequence[Sequence[float]]) -> Bands:
 
 def is_cuts(value: Any) -> str | None:
     """Accept a list of numbers."""
-    fit = _is_list(value) and not any(map(is_number, value))
+    fit = _is_list(value) and not any(map(FINITE.fault, value))
     return None if fit else "a list of numbers where bands begin"
 
 
@@ -125,7 +124,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _known(pair: Sequence[Any]) -> bool:
-    return all(is_number(v) is None or v in (-math.inf, math.inf) for v in pair)
+    return all(FINITE.fault(v) is None or v in (-math.inf, math.inf) for v in pair)
 
 
 def cut_problems(cuts: Sequence[float]) -> list[str]:
@@ -175,14 +174,15 @@ def is_map(value: Any) -> str | None:
 
 
 def _is_value(value: Any) -> str | None:
-    fit = isinstance(value, str | bool) or is_number(value) is None
+    fit = isinstance(value, str | bool) or FINITE.fault(value) is None
     return None if fit else "a text or a number"
 
 
 def _is_labels(value: Any) -> str | None:
     texts = value.values() if isinstance(value, Mapping) else value
     listed = isinstance(value, Mapping | Sequence) and not isinstance(value, str)
-    return None if listed and not any(map(is_text, texts)) else "a list, or a table, of texts"
+    fit = listed and all(isinstance(text, str) and text.strip() for text in texts)
+    return None if fit else "a list, or a table, of texts"
 
 
 def map_problems(mapping: Mapping[Any, Any]) -> list[str]:
@@ -331,42 +331,54 @@ def _suggest(data: Microdata, fix: Fix) -> Options | None:
 def recode(
     data: Microdata,
     *,
-    column: ColumnName,
-    map: Annotated[Mapping[Any, Any], is_map] | None = None,  # the word of the plan
-    bands: Annotated[Sequence[Sequence[float]], is_pairs] | None = None,
-    cuts: Annotated[Sequence[float], is_cuts] | None = None,
-    width: PositiveNumber | None = None,
-    start: FiniteNumber | None = None,
-    labels: Annotated[Sequence[str] | Mapping[Any, str], _is_labels] | None = None,
-    rest: Annotated[Any, _is_value] = None,
-    keep_rest: bool | None = None,
-    output: Output | None = None,
+    column: Annotated[str, Option("The column.", column="column")],
+    map: Annotated[  # the word of the plan
+        Mapping[Any, Any] | None,
+        Option(
+            "For each category its new value. Categories are compared by their text form, so that "
+            "`1` and `'1'` are the same; a map that misses one is refused.",
+            kind=TomlValue(is_map),
+        ),
+    ] = None,
+    bands: Annotated[
+        Sequence[Sequence[float]] | None,
+        Option(
+            "Pairs [first, last], both within the band; they may not overlap, and must cover the "
+            "column. The outermost may be infinite.",
+            kind=TomlValue(is_pairs),
+        ),
+    ] = None,
+    cuts: Annotated[
+        Sequence[float] | None,
+        Option("Numbers at which bands begin: `[18, 65]` makes three.", kind=TomlValue(is_cuts)),
+    ] = None,
+    width: Annotated[float | None, Option("The width of equal bands.", kind=POSITIVE)] = None,
+    start: Annotated[
+        float | None, Option("Where equal bands are counted from; by default 0.", kind=FINITE)
+    ] = None,
+    labels: Annotated[
+        Sequence[str] | Mapping[Any, str] | None,
+        Option(
+            "One text per band; of a map, a table from new values to texts.",
+            kind=TomlValue(_is_labels),
+        ),
+    ] = None,
+    rest: Annotated[
+        Any,
+        Option("What categories that the map does not name become.", kind=TomlValue(_is_value)),
+    ] = None,
+    keep_rest: Annotated[
+        bool | None, Option("Keep categories that the map does not name as they are.")
+    ] = None,
+    output: Annotated[
+        Output | None,
+        Option(
+            "What stands for a band: its `label` (default), its number from 1 with the label "
+            "beside (`code`), or its `middle`."
+        ),
+    ] = None,
 ) -> Protected:
     """Recode a column by a map of its categories, or its numbers into bands.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        The column.
-    map
-        For each category its new value. Categories are compared by their text form, so that
-        ``1`` and ``"1"`` are the same; a map that misses one is refused.
-    bands
-        Pairs [first, last], both within the band; they may not overlap, and must cover the
-        column. The outermost may be infinite.
-    cuts
-        Numbers at which bands begin: ``[18, 65]`` makes three.
-    width, start
-        Bands of one width, counted from `start` (0).
-    labels
-        One text a band; of a map, a table from new values to texts.
-    rest, keep_rest
-        What categories that the map does not name become; or that they stay.
-    output
-        What stands for a band: its ``label`` (default), its number from 1 with the label beside
-        (``code``), or its ``middle``.
 
     Notes
     -----

@@ -11,13 +11,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.protection.checks import AtLeast, ClosedShare, ColumnNames, Options, Seed, draw_from
 from keyhole.protection.method import WEAKER, Note, Protected, method
 from keyhole.protection.methods.rank_swapping import exchange
+from keyhole.protection.options import Options, Seed, draw_from
 from keyhole.protection.writeback import cell_numbers
 
 __all__ = ["swap_records"]
@@ -72,8 +75,7 @@ def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) ->
 
 
 def _clashes(options: Options) -> list[str]:
-    area, match = _names(options, "area"), _names(options, "match")
-    both = [name for name in area if name in match]
+    both = [name for name in options["area"] if name in options["match"]]
     found = [f"{name!r} is an area and a match. Leave it out of one." for name in both]
     if "cutoff" in options and "keys" not in options:
         found.append("cutoff goes with keys only: the records at risk on them.")
@@ -82,13 +84,8 @@ def _clashes(options: Options) -> list[str]:
     return found
 
 
-def _names(options: Options, name: str) -> tuple[str, ...]:
-    given = options.get(name) or ()
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    areas = cell_numbers(data, _names(options, "area"))
+    areas = cell_numbers(data, options["area"])
     if areas.max(initial=0) >= 1:
         return []
     return ["area must have two or more areas, to swap between. Got one instead."]
@@ -100,40 +97,49 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     public=("area", "match", "keys"),
     note=Note("Values were exchanged between pairs of similar records.", WEAKER),
     writes=("area",),
-    reads=("match", "keys"),
     clashes=_clashes,
     unfit=_unfit,
 )
 def swap_records(
     data: Microdata,
     *,
-    area: ColumnNames,
-    match: ColumnNames,
-    keys: ColumnNames | None = None,
-    cutoff: Annotated[int, AtLeast(2)] | None = None,
-    share: ClosedShare | None = None,
-    relax: bool | None = None,
+    area: Annotated[
+        Names,
+        Option(
+            "The columns that change places, all together: region, county, tract.", kind=Columns()
+        ),
+    ],
+    match: Annotated[
+        Names,
+        Option(
+            "The columns on which two partners agree; the most important first.", kind=Columns()
+        ),
+    ],
+    keys: Annotated[
+        Names | None,
+        Option("The key on which records at risk are found, to be swapped.", kind=Columns()),
+    ] = None,
+    cutoff: Annotated[
+        int | None, Option("Records in cells smaller than this are at risk; by default 3.", low=2)
+    ] = None,
+    share: Annotated[
+        float | None,
+        Option(
+            "The smallest share of all records to be swapped: others are drawn at random beside "
+            "those at risk, so that a swap does not reveal that a record was at risk.",
+            low=0,
+            high=1,
+        ),
+    ] = None,
+    relax: Annotated[
+        bool | None,
+        Option(
+            "For records without a partner, leave out the last of `match`, then the one before."
+        ),
+    ] = None,
     seed: Seed = None,
 ) -> Protected:
     """Swap the areas of records at risk with those of like records elsewhere.
-
-    Parameters
-    ----------
-    data
-        The file.
-    area
-        The columns that change places, all together: region, county, tract.
-    match
-        The columns on which two partners agree; the most important first.
-    keys, cutoff
-        Who is at risk: records that share their key with fewer than the cutoff (3).
-    share
-        The least share of all records to be swapped: others are drawn at random beside those at
-        risk, so that being swapped does not tell that a record was at risk.
-    relax
-        For records without a partner, leave out the last of `match`, then the one before.
-    seed
-        The secret of the draws.
 
     Notes
     -----

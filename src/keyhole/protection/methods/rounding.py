@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.checks import (
-    ColumnName,
+from keyhole.protection.method import AS_CODED, Note, Protected, method
+from keyhole.protection.options import (
+    POSITIVE,
     Options,
-    PositiveNumber,
     Seed,
     draw_from,
     numeric_problems,
 )
-from keyhole.protection.method import AS_CODED, Note, Protected, method
 from keyhole.protection.writeback import infinite_notes, numbers, put, put_numbers
 
 __all__ = ["round_to_base"]
@@ -99,26 +99,18 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 def round_to_base(
     data: Microdata,
     *,
-    column: ColumnName,
-    base: PositiveNumber,
-    how: How | None = None,
+    column: Annotated[str, Option("A column of numbers.", column="column")],
+    base: Annotated[float, Option("What the new values are multiples of.", kind=POSITIVE)],
+    how: Annotated[
+        How | None,
+        Option(
+            "To the `nearest` multiple (default; halves to the even one), `down`, `up`, or at "
+            "`random` to one of the two around."
+        ),
+    ] = None,
     seed: Seed = None,
 ) -> Protected:
     r"""Round a column to multiples of a base.
-
-    Parameters
-    ----------
-    data
-        The file.
-    column
-        A column of numbers.
-    base
-        What the new values are multiples of.
-    how
-        To the ``nearest`` multiple (default; halves to the even one), ``down``, ``up``, or at
-        ``random`` to one of the two around.
-    seed
-        The secret of random rounding.
 
     Notes
     -----

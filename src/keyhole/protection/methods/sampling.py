@@ -7,20 +7,19 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.checks import (
-    AtLeast,
-    ColumnName,
-    ColumnNames,
-    OpenShare,
+from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.options import (
     Options,
     Seed,
     draw_from,
     exactly_one,
 )
-from keyhole.protection.method import Note, Protected, method
 from keyhole.protection.writeback import cell_numbers, numbers, put_numbers
 
 __all__ = ["sample"]
@@ -47,33 +46,35 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         "Whether somebody was surveyed does not tell whether they are in the file.",
     ),
     writes=("weight",),
-    reads=("by",),
     clashes=lambda options: exactly_one(options, "fraction", "size"),
     unfit=_unfit,
 )
 def sample(
     data: Microdata,
     *,
-    fraction: OpenShare | None = None,
-    size: Annotated[int, AtLeast(1)] | None = None,
-    by: ColumnNames | None = None,
-    weight: ColumnName | None = None,
+    fraction: Annotated[
+        float | None, Option("The share of the records to keep.", above=0, below=1)
+    ] = None,
+    size: Annotated[
+        int | None, Option("The number of records to keep, instead of a share.", low=1)
+    ] = None,
+    by: Annotated[
+        Names | None,
+        Option(
+            "Columns whose combinations are strata: each is sampled by itself, in proportion.",
+            kind=Columns(),
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        Option(
+            "A column of weights, to be divided by the fraction sampled (of the stratum).",
+            column="weight",
+        ),
+    ] = None,
     seed: Seed = None,
 ) -> Protected:
     """Keep a random sample of the records, in their order.
-
-    Parameters
-    ----------
-    data
-        The file.
-    fraction, size
-        The share, or the number, of the records to keep.
-    by
-        Columns whose combinations are strata: each is sampled by itself, in proportion.
-    weight
-        A column of weights, to be divided by the fraction sampled (of the stratum).
-    seed
-        The secret of the draws.
 
     Notes
     -----

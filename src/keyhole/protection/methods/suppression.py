@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from keyhole.core.kinds import Amounts, Columns
 from keyhole.core.names import nearest, plural, shown, were
+from keyhole.core.options import Option
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.kernels.arrays import Words
-from keyhole.protection.checks import (
-    AtLeast,
-    ClosedShare,
-    ColumnNames,
+from keyhole.protection.method import GoalCheck, Note, Outcome, Protected, method
+from keyhole.protection.options import (
     Options,
     exactly_one,
-    is_positive,
 )
-from keyhole.protection.method import GoalCheck, Note, Outcome, Protected, method
 from keyhole.protection.suppression_search import (
     Sets,
     make_key,
@@ -39,32 +38,22 @@ MOST_KEYS = 64
 CUTOFF = 3
 
 
-def _is_importance(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and not any(map(is_positive, value.values()))
-    return None if fit else "a table that gives for some keys a number above 0"
-
-
 def _clashes(options: Options) -> list[str]:
-    keys = _names(options, "keys")
+    keys = options["keys"]
     found = exactly_one(options, "k", "limit")
     if "cutoff" in options and "limit" not in options:
         found.append("cutoff goes with limit only; k is its own.")
     if len(keys) > MOST_KEYS:
         found.append(f"keys must be at most {MOST_KEYS}. Got {len(keys)} instead.")
     for option in ("importance", "never"):
-        for name in _names(options, option):
+        for name in options.get(option, ()):
             if name not in keys:
                 near = nearest(str(name), list(keys))
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 found.append(f"{option} names {shown(name)}, which is not among the keys.{hint}")
-    if set(keys) <= set(_names(options, "never")):
+    if set(keys) <= set(options.get("never", ())):
         found.append("never must leave a key whose values may be taken away. It names all.")
     return found
-
-
-def _names(options: Options, option: str) -> tuple[str, ...]:
-    given = options.get(option) or ()
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
@@ -119,35 +108,44 @@ def _aim(options: Options) -> str:
 def suppress(
     data: Microdata,
     *,
-    keys: ColumnNames,
-    k: Annotated[int, AtLeast(2)] | None = None,
-    limit: ClosedShare | None = None,
-    cutoff: Annotated[int, AtLeast(2)] | None = None,
-    missing: Reading | None = None,
-    importance: Annotated[Mapping[str, float], _is_importance] | None = None,
-    never: ColumnNames | None = None,
+    keys: Annotated[
+        Names, Option("The columns an intruder is assumed to know.", kind=Columns("key"))
+    ],
+    k: Annotated[
+        int | None,
+        Option("The goal: every record has at least k - 1 others with the same key.", low=2),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        Option("Instead of `k`, the highest acceptable RP, from 0 to 1.", low=0, high=1),
+    ] = None,
+    cutoff: Annotated[
+        int | None,
+        Option(
+            "With `limit`, records in cells smaller than this are at risk; by default 3.", low=2
+        ),
+    ] = None,
+    missing: Annotated[
+        Reading | None,
+        Option(
+            "How a missing value counts, before and after: `wildcard` (default, as sdcMicro "
+            "counts) matches every value, both ways; `own` is a category of its own, the more "
+            "cautious reading, and suppresses more values."
+        ),
+    ] = None,
+    importance: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            "What suppressing a value of a key costs; 1 if not named. Cheap ones go first.",
+            kind=Amounts("key"),
+        ),
+    ] = None,
+    never: Annotated[
+        Names | None,
+        Option("Keys whose values are never suppressed.", kind=Columns("key")),
+    ] = None,
 ) -> Protected:
     """Take single values of the key away until a goal is met, few of them.
-
-    Parameters
-    ----------
-    data
-        The file.
-    keys
-        What an intruder is assumed to know.
-    k
-        The goal: every record has at least k - 1 others with the same key. 2 or more.
-    limit, cutoff
-        Instead, that RP is at most the limit: the share of records that share their key with
-        fewer than the cutoff (3).
-    missing
-        How a missing value counts, before and after: ``wildcard`` (default, as sdcMicro counts)
-        matches every value, both ways; ``own`` is a category of its own, the more cautious
-        reading, and takes more values.
-    importance
-        What a value of some keys costs; 1 for the others. Cheap ones go first.
-    never
-        Keys whose values are never taken away.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import review_lines
+from keyhole.workbench.fields import Field, is_share, read_fields
 from keyhole.workbench.page import Change, Go, Page, Run
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.price_table import price_table
@@ -30,11 +31,10 @@ from keyhole.workbench.proposals import (
     price_of,
     price_path,
 )
-from keyhole.workbench.step_forms import StepField, fields_of, read_step
 from keyhole.workbench.taking import listed
 from keyhole.workbench.view import Form, View
 
-__all__ = ["PROTECT"]
+__all__ = ["PROTECT", "read_step", "step_fields"]
 
 # An option that is longer than this is told in a few words.
 MOST_LETTERS = 60
@@ -58,6 +58,7 @@ def _context(view: View) -> dict[str, Any]:
     method = view.query.get("method") or (draft.method if draft else "")
     method = method if method in METHODS else next(iter(METHODS))
     typed = draft.form if draft is not None and draft.method == method else None
+    keys = [key for key in protection_of(view.review).keys if key not in _dropped(view)]
     return {
         "lines": _lines(view),
         "given": protection_of(view.review),
@@ -65,7 +66,7 @@ def _context(view: View) -> dict[str, Any]:
         "method": method,
         "summary": METHODS[method].summary,
         "methods": [(name, name) for name in METHODS],
-        "fields": [(field, _typed(view, field, typed)) for field in fields_of(method)],
+        "fields": step_fields(method, typed, keys),
         "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
         "price": price,
         "price_table": None if price is None else price_table(price),
@@ -107,8 +108,8 @@ def _options(view: View, step: Mapping[str, Any]) -> str:
 
 def _written(method: str, name: str, value: Any) -> str:
     """Write an option as the plan has it, but shares in percent, as they are typed."""
-    kinds = {field.option: field.kind for field in fields_of(method)}
-    if kinds.get(name) == "share" and isinstance(value, int | float):
+    parameter = METHODS[method].parameters.get(name)
+    if parameter is not None and is_share(parameter) and isinstance(value, int | float):
         return f"{name} = {limit_percentage(value)}"
     return toml_of([{name: value}]).partition("\n")[2].strip()
 
@@ -125,16 +126,45 @@ def _many(value: Any) -> str:
     return f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
 
 
-def _typed(view: View, field: StepField, typed: Form | None) -> Any:
-    """Return what a field holds: what was typed last, or of the review's keys those that go out."""
-    if field.kind == "columns":
-        if typed is None:
-            keys = [key for key in protection_of(view.review).keys if key not in _dropped(view)]
-            return keys if field.option == "keys" else []
-        return typed.texts(field.name)
+def step_fields(method: str, typed: Form | None = None, keys: Sequence[str] = ()) -> list[Field]:
+    """Return the fields of a method's options, with what was typed last.
+
+    In a form that is new, the method's suggestions stand, and the keys that are released.
+    """
+    declared = METHODS[method]
+    known = {n: p for n, p in declared.parameters.items() if n not in declared.not_typed}
     if typed is None:
-        return field.suggested
-    return typed.text(field.name) or ""
+        held = {"keys": list(keys), **declared.suggested}
+    else:
+        held = read_fields(known, typed)
+    return [Field(parameter, held.get(name)) for name, parameter in known.items()]
+
+
+def read_step(method: str | None, form: Form) -> dict[str, Any]:
+    """Read a step from its form, and refuse what its method does not accept.
+
+    Shares are typed in percent, as everywhere on the pages; the plan has them as fractions.
+
+    Raises
+    ------
+    OptionError
+        With everything that is wrong.
+
+    Examples
+    --------
+    >>> read_step("round", Form({"column": ["age"], "base": ["5"]}))
+    {'method': 'round', 'column': 'age', 'base': 5}
+    >>> read_step("sample", Form({"fraction": ["12.5"]}))
+    {'method': 'sample', 'fraction': 0.125}
+    """
+    if method not in METHODS:
+        raise OptionError("method must be one of those offered. Choose one of them.")
+    options = {field.name: field.value for field in step_fields(method, form)}
+    given = {name: value for name, value in options.items() if value not in (None, [])}
+    problems = METHODS[method].problems(given)
+    if problems:
+        raise OptionError(problems)
+    return {"method": method, **given}
 
 
 def _dropped(view: View) -> set[str]:

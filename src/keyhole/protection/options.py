@@ -1,0 +1,197 @@
+"""Options of protection methods: their kinds, and the texts by which a plan may name a value."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from keyhole.core.kinds import Kind, Number, Place, Whole
+from keyhole.core.names import quoted
+from keyhole.core.options import Option
+from keyhole.data.microdata import Microdata
+from keyhole.data.missing import text_forms
+
+__all__ = [
+    "FINITE",
+    "POSITIVE",
+    "SEED",
+    "Options",
+    "Seed",
+    "TomlValue",
+    "by_form",
+    "draw_from",
+    "exactly_one",
+    "find_by_form",
+    "forms_of",
+    "numeric_problems",
+    "plain_number",
+    "value_text",
+]
+
+Options = Mapping[str, Any]
+
+# Values of columns may be larger than any setting.
+FINITE = Number(high=math.inf)
+POSITIVE = Number(above=0, high=math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class TomlValue(Kind):
+    """A value that a function checks, typed as a plan writes it.
+
+    Parameters
+    ----------
+    check
+        Says what a value must be where it is not; None where it is fit.
+    named
+        The columns that a fit value names, if any.
+    """
+
+    check: Callable[[Any], str | None]
+    named: Callable[[Any], Iterable[str]] = lambda _: ()
+
+    widget: ClassVar[str] = "lines"
+
+    def fault(self, value: Any) -> str | None:
+        """Say what a value must be."""
+        return self.check(value)
+
+    def read(self, text: str) -> Any:
+        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text.
+
+        Examples
+        --------
+        >>> kind = TomlValue(lambda _: None)
+        >>> kind.read("[18, 65]"), kind.read('W = "single"\nD = "single"'), kind.read("weight")
+        ([18, 65], {'W': 'single', 'D': 'single'}, 'weight')
+        """
+        for written in (f"value = {text}", text):
+            try:
+                found = tomllib.loads(written)
+            except (tomllib.TOMLDecodeError, RecursionError):
+                continue
+            return found["value"] if written is not text else found
+        return text
+
+    def write(self, value: Any) -> str:
+        """Write a value as a plan does; text stands as it was typed."""
+        from keyhole.protection.plan import toml_value
+
+        return value if isinstance(value, str) else toml_value(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe nothing: the function decides."""
+        return {}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that a fit value names."""
+        return (((), name) for name in self.named(value))
+
+
+class _Seed(Whole):
+    """A secret number; in Python also what numpy makes of one."""
+
+    __slots__ = ()
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a number of at least 0."""
+        return None if isinstance(value, np.random.SeedSequence) else Whole.fault(self, value)
+
+    def settle(self, value: Any) -> Any:
+        """Leave it as it is."""
+        return value
+
+
+SEED = _Seed(low=0, high=2**128)
+Seed = Annotated[
+    int | np.random.SeedSequence | None,
+    Option("The secret of the draws.", kind=SEED, secret=True),
+]
+
+
+def draw_from(seed: int | np.random.SeedSequence | None) -> np.random.Generator:
+    """Return a generator for a secret seed; None draws from the system's entropy."""
+    return np.random.default_rng(seed)
+
+
+def forms_of(values: Iterable[Any]) -> set[str]:
+    """Return the texts that values may be named by.
+
+    Examples
+    --------
+    >>> sorted(forms_of([1, True, "02"]))
+    ['02', '1', '1.0', 'True', 'true']
+    """
+    listed = list(values)
+    return text_forms(listed) | {str(v).lower() for v in listed if isinstance(v, bool)}
+
+
+def by_form(table: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a table by every text that its keys may be named by."""
+    return {form: value for key, value in table.items() for form in forms_of([key])}
+
+
+def find_by_form(table: Mapping[str, Any], value: Any) -> Any:
+    """Look a value up in such a table; None if it is not there.
+
+    Examples
+    --------
+    >>> table = by_form({"1": "a", "true": "b"})
+    >>> find_by_form(table, 1.0), find_by_form(table, True)
+    ('a', 'b')
+    """
+    return next((table[form] for form in sorted(forms_of([value])) if form in table), None)
+
+
+def plain_number(value: float) -> float:
+    """Return a whole number as such.
+
+    Examples
+    --------
+    >>> plain_number(5.0), plain_number(2.5)
+    (5, 2.5)
+    """
+    return int(value) if value == int(value) else value
+
+
+def exactly_one(options: Options, *names: str) -> list[str]:
+    """Say so unless exactly one of some options is given."""
+    given = [name for name in names if options.get(name) is not None]
+    if len(given) == 1:
+        return []
+    got = quoted(given) if given else "none"
+    return [f"exactly one of {quoted(names)} must be given. Got {got} instead."]
+
+
+def numeric_problems(data: Microdata, names: Sequence[str]) -> list[str]:
+    """Say of each column that does not hold numbers so."""
+    return [
+        f"column {name!r} must hold numbers. Got other values instead: choose another column, "
+        f"or declare its missing codes."
+        for name in names
+        if not data.column(name).dtype.is_numeric()
+    ]
+
+
+def value_text(value: Any) -> str:
+    """Write a value for a message: a date as a plan writes it.
+
+    Examples
+    --------
+    >>> value_text({"born": [date(2020, 1, 31), "x"]})
+    "{'born': [2020-01-31, 'x']}"
+    """
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        pairs = (f"{value_text(key)}: {value_text(one)}" for key, one in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(value_text, value)) + "]"
+    return repr(value)
