@@ -13,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 __all__ = [
     "RUNS",
+    "measures_table",
     "methods_table",
     "options_table",
     "published_run",
@@ -71,6 +72,14 @@ def methods_table() -> str:
         for name, method in METHODS.items()
     ]
     return _table(["method", "what it does", "options"], rows)
+
+
+def measures_table() -> str:
+    """Write the measures of the risk on a key as a Markdown table."""
+    from keyhole.exposure.measures import MEASURES
+
+    rows = [[f"`{name}`", measure.help] for name, measure in MEASURES.items()]
+    return _table(["measure", "meaning"], rows)
 
 
 def settings_table(section: str) -> str:
@@ -168,6 +177,10 @@ class _Methods(_FromPackage):
     make = methods_table
 
 
+class _Measures(_FromPackage):
+    make = measures_table
+
+
 class _Settings(_FromPackage):
     make = settings_table
 
@@ -186,6 +199,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("protection-methods", _Methods)
 
     app.add_directive("section-settings", _Settings)
+    app.add_directive("risk-measures", _Measures)
     app.add_directive("published-run", _PublishedRun)
     app.add_directive("schema-list", _Schemas)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

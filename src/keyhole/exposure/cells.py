@@ -48,6 +48,7 @@ from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_en
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note, small_group_note
+from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import groups_of
 from keyhole.kernels.arrays import Ints
@@ -114,10 +115,10 @@ class Exposure(Result):
         return {cutoff: count / self.records for cutoff, count in self.at_risk.items()}
 
     @property
-    @figure()
-    def highest_risk(self) -> float | None:
-        """The largest 1 / f, if any record was counted."""
-        return 1 / self.sizes[0] if self.sizes else None
+    @figure(SPREAD)
+    def measures(self) -> dict[str, float | None]:
+        """What the measures of `keyhole.exposure.measures` give, by name."""
+        return {name: measure.compute(self) for name, measure in MEASURES.items()}
 
     @property
     @figure(Named("population"))
@@ -144,8 +145,11 @@ class Exposure(Result):
                 f"{left:,} records have a missing key and were not counted as at risk or as a "
                 f"cell; RP and CR are of all {self.records:,} records"
             )
-        if not self.sizes:
-            notes.append("highest_risk is null: no record has a complete key")
+        notes += [
+            f"{name} is null: {MEASURES[name].undefined}"
+            for name, value in self.measures.items()
+            if value is None
+        ]
         if self.unestimated:
             notes.append(f"population is null: {self.unestimated}")
         return notes
@@ -184,6 +188,7 @@ class Exposure(Result):
             [f"RP({self.cutoff})", share(self.rp)],
             ["CR", share(self.cr)],
             *([f"share with f < {c}", share(k / self.records)] for c, k in self.at_risk.items()),
+            *([MEASURES[name].label, share(value)] for name, value in self.measures.items()),
         ]
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]

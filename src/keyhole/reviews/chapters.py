@@ -13,6 +13,7 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
+from keyhole.exposure.measures import MEASURES
 from keyhole.results import share
 from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_synthesis
 from keyhole.reviews.digits import limit_percentage
@@ -152,6 +153,8 @@ def exposure_sheets(review: Review, result: Figures) -> list[Sheet]:
         for c, rate in result["at_risk"].items()
     ]  # fmt: skip
     sheets = [Sheet.laid_out("Records by exposure", ["records", "count", "share"], rows)]
+    more = [[m.label, share(result[m.name])] for m in MEASURES.values() if m.name in result]
+    sheets.append(Sheet.laid_out("Other measures of the risk", ["measure", "value"], more))
     population = result.get("population")
     if population:
         sheets.append(_population_sheet(population))

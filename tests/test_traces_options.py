@@ -1,0 +1,114 @@
+"""Traces of an option and of a measure: declared once, found everywhere they belong."""
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.cli import main
+from keyhole.core import options
+from keyhole.core.equivalents import equivalent
+from keyhole.core.options import Option, bind
+from keyhole.exposure import cells
+from keyhole.exposure.measures import MEASURES
+from keyhole.reviews import schema
+from keyhole.workbench.fields import fields_of, read_fields
+from keyhole.workbench.view import Form
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "extensions"))
+from_package = importlib.import_module("from_package")
+
+PEOPLE = pl.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]})
+
+
+@pytest.fixture
+def toy_option(monkeypatch):
+    """Declare an option of `risk` where options are declared: in its signature."""
+    kept = inspect.signature(cells.risk)
+    hint = Annotated[int, Option("How many toys there are.", low=1)]
+    toy = inspect.Parameter("toys", inspect.Parameter.KEYWORD_ONLY, default=7, annotation=hint)
+    signature = kept.replace(parameters=[*kept.parameters.values(), toy])
+    monkeypatch.setattr(cells.risk, "__signature__", signature, raising=False)
+    monkeypatch.setitem(cells.risk.__annotations__, "toys", hint)
+    options._parameters.cache_clear()
+    main._command.cache_clear()
+    section = schema.section_of("risk", schema._exposure, without=("keys",))
+    monkeypatch.setitem(schema.SECTIONS, "exposure", section)
+    yield
+    options._parameters.cache_clear()
+    main._command.cache_clear()
+
+
+@pytest.mark.usefixtures("toy_option")
+def test_toy_option(capsys):
+    assert main.run(["risk", "--help"]) == 0
+    assert re.search(
+        r"--toys N +How many toys there are\.  \[default: 7\]", capsys.readouterr().out
+    )
+    assert schema.SECTIONS["exposure"]["toys"].schema() == {
+        "description": "How many toys there are.",
+        "type": "integer",
+        "minimum": 1,
+        "default": 7,
+    }
+    (field,) = fields_of(schema.question_of("exposure", {"toys": 9}), ["toys"])
+    assert (field.label, field.value, field.widget, field.low) == ("Toys", 9, "number", 1)
+    assert read_fields(schema.SECTIONS["exposure"], Form({"toys": ["4"]})) == {"toys": 4}
+    same = equivalent("risk", {"keys": ["sex"], "toys": 9}, "people.csv")
+    assert same.command == "keyhole risk people.csv --keys sex --toys 9"
+    assert same.python == 'keyhole.risk("people.csv", keys=["sex"], toys=9)'
+    wrong = bind(cells.risk, {"keys": ["sex"], "toys": 0}).problems
+    assert [*wrong] == ["toys must be a whole number of at least 1. Got 0 instead."]
+    assert "| `--toys N` | How many toys there are. | `7` |" in from_package.options_table("risk")
+    assert "| `toys` | How many toys there are. | `7` |" in from_package.settings_table("exposure")
+
+
+@pytest.fixture
+def toy_measure():
+    """Declare the measure that CONTRIBUTING.md shows: this is all there is of it."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (source,) = [block for block in blocks if "@measure(" in block]
+    exec(compile(source, "pairs.py", "exec"), {"__name__": "pairs"})
+    yield
+    del MEASURES["pairs"]
+
+
+@pytest.mark.usefixtures("toy_measure", "plain_charts")
+def test_toy_measure(tmp_path, capsys):
+    found = keyhole.risk(PEOPLE, keys=["sex", "age"])
+    assert found.to_dict()["pairs"] == 0.5
+    assert "share of records in pairs  0.5000" in re.sub(" {2,}", "  ", found.summary())
+    assert "| `pairs` | The share of records in cells of two. |" in from_package.measures_table()
+    PEOPLE.write_csv(tmp_path / "people.csv")
+    assert main.run(["risk", str(tmp_path / "people.csv"), "--keys", "sex,age", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 0.5
+    (tmp_path / "review.toml").write_text('keys = ["sex", "age"]\n[data]\nfile = "people.csv"\n')
+    review = keyhole.review(tmp_path / "review.toml", out=tmp_path / "out")
+    assert review.results()["exposure"]["pairs"] == 0.5
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "share of records in pairs" in page
+    assert "share of records in pairs" not in (tmp_path / "out" / "public-note.html").read_text()
+
+
+def occurrences(name: str) -> set[str]:
+    """Return the modules that say a name."""
+    root = ROOT / "src" / "keyhole"
+    said = re.compile(rf"\b{name}\b")
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if said.search(path.read_text(encoding="utf-8"))
+    }
+
+
+def test_a_real_measure_is_named_in_its_home_alone():
+    assert occurrences("highest_risk") == {"exposure/measures.py"}
