@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from keyhole.protection.tables.attackers import Network, intervals, relations
-from keyhole.protection.tables.demands import Problem
+from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.suppression import suppress
 
 
@@ -27,7 +27,7 @@ def count_problem(inner, *, threshold=3, cost=None, total_known=True, zeros=Fals
     allowed = np.ones(len(values), dtype=bool) if zeros else values > 0
     if total_known:
         allowed[-1] = False
-    return Problem(
+    return SuppressionProblem(
         shape=grid.shape,
         up=np.full(len(values), np.inf),
         down=values,
@@ -141,7 +141,7 @@ def test_amounts_with_levels_of_all_kinds_and_knowers(inner, levels, chosen, lon
     lower[inside], upper[inside], sliding[inside] = np.reshape(levels, (3, 6)).round(1)
     lower, upper, sliding = (np.where(unsafe, one, 0) for one in (lower, upper, sliding))
     known = tuple(frozenset([int(c)]) for c in np.flatnonzero(unsafe)[:lone])
-    problem = Problem(
+    problem = SuppressionProblem(
         grid.shape, np.full(12, np.inf), values, np.maximum(values, 1), unsafe,
         (values > 0) | unsafe, np.minimum(lower, values), upper, sliding, known,
     )  # fmt: skip

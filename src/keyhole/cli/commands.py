@@ -8,13 +8,20 @@ and its problems are worded with the names of flags.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from keyhole.cli.output import Outputs, one_file_problems, tell_written, writing_problems
+from keyhole.cli.output import (
+    Outputs,
+    check_data_file,
+    one_file_problems,
+    tell_written,
+    writing_problems,
+)
 from keyhole.cli.progress import working
 from keyhole.core.kinds import File, Flag, TableOrFile
 from keyhole.core.options import (
@@ -74,6 +81,8 @@ def command_of(verb: Verb) -> Callable[..., None]:
         for output, path in written.items():
             tell_written(output.what, path)
         outputs.give(result)
+        if verb.aside and sys.stderr is not None:
+            print(getattr(result, verb.aside)(), file=sys.stderr)
 
     shown = [_file(source_of(function))] if has_file else []
     shown += map(_parameter, offered.values())
@@ -100,7 +109,8 @@ def _writing(
         if output.problems:
             problems += [f"{flag}: {text}" for text in imported(output.problems)(path, force)]
         else:
-            problems += writing_problems(flag, path, lambda _: None, force)
+            check = check_data_file if output.is_data else lambda _: None
+            problems += writing_problems(flag, path, check, force)
     targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
     targets |= {f"--{n}": words[n] for n in ("records", "plot") if written and words.get(n)}
     inputs = {
@@ -192,7 +202,8 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
     """Describe an option as Typer wants it: a word, or a flag."""
     flag = name_as_flag(parameter.name)
     if isinstance(parameter.kind, Flag):
-        names = [flag if parameter.default is False else f"{flag}/--no-{flag[2:]}"]
+        off = parameter.option.off or f"--no-{flag[2:]}"
+        names = [flag if parameter.default is False else f"{flag}/{off}"]
         kind: Any = bool
         default: Any = parameter.default
     else:

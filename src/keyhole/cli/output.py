@@ -17,7 +17,7 @@ from keyhole.errors import FileError, InputError
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = ["Outputs", "one_file_problems", "tell_written", "writing_problems"]
+__all__ = ["Outputs", "check_data_file", "one_file_problems", "tell_written", "writing_problems"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Outputs:
         columns
             The columns that the records will have.
         """
-        records = partial(_check_records, columns=columns)
+        records = partial(check_data_file, columns=columns)
         return [
             *_problems_of("--records", self.records, records, self.force, source),
             *_problems_of("--plot", self.plot, _check_picture, self.force, source),
@@ -176,7 +176,8 @@ def _require_writable(path: Path, force: bool) -> None:
         raise FileError(f"{str(path)!r} cannot be written: {reason}. Give another name.") from None
 
 
-def _check_records(path: Path, columns: Sequence[str]) -> None:
+def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
+    """Refuse the name of a file of records that cannot be written."""
     from keyhole.data.formats import find_format
 
     form = find_format(path, writing=True)

@@ -89,7 +89,7 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
     if parameter.option.secret:
         return [f"{flag}-file", SECRET_FILE]
     if isinstance(parameter.kind, Flag):
-        return [flag if value else f"--no-{flag[2:]}"]
+        return [flag if value else parameter.option.off or f"--no-{flag[2:]}"]
     word = parameter.kind.write(value)
     # A value that begins like an option belongs to the one before it.
     return [f"{flag}={shlex.quote(word)}"] if word[:1] == "-" else [flag, shlex.quote(word)]

@@ -68,6 +68,8 @@ class Option:
         What stands for the value in help.
     secret
         Whether the value is shown in no message, record or command.
+    off
+        What turns a flag off on the command line, if not ``--no-`` before its name.
     surfaces
         Where the option is offered: on the command line (``c``), in a review file (``r``).
     """
@@ -81,6 +83,7 @@ class Option:
     kind: Kind | None = None
     metavar: str = ""
     secret: bool = False
+    off: str = ""
     surfaces: str = "cr"
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "By",
     "CandidateColumns",
     "Cutoff",
+    "EngineInMemory",
     "EngineName",
     "EngineOption",
     "Formula",
@@ -214,6 +215,10 @@ EngineOption = Annotated[
         metavar="auto|memory|disk|spark",
         surfaces="c",
     ),
+]
+EngineInMemory = Annotated[
+    Literal["auto", "memory"],
+    Option("Where to compute: only memory is supported.", surfaces="c"),
 ]
 MemorySize = Annotated[
     str | int | None,

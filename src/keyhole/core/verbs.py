@@ -31,6 +31,8 @@ class Output:
     problems
         The function that says what stands in the way of writing, from the path and `force`:
         ``package.module.function``. Without one it is a file of any name.
+    is_data
+        Whether it is a file of records, in a format that its extension names.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Output:
     what: str
     required: bool = False
     problems: str = ""
+    is_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Verb:
         Whether its result can be drawn.
     outputs
         What else it writes.
+    aside
+        The method of its result that says what is printed apart from it, on standard error.
     shell
         A function of the command line that runs it where the general one does not do:
         ``package.module.function``.
@@ -80,6 +85,7 @@ class Verb:
     records: tuple[str, ...] = ()
     picture: bool = True
     outputs: tuple[Output, ...] = ()
+    aside: str = ""
     shell: str = ""
 
     @property
@@ -176,7 +182,25 @@ Several methods, limits or cutoffs are compared in one table:
         "Publish a table of counts or sums in which no cell is unsafe.",
         "keyhole table people.csv --rows state --cols sex --threshold 3 --out table.csv",
         method="tables",
-        shell="keyhole.cli.table.table",
+        outputs=(
+            Output(
+                "out",
+                "FILE",
+                "Write the table that may be published, one row per cell.",
+                "save",
+                "table",
+                is_data=True,
+            ),
+            Output(
+                "internal",
+                "FILE",
+                "Write the audit, one row per cell with true values: keep it as safe as the data.",
+                "save_internal",
+                "audit",
+                is_data=True,
+            ),
+        ),
+        aside="internal_summary",
     ),
     Verb(
         "keyhole.protection.apply.protect",

@@ -8,16 +8,16 @@ hold (`rounding`). What an outsider can still derive is worked out cell by cell 
 from __future__ import annotations
 
 from keyhole.protection.tables.cells import Rules, Unsafe, find_unsafe
-from keyhole.protection.tables.demands import Problem
+from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.publication import table
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.suppression import Pattern, suppress
 
 __all__ = [
     "Pattern",
-    "Problem",
     "ProtectedTable",
     "Rules",
+    "SuppressionProblem",
     "TableAudit",
     "Unsafe",
     "find_unsafe",

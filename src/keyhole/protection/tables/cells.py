@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data import Microdata
-from keyhole.exposure.checks import is_number
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.figures import cell_label
 
-__all__ = ["CrossTable", "Rules", "Unsafe", "cross", "find_unsafe", "rule_problems"]
+__all__ = ["CrossTable", "Rules", "Unsafe", "cross", "find_unsafe"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,50 +286,3 @@ def _near(table: CrossTable, rules: Rules) -> Floats:
     rest = np.maximum(table.values - first - second, 0.0)
     needed: Floats = first * rules.p_percent / 100 - rest
     return np.where(needed > 1e-9 * table.values, needed, 0.0)
-
-
-def rule_problems(rules: Any, magnitude: str | None) -> list[str]:
-    """Return what is wrong with rules."""
-    problems = []
-    threshold = rules.threshold
-    whole = isinstance(threshold, int | np.integer) and not isinstance(threshold, bool)
-    if not whole or threshold < 1:
-        problems.append(
-            f"threshold must be a whole number of at least 1. Got {threshold!r} instead."
-        )
-    problems += _percent_problems("p percent", rules.p_percent, 0, 1000, optional=True)
-    problems += _percent_problems("range percent", rules.range_percent, 0, 1000)
-    if rules.sliding_percent != 0:
-        problems += _percent_problems("sliding percent", rules.sliding_percent, 0, 1000)
-    problems += _dominance_problems(rules.dominance)
-    if magnitude is None and (rules.dominance is not None or rules.p_percent is not None):
-        problems.append(
-            "dominance and p percent must go with a magnitude, whose contributors they compare. "
-            "Got none instead: name the variable to be added up, or leave the rules out."
-        )
-    return problems
-
-
-def _dominance_problems(given: Any) -> list[str]:
-    if given is None:
-        return []
-    try:
-        n, k = given
-        whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
-        right = whole and n >= 1 and is_number(k) and 0 < k < 100
-    except (TypeError, ValueError):
-        right = False
-    if right:
-        return []
-    return [
-        f"dominance must be n,k: a whole number of contributors and the percent of a cell they "
-        f"may have, above 0 and below 100. Got {given!r} instead."
-    ]
-
-
-def _percent_problems(
-    option: str, value: Any, above: float, most: float, *, optional: bool = False
-) -> list[str]:
-    if (optional and value is None) or (is_number(value) and above < value <= most):
-        return []
-    return [f"{option} must be above {above:g} and at most {most:g}. Got {value!r} instead."]

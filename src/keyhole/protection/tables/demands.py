@@ -10,7 +10,7 @@ import numpy as np
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.attackers import Attacker, Network, Programs, relations
 
-__all__ = ["TOLERANCE", "Demand", "Problem", "Shortfall", "Witnesses"]
+__all__ = ["TOLERANCE", "Demand", "Shortfall", "SuppressionProblem", "Witnesses"]
 
 
 # Levels are met within this part of them; programs are solved no more exactly.
@@ -36,7 +36,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class SuppressionProblem:
     """A table whose cells are to be suppressed.
 
     Parameters
@@ -102,7 +102,7 @@ class Witnesses:
     suppresses these, so what was found for one pattern serves many.
     """
 
-    problem: Problem
+    problem: SuppressionProblem
     attacker: Attacker
     whole: Programs | None
     demands: list[Demand] = field(init=False)

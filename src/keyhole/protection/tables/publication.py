@@ -2,150 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from numbers import Integral
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from keyhole.core.names import quoted, repeated
-from keyhole.data import Microdata, load
+from keyhole.core.kinds import Columns, Kind, Number, Whole
+from keyhole.core.names import quoted
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import EngineInMemory, Names, Seed
+from keyhole.data import Microdata
+from keyhole.engines.opening import open_for
 from keyhole.errors import ColumnError, InputError, OptionError, RunError
-from keyhole.exposure.checks import is_number, one_of
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.tables.attackers import intervals, relations
-from keyhole.protection.tables.cells import (
-    CrossTable,
-    Rules,
-    Unsafe,
-    cross,
-    find_unsafe,
-    rule_problems,
-)
-from keyhole.protection.tables.demands import Problem
+from keyhole.protection.tables.cells import CrossTable, Rules, Unsafe, cross, find_unsafe
+from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, suppress
-from keyhole.utility.implicates import chosen, numbers
+from keyhole.utility.implicates import numbers
 
-__all__ = ["option_problems", "table"]
+__all__ = ["table"]
 
-PROTECTIONS = ("suppress", "round", "none")
-COSTS = ("value", "records", "cells")
-ROUNDINGS = ("nearest", "random")
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
 # Programs over more cells than this do not end; a table that is only shown may be larger.
+LARGEST = {"suppress": 20_000, "round": 20_000, "none": 500_000}
 # A variable with more values than this share of the records names them; few records say nothing.
 MOST_DISTINCT, FEWEST = 0.5, 50
-LARGEST = {"suppress": 20_000, "round": 20_000, "none": 500_000}
+BASE = 5
+# Fewer records than this are not counted in what may be published.
+FEW = 10
 
 
-def option_problems(
-    *,
-    rows: Sequence[str],
-    cols: Sequence[str],
-    rules: Rules,
-    magnitude: str | None,
-    protect: Any,
-    base: Any,
-    cost: Any,
-    rounding: Any,
-    seed: Any,
-    seconds: Any,
-) -> list[str]:
-    """Return what is wrong with the options, as far as can be told without the data."""
-    problems = _name_problems([*rows, *cols])
-    if not rows:
-        problems.append("rows must name at least one variable. Got none instead.")
-    problems += rule_problems(rules, magnitude)
-    problems += one_of("protect", protect, PROTECTIONS) + one_of("cost", cost, COSTS)
-    problems += one_of("rounding", rounding, ROUNDINGS)
-    problems += _rounding_problems(protect, base, rounding, len(rows) + len(cols), seed)
-    if not (is_number(seconds) and 0 < seconds < float("inf")):
-        problems.append(f"seconds must be a number above 0. Got {seconds!r} instead.")
-    return problems
+@dataclass(frozen=True, slots=True)
+class _Dominance(Kind):
+    """The two numbers of a dominance rule."""
+
+    metavar: ClassVar[str] = "n,k"
+    size = Whole(low=1)
+    percent = Number(above=0, below=100)
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a whole number and a percentage."""
+        fit = isinstance(value, tuple | list) and len(value) == 2
+        fit = fit and not self.size.fault(value[0]) and not self.percent.fault(value[1])
+        return None if fit else (
+            "n,k: a whole number of contributors and the percent of a cell they may have, above 0 "
+            "and below 100"
+        )  # fmt: skip
+
+    def settle(self, value: Any) -> tuple[int, float]:
+        """Return both as Python's own."""
+        return self.size.settle(value[0]), self.percent.settle(value[1])
+
+    def read(self, text: str) -> Any:
+        """Read the numbers; what is none is left for `fault` to refuse."""
+        first, *rest = text.split(",")
+        return (self.size.read(first), *map(self.percent.read, rest))
+
+    def write(self, value: Any) -> str:
+        """Write the numbers."""
+        return f"{self.size.write(value[0])},{self.percent.write(value[1])}"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a pair of numbers."""
+        return {"type": "array", "prefixItems": [self.size.schema(), self.percent.schema()]}
 
 
-def _name_problems(names: Sequence[str]) -> list[str]:
-    problems = [
-        f"variable {name!r} is listed more than once in rows and columns. List it once."
-        for name in repeated(names)
-    ]
-    taken = [name for name in dict.fromkeys(names) if name in RESERVED]
+def table_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `table` that depend on each other."""
+    rows, cols = question.rows or (), question.cols or ()
+    for name in rows:
+        if name in cols:
+            yield Problem("variable {0!r} is in {rows} and {cols}. List it once.", name)
+    taken = [name for name in (*rows, *cols) if name in RESERVED]
     if taken:
-        problems.append(
-            f"rows and columns must not be called as the figures of a cell are: {quoted(taken)}. "
-            f"Rename them."
+        yield Problem(
+            "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
+            "rename them.",
+            quoted(taken),
         )
-    return problems
+    magnitude = question.magnitude
+    if magnitude is None and (question.dominance is not None or question.p_percent is not None):
+        yield Problem(
+            "{dominance} and {p_percent} need {magnitude}, whose contributors they compare. Got "
+            "none instead: name the variable to be added up, or leave the rules out."
+        )
+    if magnitude is not None and magnitude in (*rows, *cols):
+        yield Problem("{magnitude} must not be a variable of {rows} or {cols}. Got {0!r} instead.",
+                      magnitude)  # fmt: skip
+    if magnitude is not None and magnitude == question.weight:
+        yield Problem("{magnitude} must not be {weight} as well. Got {0!r} instead.", magnitude)
+    yield from _rounding_problems(question, len(rows) + len(cols))
 
 
-def _rounding_problems(protect: Any, base: Any, rounding: Any, size: int, seed: Any) -> list[str]:
-    problems = []
-    if base is not None and not (is_number(base) and 0 < base < float("inf")):
-        problems.append(f"base must be a number above 0. Got {base!r} instead.")
-    elif base is not None and protect != "round":
-        problems.append("base must go with protect round. Leave it out, or ask for rounding.")
-    if rounding != "random":
-        return problems
-    if protect != "round":
-        problems.append("rounding at random must go with protect round. Leave it out.")
+def _rounding_problems(question: Question, size: int) -> Iterator[Problem]:
+    if question.base is not None and question.protect != "round":
+        yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
+    if question.rounding != "random":
+        return
+    if question.protect != "round":
+        yield Problem("{rounding} at random needs {protect} to be 'round'. Leave it out.")
     if size > 2:
-        problems.append(
-            f"rounding at random must be of one or two variables. Got {size} instead: round to "
-            f"the nearest, or make tables of fewer variables."
+        yield Problem(
+            "{rounding} at random must be of one or two variables. Got {0} instead: round to the "
+            "nearest, or make tables of fewer variables.",
+            size,
         )
-    if seed is None:
-        problems.append("rounding at random must have a seed. Give one, and keep it secret.")
-    elif not isinstance(seed, Integral) or isinstance(seed, bool) or int(seed) < 0:
-        problems.append("seed must be a whole number of at least 0. Got something else instead.")
-    return problems
+    if question.seed is None:
+        yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
 
 
-def column_problems(
-    data: Microdata, names: Sequence[str], weight: str | None, magnitude: str | None
-) -> list[str]:
-    """Return what is wrong with the columns themselves."""
-    problems: dict[str, None] = {}
-    asked = (
-        ([*dict.fromkeys(names)], "variable"),
-        ([weight], "weight"),
-        ([magnitude], "magnitude"),
-    )
-    for wanted, purpose in asked:
+def _data_problems(data: Microdata, question: Question, names: tuple[str, ...]) -> list[str]:
+    """Return what is wrong with the values of the columns."""
+    problems = _naming_problems(data, names)
+    if question.weight is not None:
         try:
-            data.require([one for one in wanted if one is not None], purpose=purpose)
+            data.weights(question.weight)
         except InputError as error:
-            problems.update(dict.fromkeys(error.problems))
-    if magnitude is not None and magnitude in names:
-        problems[f"magnitude {magnitude!r} must not be a variable of rows or columns as well."] = (
-            None
-        )
-    if magnitude is not None and magnitude == weight:
-        problems[f"magnitude {magnitude!r} must not be the weight as well. Name another."] = None
-    if problems or not names:
-        return list(problems)
-    try:
-        data.require_records()
-        if weight is not None:
-            data.weights(weight)
-    except InputError as error:
-        problems.update(dict.fromkeys(error.problems))
-    if magnitude is not None and not problems:
-        problems.update(dict.fromkeys(_amount_problems(data, magnitude)))
-    return list(problems)
+            problems += error.problems
+    if question.magnitude is not None:
+        problems += _amount_problems(data, question.magnitude)
+    return problems or _size_problems(data, names, question.protect)
 
 
-def naming_problems(data: Microdata, names: Sequence[str]) -> list[str]:
+def _naming_problems(data: Microdata, names: tuple[str, ...]) -> list[str]:
     """Return which variables would print, as labels, what names people."""
     problems = []
-    for name in dict.fromkeys(names):
-        if name not in data.names or data.records < FEWEST:
-            continue
+    for name in names if data.records >= FEWEST else ():
         if data.variable(name).role in ("identifier", "household"):
             problems.append(f"variable {name!r} names people, by its role. Tabulate another.")
         elif data.codes(name).size > MOST_DISTINCT * data.records:
@@ -179,12 +167,7 @@ def _amount_problems(data: Microdata, magnitude: str) -> list[str]:
     return problems
 
 
-def read_amounts(data: Microdata, magnitude: str | None) -> npt.NDArray[np.float64] | None:
-    """Return the amounts; missing ones are not a number."""
-    return None if magnitude is None else numbers(data, magnitude)
-
-
-def size_problems(data: Microdata, names: Sequence[str], protect: str) -> list[str]:
+def _size_problems(data: Microdata, names: tuple[str, ...], protect: str) -> list[str]:
     """Return that a table is too large to be protected, if it is."""
     cells = prod(data.codes(name).size + 1 for name in names)
     most = LARGEST[protect]
@@ -196,50 +179,37 @@ def size_problems(data: Microdata, names: Sequence[str], protect: str) -> list[s
     ]
 
 
-def total_problems(table: CrossTable, unsafe: Unsafe, rules: Rules, total_known: bool) -> list[str]:
-    """Return that the whole table is unsafe, if it is."""
-    records = int(table.counts[-1])
-    if records < rules.threshold:
-        return [
-            "threshold must be at most the number of records that contribute to the table: there "
-            "is nothing in it that could be shown."
-        ]
-    if total_known and unsafe.cells[-1]:
-        return [
-            "the grand total is itself unsafe by the rules, and must not be known. Say that it is "
-            "not (--total-unknown), and it is suppressed too; or group what is tabulated."
-        ]
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """How a table is protected, as `table` was asked."""
-
-    protect: str
-    cost: str
-    total_known: bool
-    hidden_zeros: bool
-    singletons: bool
-    base: float
-    rounding: str
-    seed: int | None
-    whole: bool
-    seconds: float
+def _require_total(made: CrossTable, unsafe: Unsafe, question: Question) -> None:
+    """Refuse a table that is unsafe as a whole."""
+    if int(made.counts[-1]) < question.threshold:
+        raise OptionError(
+            Problem(
+                "{threshold} must be at most the number of records that contribute to the table: "
+                "there is nothing in it that could be shown."
+            )
+        )
+    if question.total_known and unsafe.cells[-1]:
+        raise OptionError(
+            Problem(
+                "{total_known} must be false, because the grand total is itself unsafe by the "
+                "rules. If outsiders do not know it, say so, and it is suppressed too; or group "
+                "what is tabulated."
+            )
+        )
 
 
 _Made = tuple[Floats, Floats, Floats, Pattern | None, tuple[str, ...]]
 
 
-def suppressed(made: CrossTable, unsafe: Unsafe, method: _Asked) -> _Made:
+def suppressed(made: CrossTable, unsafe: Unsafe, question: Question) -> _Made:
     """Return what is shown, the room of an outsider, and the pattern; or all as it is."""
     nothing = np.zeros(len(made.values))
-    if method.protect == "none":
+    if question.protect == "none":
         return made.values, nothing, nothing, None, ()
-    problem = _problem(made, unsafe, method)
-    pattern = suppress(problem, seconds=method.seconds)
+    problem = _problem(made, unsafe, question)
+    pattern = suppress(problem, seconds=question.seconds)
     if pattern.impossible:
-        raise OptionError(_no_pattern(method))
+        raise OptionError(_no_pattern(question))
     shown = np.where(pattern.suppressed, np.nan, made.values)
     up, down = (
         np.where(pattern.suppressed, problem.up, 0.0),
@@ -248,26 +218,26 @@ def suppressed(made: CrossTable, unsafe: Unsafe, method: _Asked) -> _Made:
     return shown, up, down, pattern, ()
 
 
-def _no_pattern(method: _Asked) -> str:
-    known = "" if not method.total_known else " Say that the grand total is not known, or"
-    zeros = "" if method.hidden_zeros else " let empty cells be hidden (--hidden-zeros), or"
-    return (
-        f"no pattern of suppressed cells keeps every unsafe cell as uncertain as asked.{known}"
-        f"{zeros} group categories, or round."
+def _no_pattern(question: Question) -> Problem:
+    known = "" if not question.total_known else " Say that the grand total is not known, or"
+    zeros = "" if question.hidden_zeros else " let empty cells be hidden ({hidden_zeros}), or"
+    return Problem(
+        "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
+        f"{known}{zeros} group categories, or round."
     )
 
 
-def _problem(made: CrossTable, unsafe: Unsafe, method: _Asked) -> Problem:
-    allowed = np.ones(len(made.values), dtype=bool) if method.hidden_zeros else made.counts > 0
-    if method.total_known:
+def _problem(made: CrossTable, unsafe: Unsafe, question: Question) -> SuppressionProblem:
+    allowed = np.ones(len(made.values), dtype=bool) if question.hidden_zeros else made.counts > 0
+    if question.total_known:
         allowed[-1] = False
     # Where empty cells are shown, one that is not shown has a record in it.
-    least = 0.0 if method.hidden_zeros else made.least
+    least = 0.0 if question.hidden_zeros else made.least
     down = np.maximum(made.values - least, 0.0)
-    return Problem(
-        made.shape, np.full(len(made.values), np.inf), down, _costs(made, method.cost),
+    return SuppressionProblem(
+        made.shape, np.full(len(made.values), np.inf), down, _costs(made, question.cost),
         unsafe.cells, allowed | unsafe.cells, unsafe.lower, unsafe.upper, unsafe.sliding,
-        _alone(made, unsafe) if method.singletons and made.magnitude else (), method.whole,
+        _alone(made, unsafe) if question.singletons and made.magnitude else (), question.whole,
     )  # fmt: skip
 
 
@@ -291,15 +261,15 @@ def _alone(made: CrossTable, unsafe: Unsafe) -> tuple[frozenset[int], ...]:
     return tuple(found)
 
 
-def rounded(made: CrossTable, method: _Asked) -> _Made:
+def rounded(made: CrossTable, question: Question) -> _Made:
     """Return the rounded table and the room that rounding leaves to an outsider."""
-    if method.rounding == "random":
+    if question.rounding == "random":
         found = round_at_random(
-            made.values, made.shape, method.base, np.random.default_rng(method.seed)
+            made.values, made.shape, question.base, np.random.default_rng(question.seed)
         )
     else:
-        found = round_nearest(made.values, made.shape, method.base, seconds=method.seconds)
-    width = method.base * (1 + found.beyond)
+        found = round_nearest(made.values, made.shape, question.base, seconds=question.seconds)
+    width = question.base * (1 + found.beyond)
     # A value is less than this from the rounded one; a whole one by 1 less at least.
     reach = width - 1 if made.is_count and float(width).is_integer() else width
     up = np.maximum(found.values + reach - made.values, 0.0)
@@ -312,92 +282,120 @@ def rounded(made: CrossTable, method: _Asked) -> _Made:
     return found.values, up, down, None, more
 
 
-BASE = 5
-# Fewer records than this are not counted in what may be published.
-FEW = 10
-
-
+@documented
 def table(
     data: Any,
     *,
-    rows: str | Sequence[str],
-    cols: str | Sequence[str] | None = None,
-    magnitude: str | None = None,
-    weight: str | None = None,
-    threshold: int = 3,
-    dominance: tuple[int, float] | None = None,
-    p_percent: float | None = None,
-    range_percent: float = 30.0,
-    sliding_percent: float = 0.0,
-    protect: str = "suppress",
-    cost: str = "value",
-    total_known: bool = True,
-    hidden_zeros: bool = False,
-    singletons: bool = True,
-    base: float | None = None,
-    rounding: str = "nearest",
-    seed: int | None = None,
-    whole: bool = True,
-    seconds: float = 60.0,
+    rows: Annotated[
+        Names,
+        Option(
+            "The variables of the rows; missing is a category of its own.",
+            kind=Columns("variable"),
+        ),
+    ],
+    cols: Annotated[
+        Names | None, Option("The variables of the columns.", kind=Columns("variable", least=0))
+    ] = None,
+    magnitude: Annotated[
+        str | None,
+        Option(
+            "A variable to add up, not negative, instead of counting records.", column="magnitude"
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        Option("The column with the number of people each record represents.", column="weight"),
+    ] = None,
+    threshold: Annotated[
+        int, Option("Cells with fewer contributors (records) than this are unsafe.", low=1)
+    ] = 3,
+    dominance: Annotated[
+        tuple[int, float] | None,
+        Option(
+            "Cells in which the n largest contributors have more than k percent are unsafe.",
+            kind=_Dominance(),
+        ),
+    ] = None,
+    p_percent: Annotated[
+        float | None,
+        Option(
+            "Cells whose second largest contributor can estimate the largest within this percent "
+            "are unsafe.",
+            above=0,
+            high=1000,
+        ),
+    ] = None,
+    range_percent: Annotated[
+        float,
+        Option(
+            "In tables of amounts and weighted counts, how far an outsider's interval must reach "
+            "from the value of a cell with too few contributors, in percent of it.",
+            above=0,
+            high=1000,
+        ),
+    ] = 30.0,
+    sliding_percent: Annotated[
+        float,
+        Option(
+            "How wide the interval of any unsafe cell must be in all, in percent of its value.",
+            low=0,
+            high=1000,
+        ),
+    ] = 0.0,
+    protect: Annotated[
+        Literal["suppress", "round", "none"],
+        Option("`suppress` unsafe cells, `round` all cells, or `none`."),
+    ] = "suppress",
+    cost: Annotated[
+        Literal["value", "records", "cells"],
+        Option(
+            "What suppressing a cell costs: its `value`, its `records`, or one for all `cells`."
+        ),
+    ] = "value",
+    total_known: Annotated[
+        bool,
+        Option(
+            "Whether outsiders know the grand total, so that it cannot be suppressed.",
+            off="--total-unknown",
+        ),
+    ] = True,
+    hidden_zeros: Annotated[
+        bool,
+        Option(
+            "Let empty cells be suppressed to protect others; only if nobody knows that they are "
+            "empty."
+        ),
+    ] = False,
+    singletons: Annotated[
+        bool,
+        Option(
+            "In a table of amounts, whether the only contributor to a cell, who knows its value, "
+            "must not find out others by it."
+        ),
+    ] = True,
+    base: Annotated[
+        float | None, Option("Round to multiples of this; by default 5.", above=0)
+    ] = None,
+    rounding: Annotated[
+        Literal["nearest", "random"],
+        Option(
+            "Round to the `nearest` multiple, or at `random` without bias (one or two variables)."
+        ),
+    ] = "nearest",
+    seed: Seed = None,
+    whole: Annotated[bool, Option("Assume attackers know that counts are integers.")] = True,
+    seconds: Annotated[
+        float,
+        Option("Time for the search; then the best safe pattern so far is used.", above=0),
+    ] = 60.0,
+    engine: EngineInMemory = "auto",
 ) -> ProtectedTable:
-    """Make a frequency or magnitude table with all its margins that may be published.
+    """Make a table of counts or amounts that may be published, protected and audited.
 
-    Unsafe cells are found by the rules. By suppression they are left out, with as few others as
-    protect them from being worked out; by rounding every cell becomes a multiple of a base. The
-    result shows what may go out. Its `internal` part has the true values, which cells are unsafe,
-    and the interval that an outsider can derive for each: it stays with you.
-
-    Parameters
-    ----------
-    data
-        `Microdata`, a frame, or a file.
-    rows, cols
-        The variables of the rows and of the columns; missing is a category of its own.
-    magnitude
-        A variable to be added up, not negative; else records are counted.
-    weight
-        The column that tells how many people a record stands for.
-    threshold
-        Cells of fewer contributors are unsafe; a contributor is a record.
-    dominance
-        (n, k): a cell is unsafe if its n largest contributors have more than k percent of it.
-    p_percent
-        A cell is unsafe if its second largest contributor can estimate the largest within p
-        percent.
-    range_percent
-        In tables of amounts and of weighted counts, how far an outsider's interval must reach
-        from the value of a cell of too few contributors, in percent of it.
-    sliding_percent
-        How wide the interval of an unsafe cell must be in all, in percent of its value.
-    protect
-        ``suppress``, ``round`` or ``none``.
-    cost
-        What suppressing a cell costs: its ``value``, its ``records``, or one for all ``cells``.
-    total_known
-        Whether outsiders know the grand total anyway, so that it cannot be suppressed.
-    hidden_zeros
-        Whether empty cells may be suppressed to protect others. Only if no outsider knows that
-        they are empty.
-    singletons
-        In a magnitude table, whether the only contributor to a cell, who knows its value, must
-        not find out others by it.
-    base, rounding, seed
-        The base (5 if left out), and whether to round to the ``nearest`` or at ``random`` without
-        bias (one or two variables), with a secret seed.
-    whole
-        Whether outsiders reckon with counts being whole numbers.
-    seconds
-        Time for the search; then the best safe pattern so far is taken.
-
-    Returns
-    -------
-    ProtectedTable
-        What may be published, and apart from it `internal`.
-
-    Raises
-    ------
-    InputError
-        If columns or options are wrong, or no pattern is safe; all problems at once.
+    Unsafe cells are suppressed with the cheapest set of others that protects them, or all cells
+    are rounded so that rows and columns still add up. The result may be published. Its `internal`
+    part has the true values, the unsafe cells, and the interval that an outsider can derive for
+    each: keep it as safe as the data.
 
     Examples
     --------
@@ -414,48 +412,27 @@ def table(
       Total  28        7         16           51
       × not shown, to protect contributors.
     """
-    down, across = chosen(rows), chosen(cols)
-    rules = Rules(threshold, dominance, p_percent, range_percent, sliding_percent)
-    problems = option_problems(
-        rows=down, cols=across, rules=rules, magnitude=magnitude, protect=protect, base=base,
-        cost=cost, rounding=rounding, seed=seed, seconds=seconds,
-    )  # fmt: skip
-    microdata = _read(data, problems)
-    problems += column_problems(microdata, [*down, *across], weight, magnitude)
-    problems += naming_problems(microdata, [*down, *across])
-    if not problems:
-        problems += size_problems(microdata, [*down, *across], protect)
+    question = bind(table, locals())
+    opened: Any = open_for(question, data, needs_memory_for="a table")
+    down, across = question.rows, question.cols or ()
+    problems = _data_problems(opened, question, (*down, *across))
     if problems:
         raise ColumnError(problems)
-    made = _crossed(microdata, down, across, rules, magnitude, weight)
+    rules = Rules(
+        question.threshold, question.dominance, question.p_percent, question.range_percent,
+        question.sliding_percent,
+    )  # fmt: skip
+    made = cross(
+        opened, rows=down, cols=across,
+        contributions=None if magnitude is None else numbers(opened, magnitude),
+        weights=None if weight is None else opened.weights(weight),
+        magnitude=magnitude, weight=weight, deepest=rules.deepest,
+    )  # fmt: skip
     unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect == "round")
-    method = _Asked(
-        protect, cost, total_known, hidden_zeros, singletons, base or BASE, rounding, seed,
-        whole and made.is_count, seconds,
-    )  # fmt: skip
     if protect == "suppress":
-        problems = total_problems(made, unsafe, rules, total_known)
-        if problems:
-            raise OptionError(problems)
-    return _published(made, unsafe, rules, method, _left_out(microdata, magnitude))
-
-
-def _read(data: Any, problems: list[str]) -> Microdata:
-    try:
-        return data if isinstance(data, Microdata) else load(data)
-    except InputError as error:
-        raise type(error)([*problems, *error.problems]) from None
-
-
-def _crossed(
-    data: Microdata, rows: tuple[str, ...], cols: tuple[str, ...], rules: Rules,
-    magnitude: str | None, weight: str | None,
-) -> CrossTable:  # fmt: skip
-    return cross(
-        data, rows=rows, cols=cols, contributions=read_amounts(data, magnitude),
-        weights=None if weight is None else data.weights(weight), magnitude=magnitude,
-        weight=weight, deepest=rules.deepest,
-    )  # fmt: skip
+        _require_total(made, unsafe, question)
+    question = question.replace(base=question.base or BASE, whole=whole and made.is_count)
+    return _published(made, unsafe, rules, question, _left_out(opened, magnitude))
 
 
 def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
@@ -467,33 +444,35 @@ def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
 
 
 def _published(
-    made: CrossTable, unsafe: Unsafe, rules: Rules, method: _Asked, notes: tuple[str, ...]
+    made: CrossTable, unsafe: Unsafe, rules: Rules, question: Question, notes: tuple[str, ...]
 ) -> ProtectedTable:
     """Protect a table and audit it."""
-    if method.protect == "round":
-        shown, up, down, pattern, more = rounded(made, method)
+    if question.protect == "round":
+        shown, up, down, pattern, more = rounded(made, question)
     else:
-        shown, up, down, pattern, more = suppressed(made, unsafe, method)
+        shown, up, down, pattern, more = suppressed(made, unsafe, question)
     # In one-way and two-way tables of counts the bounds are whole numbers by themselves.
     low, high = intervals(
         relations(made.shape), made.values, up, down,
-        whole=method.whole and len(made.shape) > 2,
+        whole=question.whole and len(made.shape) > 2,
         only=unsafe.cells | np.isnan(shown),
     )  # fmt: skip
-    if method.whole:
+    if question.whole:
         low, high = np.ceil(low - 1e-6) + 0.0, np.floor(high + 1e-6)  # no "-0"
-    audit = TableAudit(made, rules, unsafe, method.protect, shown, low, high, pattern, notes + more)
-    if method.protect == "suppress" and not audit.safe:
+    audit = TableAudit(
+        made, rules, unsafe, question.protect, shown, low, high, pattern, notes + more
+    )
+    if question.protect == "suppress" and not audit.safe:
         raise RunError(
             "the audit found a suppressed cell that is not as uncertain as asked: the solver was "
             "not exact enough. Nothing is given out. Group categories, or round."
         )
-    if method.protect == "round" and not audit.safe:
+    if question.protect == "round" and not audit.safe:
         raise OptionError(
-            f"rounding to {method.base:g} leaves {int(audit.narrow.sum()):,} unsafe cells too "
+            f"rounding to {question.base:g} leaves {int(audit.narrow.sum()):,} unsafe cells too "
             f"certain: what was rounded can be worked out. Take a larger base, or suppress."
         )
     return ProtectedTable(
-        made.rows, made.cols, made.levels, shown, made.magnitude, made.weight, method.protect,
-        method.base if method.protect == "round" else None, notes, audit,
+        made.rows, made.cols, made.levels, shown, made.magnitude, made.weight, question.protect,
+        question.base if question.protect == "round" else None, notes, audit,
     )  # fmt: skip

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.data import load
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cells import CrossTable, Rules, Unsafe
 from keyhole.protection.tables.demands import TOLERANCE
@@ -299,6 +302,24 @@ class ProtectedTable(Result):
         columns["value"] = values.cast(pl.Int64) if self._holds_counts() else values
         columns["suppressed"] = self.suppressed
         return pl.DataFrame(columns)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the table that may be published, one row per cell."""
+        return load(self.to_frame()).save(path, force=force)
+
+    def save_internal(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the audit, one row per cell with true values: keep it as safe as the data."""
+        return load(self.internal.to_frame()).save(path, force=force)
+
+    def internal_summary(self) -> str:
+        """Say, apart from what may be published, how good the protection is."""
+        audit = self.internal
+        unsafe, hidden = int(audit.unsafe.cells.sum()), int(audit.suppressed.sum())
+        more = f", {hidden - unsafe:,} more are suppressed to protect them." if hidden else "."
+        said = [f"Internal: {unsafe:,} cells are unsafe{more}"]
+        if audit.narrow.any() and self.protect != "suppress":
+            said.append(f"{int(audit.narrow.sum()):,} of them are not as uncertain as asked.")
+        return " ".join([*said, *audit.said()])
 
     def _label(self, variable: int, place: int) -> str:
         levels = self.levels[variable]

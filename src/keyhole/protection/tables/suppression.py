@@ -24,7 +24,13 @@ import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.attackers import Attacker, addends
-from keyhole.protection.tables.demands import TOLERANCE, Demand, Problem, Shortfall, Witnesses
+from keyhole.protection.tables.demands import (
+    TOLERANCE,
+    Demand,
+    Shortfall,
+    SuppressionProblem,
+    Witnesses,
+)
 
 __all__ = ["Pattern", "suppress"]
 
@@ -60,7 +66,7 @@ class Cuts:
         return csr_array((values, cells, starts), shape=(len(self.rows), self.size))
 
 
-def capacity_cut(problem: Problem, shortfall: Shortfall) -> Floats | None:
+def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | None:
     """Return the inequality that a demand gives, or None if there are no weights for it."""
     demand = shortfall.demand
     if not shortfall.weights:
@@ -76,12 +82,12 @@ def capacity_cut(problem: Problem, shortfall: Shortfall) -> Floats | None:
     return np.where(problem.allowed, found, 0.0)
 
 
-def no_good_cut(problem: Problem, pattern: Flags) -> Floats:
+def no_good_cut(problem: SuppressionProblem, pattern: Flags) -> Floats:
     """Return that some cell beyond an unsafe pattern must be suppressed too."""
     return (problem.allowed & ~pattern).astype(np.float64)
 
 
-def first_cuts(problem: Problem, cuts: Cuts) -> None:
+def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
     """Add what each sum by itself asks for: its other cells must make room for an unsafe one."""
     by_cell: dict[int, list[Ints]] = {}
     for cells in addends(problem.shape):
@@ -92,7 +98,7 @@ def first_cuts(problem: Problem, cuts: Cuts) -> None:
             cuts.add(_single_sum(problem, demand, cells))
 
 
-def _single_sum(problem: Problem, demand: Demand, cells: Ints) -> Floats:
+def _single_sum(problem: SuppressionProblem, demand: Demand, cells: Ints) -> Floats:
     signs = np.append(np.ones(len(cells) - 1), -1.0)
     own = signs[cells == demand.cell][0]
     # The move of the cell is minus that of the others, each with its sign in the sum.
@@ -104,7 +110,7 @@ def _single_sum(problem: Problem, demand: Demand, cells: Ints) -> Floats:
     return found
 
 
-def lone_cuts(problem: Problem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
+def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
     """Add that no cell is suppressed alone in a sum, where a solution violates that.
 
     A cell that cannot move protects nothing, so a cheapest pattern has none.
@@ -122,7 +128,7 @@ def lone_cuts(problem: Problem, solution: Floats, cuts: Cuts, most: int = 400) -
     return sum(cuts.add(_lone(problem, cell, cells), 0.0) for _, cell, cells in worst[:most])
 
 
-def _lone(problem: Problem, cell: int, cells: Ints) -> Floats:
+def _lone(problem: SuppressionProblem, cell: int, cells: Ints) -> Floats:
     coefficients = np.zeros(len(problem.up))
     coefficients[cells] = problem.allowed[cells]
     coefficients[cell] = -1.0
@@ -234,7 +240,7 @@ class Pattern:
         return 0.0 if self.proven else (self.cost - self.bound) / self.cost
 
 
-def suppress(problem: Problem, *, seconds: float = 60.0) -> Pattern:
+def suppress(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
     """Find the cheapest safe pattern, or the best found in the time.
 
     Parameters
@@ -261,7 +267,7 @@ def suppress(problem: Problem, *, seconds: float = 60.0) -> Pattern:
 class _Search:
     """The state of a search: the best pattern, the bound, and the inequalities so far."""
 
-    problem: Problem
+    problem: SuppressionProblem
     witnesses: Witnesses
     cost: Floats
     cuts: Cuts = field(init=False)
