@@ -37,7 +37,7 @@ from keyhole.core.verbs import Output, Verb, imported
 
 __all__ = ["command_of", "reading_parameters"]
 
-READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet")
 """The options of `keyhole.load` that commands have."""
 
 

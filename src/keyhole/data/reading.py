@@ -26,7 +26,11 @@ def load(
     columns: Sequence[str] | None = None,
     roles: Annotated[
         Mapping[str, str] | None,
-        Option("By column, what it is in the review.", kind=WordsByColumn(ROLES)),
+        Option(
+            "What columns are to the review: identifier, key, weight, sensitive and so on.",
+            kind=WordsByColumn(ROLES),
+            metavar="A=ROLE,…",
+        ),
     ] = None,
     missing_codes: Annotated[
         Mapping[str, Iterable[Any]] | Iterable[Any] | None,

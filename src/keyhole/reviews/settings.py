@@ -45,7 +45,7 @@ class DataSettings:
 
     def reading(self) -> dict[str, Any]:
         """Return how the file is read, as far as its values depend on it."""
-        named = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet")
         return {name: getattr(self, name) for name in named}
 
     def declared(self) -> dict[str, Any]:
