@@ -12,10 +12,11 @@ from keyhole.reviews.differences import Compared, short_name
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.store import Store
 
-__all__ = ["compare_charts", "compare_outputs"]
+__all__ = ["compare_charts", "compare_kept_outputs", "compare_outputs"]
 
 # Formats that hold the time they were written: the same content never has the same bytes.
 STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
+DATA = (*STAMPED, ".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 
 def compare_outputs(
@@ -40,6 +41,30 @@ def compare_outputs(
         compared += _one(f"charts/{name}.json", hash_or_none(spec) == hash_or_none(other))
     if "files" in record:
         compared += _files(old.outputs(stage), new.outputs(stage), kept.get("files"))
+    return compared
+
+
+def compare_kept_outputs(
+    old: Store, new: Store, stage: str, kept: Mapping[str, Any], *, recomputed: bool
+) -> Compared:
+    """Compare what a stage of an older dossier wrote with the hashes in its record.
+
+    Data that it wrote must be what is computed anew as well, unless the stage was not `recomputed`.
+    """
+    compared = Compared(0)
+    for name, digest in kept["charts"].items():
+        compared += _one(f"charts/{name}.svg", hash_or_none(old.chart(name)) == digest)
+    known = kept.get("files")
+    if not isinstance(known, Mapping):
+        return compared
+    folder, anew = old.outputs(stage), new.outputs(stage)
+    there = set(_names(folder))
+    for name in sorted({*there, *known}):
+        same = name in there and (name not in known or hash_or_none(folder / name) == known[name])
+        same = same and (name in known or not name.startswith("release/"))
+        if same and recomputed and Path(name).suffix.lower() in DATA:
+            same = (anew / name).is_file() and _same(folder / name, anew / name)
+        compared += _one(f"{stage}/{short_name(name)}", same)
     return compared
 
 

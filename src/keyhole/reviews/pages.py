@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from keyhole.reviews.report import write_report
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.store import NOTE, REPORT, Store
 
-__all__ = ["make_pages", "write_pages"]
+__all__ = ["make_pages", "page_hashes"]
 
 
 def make_pages(store: Store, found: ReviewResult) -> dict[str, str]:
@@ -29,10 +30,9 @@ def make_pages(store: Store, found: ReviewResult) -> dict[str, str]:
     }
 
 
-def write_pages(store: Store, found: ReviewResult) -> None:
-    """Write the pages, each whole or not at all."""
-    for name, text in make_pages(store, found).items():
-        store.write(name, text)
+def page_hashes(pages: Mapping[str, str]) -> dict[str, str]:
+    """Return the hash of each page by its name, as results.json holds them."""
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in pages.items()}
 
 
 def _charts(store: Store, records: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

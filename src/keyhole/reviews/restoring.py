@@ -16,6 +16,7 @@ from typing import Any
 
 from keyhole.core.options import Question
 from keyhole.errors import FileError, KeyholeError
+from keyhole.reviews.differences import short_name
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
@@ -23,10 +24,18 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
-from keyhole.reviews.store_shapes import CONTENT, fits, out_of_place, read_json
-from keyhole.reviews.versions import keyhole_version
+from keyhole.reviews.store_shapes import CONTENT, PAGES, fits, out_of_place, read_json
+from keyhole.reviews.versions import keyhole_version, version_parts
 
-__all__ = ["changed", "read_content", "read_stored", "restore_review", "review_file", "strange"]
+__all__ = [
+    "changed",
+    "is_older",
+    "read_content",
+    "read_stored",
+    "restore_review",
+    "review_file",
+    "strange",
+]
 
 Content = Mapping[str, Any]
 
@@ -60,6 +69,7 @@ def read_stored(folder: Path) -> ReviewResult:
             reused=tuple(records),
             versions=content["versions"],
             files=content["files"],
+            pages=content["pages"],
         )
 
 
@@ -93,8 +103,16 @@ def review_file(folder: Path) -> Path:
     return path
 
 
-def read_content(folder: Path) -> dict[str, Any]:
-    """Read results.json of a finished review, as far as it must be sound to be gone on with."""
+def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
+    """Read results.json of a finished review, as far as it must be sound to be gone on with.
+
+    Parameters
+    ----------
+    folder
+        The folder that a review wrote.
+    older
+        Whether it may be of an older version of keyhole.
+    """
     path = folder / RESULTS
     require_no_link(folder)
     if not folder.is_dir():
@@ -108,15 +126,22 @@ def read_content(folder: Path) -> dict[str, Any]:
     if problems:
         raise FileError(problems)
     content: dict[str, Any] = read_json(path)
-    if not fits(content, CONTENT):
+    if not fits(content, CONTENT) or not fits(content.get("pages", {}), PAGES):
         raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
-    made, here = content["versions"].get("keyhole"), keyhole_version()
-    if made != here:
+    made, here = content["versions"].get("keyhole", ""), keyhole_version()
+    if is_older(content) and not (older and version_parts(made) <= version_parts(here)):
+        told = made if made != here else "an earlier one"
         raise FileError(
-            f"{str(path)!r} was made by another version of keyhole ({made}; this is {here}). Use "
-            f"that version, or run the review again."
+            f"{str(path)!r} was made by another version of keyhole ({short_name(told)}; this is "
+            f"{here}). Use that version, or run the review again."
         )
     return content
+
+
+def is_older(content: Content) -> bool:
+    """Tell whether results are not of this version; those of 0.1 hold no hashes of pages."""
+    made = content["versions"].get("keyhole", "")
+    return made != keyhole_version() or (made.startswith("0.1.") and "pages" not in content)
 
 
 def changed(folder: Path, content: Content) -> list[str]:

@@ -27,7 +27,7 @@ class ReviewResult(Result):
     """The results of a review's stages, its limits, and the folder that holds the report.
 
     `reused` names the stages whose stored results still answered; the others were computed.
-    `advice` is what to do next, shown below the summary.
+    `pages` holds the hash of each page; `advice` is what to do next, shown below the summary.
     """
 
     review: Review
@@ -37,6 +37,7 @@ class ReviewResult(Result):
     reused: tuple[str, ...]
     versions: Mapping[str, str]
     files: Mapping[str, Mapping[str, str]]
+    pages: Mapping[str, str]
     advice: tuple[str, ...] = ()
 
     @property
@@ -70,6 +71,7 @@ class ReviewResult(Result):
             "limits": [limit.to_dict() for limit in self.limits],
             "stages": self.results(),
             "versions": dict(self.versions),
+            "pages": dict(self.pages),
         }
         content = cast("dict[str, Any]", plain_values(found))
         return {**content, "sha256": digest(content)}

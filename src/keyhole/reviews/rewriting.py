@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from keyhole.reviews.folders import own_folder
-from keyhole.reviews.restoring import read_stored, strange
+from keyhole.reviews.restoring import read_content, read_stored, strange
 from keyhole.reviews.result import ReviewResult
-from keyhole.reviews.store import Store
+from keyhole.reviews.store import RESULTS, Store, digest, to_json
 
 __all__ = ["report"]
 
@@ -45,7 +46,7 @@ def report(folder: str | os.PathLike[str]) -> ReviewResult:
     >>> report(place / "out").report.is_file()
     True
     """
-    from keyhole.reviews.pages import make_pages
+    from keyhole.reviews.pages import make_pages, page_hashes
 
     place = Path(folder)
     found = read_stored(place)
@@ -54,4 +55,8 @@ def report(folder: str | os.PathLike[str]) -> ReviewResult:
     with own_folder(place, lambda: None):
         for name, text in pages.items():
             Store(place).write(name, text)
-    return found
+        if page_hashes(pages) != found.pages:
+            content = {**read_content(place), "pages": page_hashes(pages)}
+            del content["sha256"]
+            Store(place).write(RESULTS, to_json({**content, "sha256": digest(content)}))
+    return dataclasses.replace(found, pages=page_hashes(pages))

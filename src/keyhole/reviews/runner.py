@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -90,10 +90,15 @@ def run_review(
     out: str | os.PathLike[str],
     force: bool = False,
     progress: Progress,
+    stored: Mapping[str, Asked] | None = None,
 ) -> ReviewResult:
-    """Run a review that was read and checked; see `review`."""
+    """Run a review that was read and checked; see `review`.
+
+    `stored` has options by stage, which are asked as a dossier stores them.
+    """
     with open_store(out, settings.path, force=force) as store:
         run = _Run(settings, files, store, progress, versions(), given=tuple(files))
+        run.stored = stored or {}
         run.require_room()
         for stage in STAGES:
             run.stage(stage)
@@ -169,6 +174,7 @@ class _Run:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
     given: tuple[str, ...] = ()
+    stored: Mapping[str, Asked] = field(default_factory=dict)
 
     def require_room(self) -> None:
         """Refuse before the work what a stage could not write after it."""
@@ -186,6 +192,7 @@ class _Run:
         if asked is None:
             self.store.drop([stage.name])
             return
+        asked |= {n: v for n, v in self.stored.get(stage.name, {}).items() if n in asked}
         key = self._key(stage, _told(stage, asked))
         record = self.store.find(stage.name, key)
         folder = self.store.outputs(stage.name)
@@ -263,7 +270,7 @@ class _Run:
 
     def finish(self) -> ReviewResult:
         """Write the pages, and the results last: they are there when all is done."""
-        from keyhole.reviews.pages import write_pages
+        from keyhole.reviews.pages import make_pages, page_hashes
 
         self.tell("writing the report")
         results = {name: record["result"] for name, record in self.records.items()}
@@ -275,11 +282,15 @@ class _Run:
             reused=tuple(self.reused),
             versions=self.versions,
             files={part: self._named(part) for part in self.given},
+            pages={},
         )
+        pages = make_pages(self.store, found)
+        found = replace(found, pages=page_hashes(pages))
         content = to_json(found.content())
         if not self.store.holds(RESULTS, content):
             self.store.drop_report()  # old results beside new pages would be half a dossier
-        write_pages(self.store, found)
+        for name, text in pages.items():
+            self.store.write(name, text)
         self.store.write(RESULTS, content)
         return found
 

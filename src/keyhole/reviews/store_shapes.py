@@ -20,6 +20,7 @@ __all__ = [
     "CONTENT",
     "MARK",
     "NOTE",
+    "PAGES",
     "REPORT",
     "RESULTS",
     "TABLE",
@@ -58,6 +59,7 @@ CONTENT = {
     "versions": {str: str},
     "sha256": str,
 }
+PAGES = {str: str}
 
 
 def fits(value: Any, shape: Any) -> bool:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.results import Result, Table
 from keyhole.reviews.differences import Compared
+from keyhole.reviews.store_shapes import NOTE, REPORT
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Part", "Verification"]
+__all__ = ["PAGE_TITLES", "Part", "Verification"]
+
+PAGE_TITLES = {REPORT: "Dossier", NOTE: "Public note"}
 
 # More differences than this are in the JSON only.
 SHOWN = 20
@@ -21,11 +24,15 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a dossier: an input, a stage, the limits, a page."""
+    """A part of a dossier: an input, a stage, the limits, a page.
+
+    `remark` says why the part of an older dossier was not computed anew.
+    """
 
     name: str
     title: str
     compared: Compared
+    remark: str = ""
 
     @property
     def same(self) -> bool:
@@ -76,7 +83,8 @@ class Verification(Result):
             "inputs": [{"input": part.name, "same": part.same} for part in self.inputs],
             "parts": [
                 {"part": part.name, "title": part.title, "figures": part.compared.figures,
-                 "same": part.same, "differences": list(part.compared.differences)}
+                 "same": part.same, "remark": part.remark,
+                 "differences": list(part.compared.differences)}
                 for part in self.parts
             ],
             "differences": list(self.differences),
@@ -101,9 +109,7 @@ class Verification(Result):
         inputs = [[part.name, _yes(part.same)] for part in self.inputs]
         tables = [Table("Inputs", ["file", "same"], inputs)]
         if self.parts:
-            rows = [
-                [part.title, f"{part.compared.figures:,}", _yes(part.same)] for part in self.parts
-            ]
+            rows = [[part.title, f"{part.compared.figures:,}", _same(part)] for part in self.parts]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         said = [_verdict(self), *self.differences[:SHOWN]]
         more = len(self.differences) - SHOWN
@@ -115,9 +121,19 @@ def _yes(same: bool) -> str:
     return "yes" if same else "NO"
 
 
+def _same(part: Part) -> str:
+    return part.remark if part.same and part.remark else _yes(part.same)
+
+
 def _verdict(found: Verification) -> str:
     if not found.parts:
         return "Not the inputs that the dossier was made from; nothing was computed. Changed:"
+    left = [part for part in found.parts if part.remark]
+    if found.same and left:
+        return (
+            f"All {found.figures:,} figures compared are what the inputs give. "
+            f"{left[0].remark.capitalize()}: {', '.join(part.title for part in left)}."
+        )
     if found.same:
         return f"All {found.figures:,} figures are what the inputs give."
     return "The dossier is not what its inputs give. These differ:"

@@ -17,19 +17,19 @@ from keyhole.reviews.checks import read_review
 from keyhole.reviews.differences import Compared, compare_values, short_name
 from keyhole.reviews.files import Files, hash_or_none
 from keyhole.reviews.outputs_compared import compare_charts, compare_outputs
-from keyhole.reviews.restoring import read_content, review_file
+from keyhole.reviews.restoring import is_older, read_content, review_file, strange
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, Store
-from keyhole.reviews.verification import Part, Verification
+from keyhole.reviews.store import RESULTS, Store
+from keyhole.reviews.verification import PAGE_TITLES, Part, Verification
 
 __all__ = ["verify"]
 
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
 # What results.json holds besides the stages; the versions are told apart from figures.
-_REST = ("title", "review", "data", "files", "settings", "sha256")
+_REST = ("title", "review", "data", "files", "settings", "pages", "sha256")
 _TIMED = (
     "The frontier’s search ran out of time. What it finds then depends on the machine: a "
     "difference there, in the limits or in the paths need not be a fault."
@@ -49,6 +49,11 @@ def verify(
     afterwards, and its figures, pictures and released files are compared one by one with what is
     stored; the pages are written anew from the new figures and compared letter by letter. The
     dossier is only read.
+
+    Of a dossier that an older version of keyhole made, every file must have the hash that is
+    stored of it, and the figures are computed anew with the options that are stored. What this
+    version cannot compare is named in a part's `remark`: pages without a hash, and stages whose
+    method has changed since.
 
     Parameters
     ----------
@@ -83,7 +88,7 @@ def verify(
     place = Path(folder)
     place = place.resolve() if place.is_symlink() else place
     tell("comparing the inputs")
-    stored = read_content(place)
+    stored = read_content(place, older=True)
     path = Path(review) if review is not None else review_file(place)
     inputs = [*_inputs(stored, path)]
     if not all(part.same for part in inputs):
@@ -92,7 +97,8 @@ def verify(
     inputs += _read_inputs(stored, settings, files)
     if not all(part.same for part in inputs):
         return Verification(place, path, tuple(inputs), ())
-    parts = tuple(_computed(place, stored, settings, files, tell))
+    compute = _recounted if is_older(stored) else _computed
+    parts = tuple(compute(place, stored, settings, files, tell))
     return Verification(place, path, tuple(inputs), parts, tuple(_notes(stored)))
 
 
@@ -162,28 +168,46 @@ def _computed(
     place: Path, stored: Content, settings: Review, files: Files, tell: Progress
 ) -> Iterator[Part]:
     """Compute the review anew in a folder of its own, and compare all that it writes."""
+    from keyhole.reviews.pages import make_pages, page_hashes
     from keyhole.reviews.runner import run_review
 
     with tempfile.TemporaryDirectory(prefix="keyhole-verify-") as temporary:
-        asked = _as_asked(settings, place)
-        found = run_review(asked, files, out=Path(temporary) / "anew", progress=tell)
-        # Told as the review file has it, and as it was made.
-        found = dataclasses.replace(found, review=settings, versions=stored["versions"])
+        anew = Path(temporary) / "anew"
+        kept = _year(settings, place)
+        found = run_review(settings, files, out=anew, progress=tell, stored=kept)
+        pages = make_pages(Store(anew), dataclasses.replace(found, versions=stored["versions"]))
+        found = dataclasses.replace(
+            found, versions=stored["versions"], pages=page_hashes(pages)
+        )  # told as it was made
         tell("comparing the figures")
         yield from _stages(place, stored, found)
         yield from _rest(stored, found)
-        yield from _pages(place, found)
+        yield from _pages(place, pages)
 
 
-def _as_asked(settings: Review, place: Path) -> Review:
+def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
     """Screen in the year the dossier is of, where the review file leaves it to the day."""
     if settings.screen is None or settings.screen.year is not None:
-        return settings
+        return {}
     record = Store(place).last("screen")
     year = record["asked"].get("year") if record else None
-    if type(year) is not int or not MINYEAR <= year <= MAXYEAR:
-        return settings
-    return dataclasses.replace(settings, screen=dataclasses.replace(settings.screen, year=year))
+    fit = type(year) is int and MINYEAR <= year <= MAXYEAR
+    return {"screen": {"year": year}} if fit else {}
+
+
+def _recounted(
+    place: Path, stored: Content, settings: Review, files: Files, tell: Progress
+) -> Iterator[Part]:
+    """Compute the review anew with the options of an older dossier, and compare its figures."""
+    from keyhole.reviews.older_dossiers import compare_older, stored_options
+    from keyhole.reviews.runner import run_review
+
+    with tempfile.TemporaryDirectory(prefix="keyhole-verify-") as temporary, strange(place):
+        asked = stored_options(place, stored, read_source(settings.path).values)
+        anew = Path(temporary) / "anew"
+        found = run_review(settings, files, out=anew, progress=tell, stored=asked)
+        tell("comparing the figures")
+        yield from compare_older(place, stored, found)
 
 
 def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
@@ -228,15 +252,12 @@ def _rest(stored: Content, found: ReviewResult) -> Iterator[Part]:
     yield Part("settings", "Settings and hashes", compare_values(there, rest, f"{RESULTS}: "))
 
 
-def _pages(place: Path, found: ReviewResult) -> Iterator[Part]:
-    """Write the pages anew from the new figures, and compare them letter by letter."""
-    from keyhole.reviews.pages import make_pages
-
-    titles = {REPORT: "Dossier", NOTE: "Public note"}
-    for name, text in make_pages(Store(found.folder), found).items():
+def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
+    """Compare the pages, written anew from the new figures, letter by letter."""
+    for name, text in pages.items():
         same = Store(place).holds(name, text)
         told = f"{name} is not what the figures give"
-        yield Part(name, titles[name], Compared(1, () if same else (told,)))
+        yield Part(name, PAGE_TITLES[name], Compared(1, () if same else (told,)))
 
 
 def _notes(stored: Content) -> Iterator[str]:
@@ -249,6 +270,11 @@ def _notes(stored: Content) -> Iterator[str]:
         for name in made
         if made[name] != here.get(name)
     ]
+    if is_older(stored):
+        yield (
+            "An older version made the dossier: its words, tables and pictures are checked by "
+            "their stored hashes, its figures and released data by computing them anew."
+        )
     if others:
         yield f"The dossier says that it was made with {', '.join(others)}."
     if stored["stages"].get("frontier", {}).get("complete") is False:

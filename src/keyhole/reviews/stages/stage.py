@@ -108,6 +108,8 @@ class Stage:
         From the result to what is kept of it.
     outputs
         The files it writes besides, if any.
+    since
+        The version that first gave the figures of now: what an earlier one found is not comparable.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Stage:
     draw: Callable[[Any], Pictures] | None = None
     figures: Callable[[Any], Asked] = _figures
     outputs: Outputs | None = None
+    since: str = "0.1"
 
 
 def measured(files: Files) -> Microdata:
