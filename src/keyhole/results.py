@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from keyhole.core.codec import from_plain, members_to_plain, plain_values
+from keyhole.core.codec import Figures, plain_values
 
 if TYPE_CHECKING:
     import altair
@@ -93,7 +93,7 @@ def _numeric(cells: Sequence[str]) -> bool:
     return bool(filled) and all(c.lstrip("+-").replace(",", "")[:1].isdigit() for c in filled)
 
 
-class Result:
+class Result(Figures):
     """The manners of a result; a stage's result is a frozen dataclass that inherits them.
 
     A subclass gives `tables` and `to_frame`, and `plot` where a picture helps; `to_dict` and
@@ -106,18 +106,6 @@ class Result:
     def tables(self) -> list[Table]:
         """Return the tables a person reads."""
         raise TypeError(f"{type(self).__name__} has no tables")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        return members_to_plain(self)
-
-    to_dict.derived = True  # type: ignore[attr-defined]
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the result that plain values tell of; what has a value a record is not there."""
-        restored: Self = from_plain(cls, values)
-        return restored
 
     def to_frame(self) -> pl.DataFrame:
         """Return the main table as a Polars frame."""

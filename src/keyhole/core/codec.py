@@ -22,7 +22,17 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 __all__ = [
     "COUNT",
@@ -31,6 +41,7 @@ __all__ = [
     "PUBLIC",
     "SPREAD",
     "WHEN_SET",
+    "Figures",
     "Member",
     "Named",
     "Share",
@@ -209,6 +220,24 @@ def members_to_plain(value: Any) -> dict[str, Any]:
         else:
             found[member.name] = to_plain(item)
     return found
+
+
+class Figures:
+    """A dataclass that gives its members as plain values, and is restored from them."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, as `--json` prints them."""
+        return members_to_plain(self)
+
+    to_dict.derived = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return what plain values tell of; what has a value for each record is not there."""
+        restored: Self = from_plain(cls, values)
+        return restored
 
 
 def _is_unset(item: Any, member: Member) -> bool:

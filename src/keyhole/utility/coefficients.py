@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.codec import figure
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.results import Result, Table
@@ -76,32 +77,18 @@ class Coefficients(Result):
     notes: tuple[str, ...] = ()
 
     @property
+    @figure()
     def mean_overlap(self) -> float | None:
         """The overlap averaged over the coefficients."""
         known = [one.overlap for one in self.coefficients if one.overlap is not None]
         return float(np.mean(known)) if known else None
 
     @property
+    @figure()
     def largest_standardised_difference(self) -> float | None:
         """The largest difference in standard errors of the original, whatever its sign."""
         known = [one.standardised_difference for one in self.coefficients]
         return max((abs(x) for x in known if x is not None), default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values; an infinite df is null, as a note says."""
-        return {
-            "formula": self.formula,
-            "family": self.family,
-            "implicates": self.implicates,
-            "level": self.level,
-            "mean_overlap": self.mean_overlap,
-            "largest_standardised_difference": self.largest_standardised_difference,
-            "coefficients": [
-                {**asdict(one), "df": None if one.df is None or np.isinf(one.df) else one.df}
-                for one in self.coefficients
-            ],
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a coefficient."""

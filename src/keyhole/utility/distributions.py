@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.codec import SPREAD, Figures, Named, figure
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
@@ -67,10 +68,6 @@ class Homogeneity(Result):
     changed: int
     categories: int
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {**asdict(self), "notes": list(self.notes)}
 
     def to_frame(self) -> pl.DataFrame:
         """Return the figures as one row."""
@@ -244,7 +241,7 @@ def holm(p: Iterable[float]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableTest:
+class VariableTest(Figures):
     """The test of one variable, or of several as one, on one implicate.
 
     `adjusted` is p after Holm's adjustment over all tests; `bins` are the effective bins of a
@@ -253,7 +250,7 @@ class VariableTest:
 
     variables: tuple[str, ...]
     implicate: int
-    test: Homogeneity
+    test: Annotated[Homogeneity, SPREAD]
     adjusted: float
     bins: int | None = None
 
@@ -261,11 +258,6 @@ class VariableTest:
     def name(self) -> str:
         """What was tested."""
         return " × ".join(self.variables)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        own = {"variables": list(self.variables), "implicate": self.implicate, "bins": self.bins}
-        return {**own, **self.test.to_dict(), "adjusted": self.adjusted}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -284,17 +276,10 @@ class Distributions(Result):
     bins: int
 
     @property
+    @figure(Named("smallest_adjusted"))
     def smallest(self) -> float:
         """The smallest adjusted p: if it is at least 0.05, all tests pass at 5%."""
         return min(one.adjusted for one in self.tests)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "bins": self.bins,
-            "smallest_adjusted": self.smallest,
-            "tests": [one.to_dict() for one in self.tests],
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a test."""

@@ -7,13 +7,14 @@ as it was and still loses what each record told.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.codec import figure
 from keyhole.data import Microdata, load
 from keyhole.data.columns import encode
 from keyhole.errors import OptionError
@@ -58,25 +59,22 @@ class InformationLoss(Result):
     kept: int
 
     @property
+    @figure()
     def share(self) -> float | None:
         """The share of information lost, averaged over the variables that tell anything."""
         return _mean([one.share for one in self.variables])
 
     @property
+    @figure()
     def il1s(self) -> float | None:
         """IL1s averaged over the numbers that are still numbers."""
         return _mean([one.il1s for one in self.variables])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "records": self.records,
-            "kept": self.kept,
-            "share": self.share,
-            "il1s": self.il1s,
-            "variables": [asdict(one) for one in self.variables],
-            "notes": ["null: a constant tells nothing, and IL1s is of numbers alone"],
-        }
+    @property
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """Why a figure may be null."""
+        return ("null: a constant tells nothing, and IL1s is of numbers alone",)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a variable."""

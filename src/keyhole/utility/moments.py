@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.codec import HIDDEN, Figures, Named, figure
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError
@@ -42,7 +43,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureMoments:
+class MeasureMoments(Figures):
     """Mean and variance of a number; `synthetic_…` are means over the implicates.
 
     None where nothing can be computed: no value is there, or a single one.
@@ -57,6 +58,7 @@ class MeasureMoments:
     synthetic_missing: float
 
     @property
+    @figure()
     def relative_difference(self) -> float | None:
         """The difference of the means as a share of the original's; None if that is 0."""
         if self.mean is None or self.synthetic_mean is None or self.mean == 0:
@@ -64,6 +66,7 @@ class MeasureMoments:
         return (self.synthetic_mean - self.mean) / abs(self.mean)
 
     @property
+    @figure()
     def standardised_difference(self) -> float | None:
         """The difference of the means in standard deviations of the original."""
         if self.mean is None or self.synthetic_mean is None or not self.variance:
@@ -71,30 +74,16 @@ class MeasureMoments:
         return float((self.synthetic_mean - self.mean) / np.sqrt(self.variance))
 
     @property
+    @figure()
     def variance_ratio(self) -> float | None:
         """The synthetic variance over the original one; None if that is 0."""
         if not self.variance or self.synthetic_variance is None:
             return None
         return self.synthetic_variance / self.variance
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "variable": self.variable,
-            "mean": self.mean,
-            "synthetic_mean": self.synthetic_mean,
-            "relative_difference": self.relative_difference,
-            "standardised_difference": self.standardised_difference,
-            "variance": self.variance,
-            "synthetic_variance": self.synthetic_variance,
-            "variance_ratio": self.variance_ratio,
-            "missing": self.missing,
-            "synthetic_missing": self.synthetic_missing,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Figures):
     """How the shares of a variable's categories differ; a missing value is one of them.
 
     `largest` is the largest absolute difference, `moved` half the sum of all: the share of
@@ -103,17 +92,8 @@ class Shares:
 
     variable: str
     categories: int
-    largest: float
+    largest: Annotated[float, Named("largest_difference")]
     moved: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "variable": self.variable,
-            "categories": self.categories,
-            "largest_difference": self.largest,
-            "moved": self.moved,
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -137,36 +117,29 @@ class Moments(Result):
 
     measures: tuple[MeasureMoments, ...]
     shares: tuple[Shares, ...]
-    categories: pl.DataFrame
+    categories: Annotated[pl.DataFrame, HIDDEN]
     implicates: int
     weight: str | None = None
 
     @property
+    @figure()
     def largest_relative_difference(self) -> float | None:
         """The largest relative difference of a mean, whatever its sign."""
         known = [one.relative_difference for one in self.measures]
         return max((abs(x) for x in known if x is not None), default=None)
 
     @property
+    @figure()
     def largest_share_difference(self) -> float | None:
         """The largest difference of a share, whatever its sign."""
         return max((one.largest for one in self.shares), default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        measures = [one.to_dict() for one in self.measures]
-        lost = any(value is None for one in measures for value in one.values())
-        return {
-            "implicates": self.implicates,
-            "weight": self.weight,
-            "largest_relative_difference": self.largest_relative_difference,
-            "largest_share_difference": self.largest_share_difference,
-            "measures": measures,
-            "shares": [one.to_dict() for one in self.shares],
-            "notes": ["null: no value is there, or what it would be divided by is 0"]
-            if lost
-            else [],
-        }
+    @property
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """Why a figure may be null."""
+        lost = any(value is None for one in self.measures for value in one.to_dict().values())
+        return ("null: no value is there, or what it would be divided by is 0",) * lost
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a number: its moments before and after."""
@@ -297,7 +270,7 @@ def _shares(
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
+class Correlation(Figures):
     """How strongly two variables go together; `synthetic` is the mean over the implicates.
 
     `kind` is ``pearson`` for two numbers and ``cramers_v`` for two categorical variables. None
@@ -311,15 +284,12 @@ class Correlation:
     synthetic: float | None
 
     @property
+    @figure()
     def difference(self) -> float | None:
         """The synthetic figure less the original one."""
         if self.original is None or self.synthetic is None:
             return None
         return self.synthetic - self.original
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {**asdict(self), "difference": self.difference}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

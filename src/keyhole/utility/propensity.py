@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.codec import Named, figure
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
@@ -52,48 +53,37 @@ class Propensity(Result):
     pmse: tuple[float, ...]
     expected: float
     parameters: int
-    between: float | None
+    between: Annotated[float | None, Named("between_implicates")]
     variables: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     @property
+    @figure()
     def mean(self) -> float:
         """The pMSE averaged over the implicates."""
         return float(np.mean(self.pmse))
 
     @property
+    @figure()
     def ratio(self) -> float | None:
         """The mean pMSE over the expected one; None if the model has no terms."""
         return self.mean / self.expected if self.expected > 0 else None
 
     @property
+    @figure()
     def standardised(self) -> float | None:
         """The mean pMSE less the expected one, in standard deviations of one under the null."""
         spread = np.sqrt(2 / (self.parameters - 1)) * self.expected if self.expected > 0 else 0.0
         return float((self.mean - self.expected) / spread) if spread > 0 else None
 
     @property
+    @figure()
     def ratio_to_pairs(self) -> float | None:
         """The mean pMSE over half of that between two implicates; None where there is none.
 
         Two implicates differ by the chance of both, an implicate and the original by that of one.
         """
         return 2 * self.mean / self.between if self.between else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "pmse": list(self.pmse),
-            "mean": self.mean,
-            "expected": self.expected,
-            "ratio": self.ratio,
-            "standardised": self.standardised,
-            "between_implicates": self.between,
-            "ratio_to_pairs": self.ratio_to_pairs,
-            "parameters": self.parameters,
-            "variables": list(self.variables),
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row an implicate."""
