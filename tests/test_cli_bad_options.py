@@ -29,7 +29,7 @@ select --candidates agee --limit 0.1
 risk --keys sex,age,sex
     names each column once .'sex' is repeated
 uniques --keys sex,sex
-    'sex' is listed more than once
+    names each column once .'sex' is repeated
 select --candidates sex,age,sex --limit 0.1
     'sex' is listed twice. Name it once
 risk --keys ''
@@ -117,11 +117,11 @@ frontier --limit 0.1
 frontier --candidates sex,age --limit 0.1 --seconds 0
     seconds must be a number above 0
 uniques --keys sex,age --max-size 9
-    max size must be
+    --max-size must be at most the number of --keys .2.. Got 9
 uniques --keys sex,age --availability state=2
-    --availability names 'state'
+    --availability must name --keys only. Got 'state'
 uniques --keys sex,age --availability age=3
-    availability must be above 0 and at most 2
+    --availability must be.*a number above 0 and at most 2
 select --candidates sex,age --limit 0.1 --method ''
     method must be one of forward, backward, stepwise. Got none
 select --candidates sex,age --limit 0.1 --cutoff 9223372036854775808
@@ -133,7 +133,7 @@ risk --keys sex,age --kinds agee=category
 risk --keys sex,age --kinds age=number
     kind of 'age' must be one of.*'category'
 uniques --keys sex,age --kinds age
-    like age=measure
+    --kinds must be written like A=KIND
 select --candidates sex,age --limit 0.1 --kinds sex=measure
     'sex' must hold numbers
 frontier --candidates sex,age --limit 0.1 --kinds age=text,age=measure
@@ -199,7 +199,7 @@ def test_all_problems_of_uniques_are_told_at_once(people, keyhole):
     )
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 7
-    for part in ("'sxe'", "cutoff", "max size", "fraction", "availability", "--plot", "kind"):
+    for part in ("'sxe'", "cutoff", "max-size", "fraction", "availability", "--plot", "kind"):
         assert part in err
 
 

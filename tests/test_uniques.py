@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -147,7 +148,7 @@ def test_a_search_that_would_not_fit_into_memory_is_refused(keys, records, fitti
     # Every record differs from every other.
     frame = pl.DataFrame({f"k{i:02}": range(records) for i in range(keys)})
     for max_size in (None, keys - 1, fitting + 1):
-        with pytest.raises(OptionError, match=rf"\(--max-size\) of at most {fitting}, or fewer"):
+        with pytest.raises(OptionError, match=rf"max_size of at most {fitting}, or fewer"):
             uniques(frame, keys=frame.columns, max_size=max_size)
     with pytest.raises(AssertionError):
         uniques(frame, keys=frame.columns, max_size=fitting)
@@ -177,7 +178,9 @@ def test_all_problems_are_told_at_once():
         {"max_size": "x"},
         {"max_size": True},
         {"availability": 1},
-        {"availability": {"a": 1}},
+        {"availability": {"a": 1, "c": 1}},
+        {"availability": {"a": 3}},
+        {"availability": [1, 1, 1]},
         {"availability": [None, None]},
         {"fraction": 1e-320},
         {"cutoff": 10**30},
@@ -187,6 +190,16 @@ def test_what_is_no_option_is_refused(options):
     frame = pl.DataFrame({"a": [1, 2], "b": [1, 1]})
     with pytest.raises(OptionError, match="must"):
         uniques(frame, **{"keys": ["a", "b"], **options})
+
+
+def test_factors_are_given_by_key_or_for_every_key():
+    frame = pl.DataFrame({"a": [1, 2, 2, 3], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]})
+    by_key = uniques(frame, keys=["a", "b", "c"], availability={"c": 2}, identifiability={"a": 0.5})
+    listed = uniques(
+        frame, keys=["a", "b", "c"], availability=[1, 1, 2], identifiability=np.array([0.5, 1, 1])
+    )
+    assert by_key.to_dict() == listed.to_dict()
+    assert by_key.to_dict() != uniques(frame, keys=["a", "b", "c"]).to_dict()
 
 
 def test_the_tables_say_what_the_levels_mean():

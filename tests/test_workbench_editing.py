@@ -47,7 +47,7 @@ def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
     bench: Workbench,
 ) -> None:
     keys = ["sex", "age", "state"]
-    asked = {"keys": keys, "cutoff": "3", "limit": "10", "uniques": "yes", "max_size": "2"}
+    asked = {"keys": keys, "cutoff": "3", "limit": "10", "uniques": "yes", "uniques.max_size": "2"}
     assert bench.post("exposure/measure", {**asked, "drivers": "yes"}).status_code == 303
     searched = {"keep": ["sex"], "candidates": ["age", "state"], "methods": ["forward"],
                 "first": "forward", "limit": "10", "frontier": "yes", "seconds": "5"}  # fmt: skip

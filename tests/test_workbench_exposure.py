@@ -76,3 +76,16 @@ def test_options_of_drivers_are_fields_of_the_form(tmp_path: Path) -> None:
     bench.post("exposure/measure", {**FIELDS, **given, "drivers.level": "90"})
     assert values(tmp_path)["drivers"] == {"variables": ["sex", "state"], "level": 0.9}
     assert "--variables sex,state --level 0.9" in bench.get("exposure").text
+
+
+def test_options_of_uniques_are_fields_of_the_form(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    given = {"uniques": "yes", "uniques.max_size": "2", "uniques.availability": "age=2, sex=0.5"}
+    given |= {"uniques.convention": "ihsn", "uniques.fraction": "5"}
+    assert bench.post("exposure/measure", {**FIELDS, **given}).status_code == 303
+    written = {"max_size": 2, "convention": "ihsn", "fraction": 0.05}
+    assert values(tmp_path)["uniques"] == {**written, "availability": {"age": 2.0, "sex": 0.5}}
+    line = "--max-size 2 --fraction 0.05 --convention ihsn --availability age=2,sex=0.5"
+    page = bench.get("exposure").text
+    assert line in page
+    assert 'name="uniques.availability" value="age=2,sex=0.5"' in page

@@ -333,7 +333,8 @@ def test_numbers_of_no_review_lead_nowhere(bench: Workbench, number: str) -> Non
 @pytest.mark.parametrize("value", ["9" * 400, "9" * 5000, "²", "1e999", "nan", "x" * 3000, "\0"])
 def test_fields_that_are_no_numbers_are_refused_in_words(bench: Workbench, value: str) -> None:
     before = (bench.folder / "review.toml").read_text()
-    fields = {"keys": ["sex"], "cutoff": value, "limit": value, "max_size": value, "uniques": "yes"}
+    fields = {"keys": ["sex"], "cutoff": value, "limit": value, "uniques": "yes"}
+    fields |= {"uniques.max_size": value}
     assert bench.post("exposure/measure", fields).status_code == 422
     assert (bench.folder / "review.toml").read_text() == before
     assert bench.client.post("/open", data={"file": value}).status_code == 422

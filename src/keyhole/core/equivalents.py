@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.core.kinds import Flag
+from keyhole.core.kinds import Codes, Flag
 from keyhole.core.options import Parameter, name_as_flag, parameters_of
 from keyhole.core.verbs import VERBS, imported
 
@@ -98,7 +98,8 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
 def _argument(parameter: Parameter, value: Any) -> str:
     if parameter.option.secret:
         return f'{parameter.name}=int(open("{SECRET_FILE}").read())'
-    return f"{parameter.name}={python_literal(value)}"
+    plain = isinstance(parameter.kind, Codes) and set(value) == {"*"}
+    return f"{parameter.name}={python_literal(value['*'] if plain else value)}"
 
 
 def python_literal(value: Any) -> str:

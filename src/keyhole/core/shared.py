@@ -20,6 +20,7 @@ from keyhole.core.kinds import (
 from keyhole.core.options import Option
 
 __all__ = [
+    "SMALLEST_FRACTION",
     "By",
     "CandidateColumns",
     "Cutoff",
@@ -116,12 +117,13 @@ Weight = Annotated[
         column="weight",
     ),
 ]
+SMALLEST_FRACTION = 1e-12
+"""With less a record would represent more people than ever lived."""
 Fraction = Annotated[
     float | None,
     Option(
         "The share of the population that was sampled, where there are no weights.",
-        # With less a record would represent more people than ever lived.
-        low=1e-12,
+        low=SMALLEST_FRACTION,
         high=1,
     ),
 ]

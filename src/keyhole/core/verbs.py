@@ -147,7 +147,7 @@ _REGISTERED = (
         stage="uniques",
         engines=HERE,
         method="minimal-uniques",
-        shell="keyhole.cli.uniques.uniques",
+        records=("score", "dis_suda", "smallest", "level"),
     ),
     Verb(
         "keyhole.exposure.drivers.drivers",

@@ -7,28 +7,35 @@ values. What is missing matches nothing and is never part of one.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.data.keyed import KeyedData
+from keyhole.core.kinds import Amounts, Number, Place
+from keyhole.core.names import quoted
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    SMALLEST_FRACTION,
+    Cutoff,
+    EngineOption,
+    KeyColumns,
+    Master,
+    MemorySize,
+    ScenarioOption,
+    StoreOption,
+    TargetOption,
+    WorkFolder,
+)
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, local_engine, open_keyed
+from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.minimal_uniques import minimal_uniques
+from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
-from keyhole.exposure.checks import (
-    check_cutoff,
-    fraction_problems,
-    listed,
-    one_of,
-    problems_of,
-    scenario_note,
-)
+from keyhole.exposure.checks import scenario_note
 from keyhole.exposure.levels import (
     LevelSummary,
     levels,
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["MinimalUniques", "option_problems", "uniques"]
+__all__ = ["FACTORS", "MinimalUniques", "uniques"]
 
 Progress = Callable[[int, int], None]
 
@@ -58,7 +65,8 @@ class MinimalUniques(Result):
     """The minimal uniques of a file, and each record's score, DIS-SUDA and level.
 
     `score` and `dis_suda` are None where they are not defined; `notes` says why. `sets` holds
-    the minimal uniques themselves, by record number.
+    the minimal uniques themselves, by record number. `beside` has further results that belong to
+    it: the `key` of a scenario.
     """
 
     keys: tuple[str, ...]
@@ -76,6 +84,7 @@ class MinimalUniques(Result):
     worst_category: str | None
     notes: tuple[str, ...]
     engine: str = "memory"
+    beside: Mapping[str, Result] = field(default_factory=dict)
 
     @property
     def by_size(self) -> dict[int, int]:
@@ -110,6 +119,7 @@ class MinimalUniques(Result):
             **{k: v for k, v in self.level_summary.to_dict().items() if k != "notes"},
             "worst_category": self.worst_category,
             "notes": [*self.notes, *self.level_summary.to_dict()["notes"]],
+            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     def to_frame(self) -> pl.DataFrame:
@@ -150,7 +160,8 @@ class MinimalUniques(Result):
         by_variable = Table(
             "By variable", ["variable", "minimal uniques", "mean share of the score"], rows
         )
-        return [by_size, by_variable, *self.level_summary.tables()]
+        beside = (table for result in self.beside.values() for table in result.tables())
+        return [by_size, by_variable, *self.level_summary.tables(), *beside]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw each variable's share of the scores."""
@@ -159,47 +170,102 @@ class MinimalUniques(Result):
         return contributions_chart(self.contribution_frame())
 
 
+@dataclass(frozen=True, slots=True)
+class _Factors(Amounts):
+    """A number for each of some keys; also a list with one for every key."""
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table or a list of numbers."""
+        if not _is_list(value):
+            return Amounts.fault(self, value)
+        unfit = any(self.number.fault(item) for item in value)
+        return f"for each key {self.number.fault(None)}" if unfit else None
+
+    def settle(self, value: Any) -> Any:
+        """Return the numbers as floats; none at all are an empty table."""
+        return tuple(map(float, value)) or {} if _is_list(value) else Amounts.settle(self, value)
+
+    def read(self, text: str) -> Any:
+        """Read numbers by key, or one for every key."""
+        if "=" in text:
+            return Amounts.read(self, text)
+        return tuple(map(self.number.read, text.split(",")))
+
+    def write(self, value: Any) -> str:
+        """Write numbers by key, or one for every key."""
+        if _is_list(value):
+            return ",".join(map(self.number.write, value))
+        return Amounts.write(self, value)
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
+        """Yield none: whether they are keys is checked, and whether keys are columns."""
+        return iter(())
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+Factors = Mapping[str, float] | Sequence[float] | None
+_FACTORS = _Factors("key", Number(above=0, high=2))
+FACTORS = ("availability", "identifiability")
+"""The options that weigh keys, for the risk levels."""
+
+
+@documented
 def uniques(
     data: Any,
     *,
-    keys: Iterable[str] | None = None,
-    scenario: KeyedData | None = None,
-    max_size: int | None = None,
-    cutoff: int = 3,
-    fraction: float | None = None,
-    convention: Convention = "guide",
-    availability: Sequence[float] | None = None,
-    identifiability: Sequence[float] | None = None,
+    keys: KeyColumns = None,
+    scenario: ScenarioOption = None,
+    store: StoreOption = None,
+    target: TargetOption = None,
+    max_size: Annotated[
+        int | None,
+        Option(
+            "The most variables of a minimal unique; by default one fewer than the keys.", low=1
+        ),
+    ] = None,
+    cutoff: Cutoff = 3,
+    fraction: Annotated[
+        float | None,
+        Option(
+            "The share of the population that was sampled, for DIS-SUDA; 0.01 by default, in a "
+            "review the fraction that the weights give.",
+            low=SMALLEST_FRACTION,
+            high=1,
+        ),
+    ] = None,
+    convention: Annotated[
+        Convention,
+        Option("How a minimal unique is scored: `guide`, `sdcmicro` or `ihsn`."),
+    ] = "guide",
+    availability: Annotated[
+        Factors,
+        Option(
+            "How easily an intruder learns keys, above 0 to 2; 1 if not named. Used for the risk "
+            "levels.",
+            kind=_FACTORS,
+        ),
+    ] = (),
+    identifiability: Annotated[
+        Factors,
+        Option(
+            "How much keys reveal about a person, above 0 to 2; 1 if not named. Used for the risk "
+            "levels.",
+            kind=_FACTORS,
+        ),
+    ] = (),
     progress: Progress | None = None,
-    engine: str = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> MinimalUniques:
-    """Find every record's minimal uniques, and score the records by them.
+    """Find what makes records unique: SUDA scores and risk levels.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know; 64 variables at most.
-    scenario
-        Instead of keys: the key of a scenario, to whose detail the file is recoded.
-    max_size
-        Largest number of variables of a minimal unique; by default one less than the keys.
-    cutoff
-        Records in cells smaller than this are at risk, at least at level 1.
-    fraction
-        The sampling fraction for DIS-SUDA; 0.01 by default.
-    convention
-        How a minimal unique is scored: `guide`, `sdcmicro` or `ihsn` (`score_by_size`).
-    availability, identifiability
-        For each key how easily it is learnt and how much it tells, in (0, 2]; 1 by default.
-    progress
-        Called with the number of sets visited and the most there can be.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    A minimal unique is a set of keys on which a record is unique and from which no key can be
+    left out. The fewer keys it has, the higher the risk of the record. Spark is not supported.
 
     Examples
     --------
@@ -209,17 +275,27 @@ def uniques(
     >>> found.smallest.tolist(), found.score.tolist()
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
-    data, keys = open_keyed(
-        data, keys, scenario, engine=engine, memory=memory, work_folder=work_folder,
-        here_for="minimal uniques",
-    )  # fmt: skip
-    names = listed(keys, "keys")
-    size = max(len(names) - 1, 1) if max_size is None else max_size
-    _check(
-        data, names, max_size=size, cutoff=cutoff, fraction=fraction, convention=convention,
-        availability=availability, identifiability=identifiability,
-    )  # fmt: skip
-    size = int(size)
+    question = bind(uniques, locals())
+    data = open_for(
+        question,
+        data,
+        needs_values_for="minimal uniques",
+        needs_memory_for="a scenario's recoding" if question.scenario else "",
+        every_column=bool(question.scenario),
+    )
+    told: list[str] = []
+    beside: dict[str, Result] = {}
+    if question.scenario:
+        from keyhole.environment.scenarios.choice import scenario_keys
+
+        (key,) = scenario_keys(question, data)
+        data, told = key.recode(data), [scenario_note(key.name)]
+        beside = {"key": key.mapping} if hasattr(key, "mapping") else {}
+        of_scenario = {"keys": key.keys, "scenario": None, "store": None, "target": None}
+        question = bind(uniques, {**question.values, **of_scenario})
+        question.require()
+    names: tuple[str, ...] = question.keys
+    size: int = question.max_size or max(len(names) - 1, 1)
     columns = [data.codes(name) for name in names]
     counter = local_engine(data, names)
     cells = counter.measure(names)
@@ -227,7 +303,7 @@ def uniques(
     f = cells.sizes()
     owner, mask = minimal_uniques(columns, size, progress, counter.storage)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
-    weights = variable_weights(len(names), availability, identifiability)
+    weights = variable_weights(len(names), *(_by_key(question, name) for name in FACTORS))
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
@@ -237,7 +313,6 @@ def uniques(
             f"sets of more than {size} variables were not searched: records unique only there "
             "are at level low, some of which a search to 3 would call medium"
         )
-    told = () if scenario is None else (scenario_note(scenario.name),)
     return MinimalUniques(
         keys=names,
         max_size=size,
@@ -256,7 +331,43 @@ def uniques(
         worst_category=_category(data, summary),
         notes=(*told, *engine_notes(data), *notes),
         engine=counter.name,
+        beside=beside,
     )
+
+
+def uniques_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `uniques` that depend on each other."""
+    from keyhole.environment.scenarios.choice import scenario_problems
+
+    yield from scenario_problems(question)
+    keys, size = question.keys or (), question.max_size
+    if not keys:  # those of a scenario are known when the file is read
+        return
+    if len(keys) > MOST_VARIABLES:
+        yield Problem("{keys} must be at most {0}. Got {1} instead.", MOST_VARIABLES, len(keys))
+    if size is not None and size > len(keys):
+        yield Problem(
+            "{max_size} must be at most the number of {keys} ({0}). Got {1} instead.",
+            len(keys),
+            size,
+        )
+    for name in FACTORS:
+        given = question.values[name] or ()
+        others = [key for key in given if key not in keys] if isinstance(given, Mapping) else []
+        if others:
+            yield Problem(f"{{{name}}} must name {{keys}} only. Got {{0}} instead.", quoted(others))
+        elif given and not isinstance(given, Mapping) and len(given) != len(keys):
+            yield Problem(
+                f"{{{name}}} must have a number for each of {{keys}} ({{0}}). Got {{1}} instead.",
+                len(keys),
+                len(given),
+            )
+
+
+def _by_key(question: Question, name: str) -> Sequence[float] | None:
+    """Return what is declared of each key, 1 where nothing is."""
+    given = question.values[name]
+    return [given.get(key, 1.0) for key in question.keys] if isinstance(given, Mapping) else given
 
 
 def _scored(
@@ -295,55 +406,19 @@ def _category(data: Records, summary: LevelSummary) -> str | None:
     return str(data.variable(summary.worst_variable).value_labels.get(level, level))
 
 
-def option_problems(
-    keys: Sequence[str],
-    *,
-    max_size: Any = None,
-    cutoff: Any = 3,
-    fraction: Any = None,
-    convention: Any = "guide",
-    availability: Any = None,
-    identifiability: Any = None,
-) -> list[str]:
-    """Return what is wrong with the options of `uniques`, whatever the data."""
-    problems = check_cutoff(cutoff) + fraction_problems(fraction)
-    problems += one_of("convention", convention, get_args(Convention))
-    if not keys:
-        return [*problems, "keys must name at least one column. Got none instead."]
-    if len(keys) > MOST_VARIABLES:
-        problems.append(f"keys must be at most {MOST_VARIABLES}. Got {len(keys)} instead.")
-    whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)
-    if max_size is not None and not (whole and 1 <= max_size <= len(keys)):
-        problems.append(
-            f"max size must be a whole number from 1 to the number of keys ({len(keys)}). "
-            f"Got {max_size!r} instead."
-        )
-    try:
-        variable_weights(len(keys), availability, identifiability)
-    except OptionError as error:
-        problems += error.problems
-    return problems
-
-
-def _check(data: Records, names: tuple[str, ...], **options: Any) -> None:
-    problems = problems_of(data, names, "key") + option_problems(names, **options)
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
-
-
 def _check_work(variables: int, max_size: int, patterns: int) -> None:
     """Refuse a search that might not fit into memory, before it begins."""
     fitting = [
         size for size in range(1, max_size + 1) if _bytes(variables, size, patterns) <= MOST_BYTES
     ]
     if max_size not in fitting:
-        raise OptionError(
-            f"a search of {variables} keys to size {max_size} may need "
-            f"{_bytes(variables, max_size, patterns) / 2**30:,.1f} GiB of memory, and is refused "
-            f"above {MOST_BYTES >> 30}: give a max size (--max-size) of at most "
-            f"{max(fitting, default=1)}, or fewer keys."
+        needed = f"{_bytes(variables, max_size, patterns) / 2**30:,.1f}"
+        problem = Problem(
+            "A search of {0} keys to size {1} may need {2} GiB of memory, more than the {3} "
+            "allowed. Give {max_size} of at most {4}, or fewer {keys}.",
+            *(variables, max_size, needed, MOST_BYTES >> 30, max(fitting, default=1)),
         )
+        raise OptionError([problem])
 
 
 def _bytes(variables: int, max_size: int, patterns: int) -> int:

@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, cast
 
 from keyhole.core.names import absent, nearest, quoted, repeated
-from keyhole.core.options import Parameter, shown_value, unknown_problems
+from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems
+from keyhole.core.options import Problem as OptionProblem
+from keyhole.core.verbs import VERBS
 from keyhole.data import Microdata
 from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
@@ -36,6 +38,8 @@ __all__ = ["read_review"]
 Values = dict[str, Any]
 IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study")
 """The sections that need the values of the whole file in memory."""
+VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers"}
+"""The verbs of sections whose settings are checked against one another by the verb itself."""
 
 
 def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
@@ -258,15 +262,10 @@ def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, Path]
 
 def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
     """Check settings against one another."""
-    top, exposure = sections[""], sections.get("exposure", {})
+    top = sections[""]
     selection = sections.get("selection", {})
     product = sections.get("release", {}).get("product", "file")
     checks: list[tuple[bool, Path, str]] = [
-        ("weight" in exposure and "fraction" in exposure, ("exposure", "fraction"),
-         "[exposure] weight and fraction both tell the population. Give one of them."),
-        ("limit" in exposure and exposure.get("missing", "own") != "own", ("exposure", "limit"),
-         "[exposure] limit needs missing = \"own\": another reading leaves records out of the "
-         "count, or makes their cells larger. Drop the limit, or missing."),
         ("method" in selection and "methods" in selection, ("selection", "methods"),
          "[selection] method and methods say the same. Give one of them."),
         ("frontier" in sections and "selection" not in source.values, ("frontier",),
@@ -288,9 +287,10 @@ def _resolved(source: Source, review: Review) -> list[Problem]:
     if not review.keys and "keys" not in source.values:
         text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
         problems.append(((), text))
+    for section, verb in VERB_OF.items():
+        problems += _verb_problems(review, section, verb)
     if review.uniques is not None:
-        # The setting that is wrong is named second, and has a line of its own.
-        problems += [(("uniques", text.split()[1]), text) for text in _uniques_problems(review)]
+        problems += _uniques_problems(review.uniques, len(review.keys))
     if review.selection is not None:
         given = source.values["selection"]
         found = _selection_problems(review, given)
@@ -298,20 +298,30 @@ def _resolved(source: Source, review: Review) -> list[Problem]:
     return [source.problem(at, text) for at, text in problems]
 
 
-def _uniques_problems(review: Review) -> list[str]:
-    assert review.uniques is not None
-    count, size = len(review.keys), review.uniques.max_size
-    problems = []
-    if review.keys and not 2 <= count <= MOST_VARIABLES:
-        problems.append(f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {count} instead.")
-    elif size is not None and size >= count:
-        problems.append(
-            f"[uniques] max_size must be below the number of keys ({count}). Got {size} instead."
-        )
-    for name in ("availability", "identifiability"):
-        others = [k for k in getattr(review.uniques, name) if k not in review.keys]
-        problems += [f"[uniques] {name} names {quoted(others)}, not among the keys."] * bool(others)
-    return problems
+def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[Path, str]]:
+    """Word what a verb says of options that depend on each other as the review names them."""
+    question: Question | None = getattr(review, section)
+    if question is None:
+        return
+    known = question.parameters
+    given = {"keys": review.keys, "cutoff": review.exposure.cutoff, **question.values}
+
+    def named(name: str) -> str:
+        return f"[{section}] {name}" if name in known else name
+
+    for problem in bind(VERBS[verb].function(), given).problems:
+        if isinstance(problem, OptionProblem):
+            for name in [name for name in problem.options if name in known][:1]:
+                yield (section, name), problem.named(named)
+
+
+def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[Path, str]]:
+    """Say where a score is not defined: the report needs one."""
+    if keys and not 2 <= keys <= MOST_VARIABLES:
+        yield ("uniques",), f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {keys} instead."
+    elif uniques.max_size == keys:
+        text = f"[uniques] max_size must be below the number of keys ({keys}). Got {keys} instead."
+        yield ("uniques", "max_size"), text
 
 
 def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[str]:

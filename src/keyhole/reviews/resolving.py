@@ -19,7 +19,6 @@ from keyhole.reviews.settings import (
     SelectionSettings,
     StudySettings,
     SynthesisSettings,
-    UniquesSettings,
 )
 from keyhole.reviews.source import Source
 from keyhole.synthesis.options import Options
@@ -45,7 +44,7 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
         data=DataSettings(**sections["data"]),
         keys=tuple(keys),
         exposure=_exposure(sections.get("exposure", {}), data),
-        uniques=UniquesSettings(**sections["uniques"]) if "uniques" in sections else None,
+        uniques=question_of("uniques", sections["uniques"]) if "uniques" in sections else None,
         drivers=question_of("drivers", sections["drivers"]) if "drivers" in sections else None,
         selection=selection,
         frontier=_frontier(sections, selection),

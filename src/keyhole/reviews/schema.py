@@ -20,7 +20,6 @@ from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.engines import Missing
 from keyhole.errors import OptionError
-from keyhole.exposure.scores import Convention
 from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
     Check,
@@ -34,7 +33,6 @@ from keyhole.reviews.value_checks import (
     each_key,
     is_codes,
     is_count,
-    is_factor,
     is_flag,
     is_fraction,
     is_group,
@@ -229,16 +227,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
                         "year"),
     },
     "exposure": section_of("risk", _exposure, without=("keys",)),
-    "uniques": {
-        "max_size": Setting(is_whole, "the most variables of a minimal unique; all keys but one"),
-        "convention": Setting(one_of(get_args(Convention)),
-                              "of the score: `guide`, `sdcmicro` or `ihsn`"),
-        "fraction": Setting(is_fraction, "for DIS-SUDA; what the weights say if left out"),
-        "availability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
-                                "by key, how easily it is learnt; 1", by_name, "key"),
-        "identifiability": Setting(table_of(is_factor, "a number above 0 and at most 2"),
-                                   "by key, how much it tells of a person; 1", by_name, "key"),
-    },
+    "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
     "selection": {
         "method": Setting(_METHOD, "`forward`, `backward` or `stepwise`; forward"),

@@ -23,7 +23,6 @@ __all__ = [
     "SelectionSettings",
     "StudySettings",
     "SynthesisSettings",
-    "UniquesSettings",
 ]
 
 
@@ -52,17 +51,6 @@ class DataSettings:
         """Return what `keyhole.load` is told besides the file."""
         apart = ("file", "engine", "memory")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
-
-
-@dataclass(frozen=True, slots=True)
-class UniquesSettings:
-    """How minimal uniques are searched and scored."""
-
-    max_size: int | None = None
-    convention: str = "guide"
-    fraction: float | None = None
-    availability: Mapping[str, float] = field(default_factory=dict)
-    identifiability: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +222,7 @@ class Review:
     data: DataSettings
     keys: tuple[str, ...]
     exposure: Question
-    uniques: UniquesSettings | None = None
+    uniques: Question | None = None
     drivers: Question | None = None
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None

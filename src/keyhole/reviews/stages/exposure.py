@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from keyhole.exposure.cells import Exposure
 
-__all__ = ["EXPOSURE_STAGES", "ask_exposure", "draw_exposure", "run_exposure"]
+__all__ = ["EXPOSURE_STAGES", "ask_exposure", "ask_uniques", "draw_exposure", "run_exposure"]
 
 
 def _ask_data(review: Review, _: Earlier) -> Asked:
@@ -78,27 +78,21 @@ def _run_fix(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     return cheapest_fix(measured(files), **asked)
 
 
-def _ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
+def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask for minimal uniques, if the review does; with the fraction that the weights give."""
     if review.uniques is None:
         return None
-    given = review.uniques
-    population = earlier["exposure"].get("population") or {}
-    asked: Asked = {
-        "keys": list(review.keys),
-        "max_size": given.max_size,
-        "cutoff": review.exposure.cutoff,
-        "convention": given.convention,
-        "fraction": given.fraction or _below_one(population.get("sampling_fraction")),
-    }
+    asked = {"keys": list(review.keys), "cutoff": review.exposure.cutoff, **review.uniques.values}
+    if asked["fraction"] is None:
+        population = earlier["exposure"].get("population") or {}
+        given = population.get("sampling_fraction")
+        # Weights that add up to less than the records give no sampling fraction.
+        asked["fraction"] = given if given is not None and given <= 1 else None
     for name in ("availability", "identifiability"):
-        declared: Mapping[str, float] = getattr(given, name)
-        asked[name] = [declared.get(key, 1.0) for key in review.keys] if declared else None
+        given = asked[name]
+        if isinstance(given, Mapping):
+            asked[name] = [given.get(key, 1.0) for key in review.keys] if given else None
     return asked
-
-
-def _below_one(fraction: float | None) -> float | None:
-    """A file whose weights add to less than its records tells no sampling fraction."""
-    return fraction if fraction is not None and fraction <= 1 else None
 
 
 def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
@@ -130,7 +124,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
     Stage(
         "uniques",
         "Minimal uniques",
-        _ask_uniques,
+        ask_uniques,
         _run_uniques,
         ("exposure",),
         draw=own_picture,

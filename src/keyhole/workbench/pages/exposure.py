@@ -7,12 +7,13 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core import equivalents as core
+from keyhole.core.equivalents import equivalent
+from keyhole.exposure.uniques import FACTORS
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.drivers import ask_drivers
+from keyhole.reviews.stages.exposure import ask_exposure, ask_uniques
 from keyhole.workbench import editing
 from keyhole.workbench.changed import in_order
-from keyhole.workbench.commands import equivalent
 from keyhole.workbench.fields import fields_of, take_fields
 from keyhole.workbench.page import Change, Page
 from keyhole.workbench.view import Form, View
@@ -26,21 +27,29 @@ MAIN = ("cutoff", "limit", "by")
 def _context(view: View) -> dict[str, Any]:
     review = view.review
     file, reading = review.data.file, review.data.reading()
-    asked = {**review.exposure.values, "keys": review.keys}
-    same = [core.equivalent("risk", asked, file, reading)]
-    if review.uniques is not None:
-        asked = {"keys": list(review.keys), "max_size": review.uniques.max_size, **_reading(view)}
-        same.append(equivalent("uniques", file, asked))
-    drivers = ask_drivers(review, {})
-    if drivers is not None:
-        same.append(core.equivalent("drivers", drivers, file, reading))
+    earlier = {"exposure": view.result("exposure") or {}}
+    uniques = ask_uniques(review, earlier)
+    if uniques is not None and review.uniques is not None:
+        uniques |= {name: review.uniques.values[name] for name in FACTORS}  # by key, to be read
+    asked = {
+        "risk": {**ask_exposure(review, {}), "limit": review.exposure.limit},
+        "uniques": uniques,
+        "drivers": ask_drivers(review, earlier),
+    }
     told = view.tables("exposure")
     return {
-        "equivalents": same,
+        "equivalents": [
+            equivalent(verb, values, file, reading)
+            for verb, values in asked.items()
+            if values is not None
+        ],
         "columns": view.data.variables,
         "main_fields": fields_of(review.exposure, MAIN),
         "other_fields": fields_of(
             review.exposure, [n for n in SECTIONS["exposure"] if n not in MAIN]
+        ),
+        "uniques_fields": fields_of(
+            review.uniques or question_of("uniques", {}), prefix="uniques."
         ),
         "drivers_fields": fields_of(
             review.drivers or question_of("drivers", {}), prefix="drivers."
@@ -55,12 +64,6 @@ def _names_groups(view: View, table: Mapping[str, Any]) -> bool:
     return view.review.exposure.by is not None and table["columns"][0] == "group"
 
 
-def _reading(view: View) -> dict[str, Any]:
-    """Return how the file is read, as far as the command can say it."""
-    codes = view.review.data.missing_codes
-    return {"missing_codes": list(codes) if isinstance(codes, list | tuple) else None}
-
-
 def _measure(view: View, form: Form) -> Change:
     shown = {name for name in view.review.keys if name in view.data.names}
 
@@ -69,14 +72,11 @@ def _measure(view: View, form: Form) -> Change:
         if set(form.texts("keys")) != shown:
             editing.set_keys(document, in_order(form.texts("keys"), view.review.keys))
         take_fields(document, "exposure", SECTIONS["exposure"], form)
-        if form.flag("uniques"):
-            editing.take_section(document, "uniques", {"max_size": form.number("max_size")})
-        else:
-            editing.remove(document, "uniques")
-        if form.flag("drivers"):
-            take_fields(document, "drivers", SECTIONS["drivers"], form, "drivers.")
-        else:
-            editing.remove(document, "drivers")
+        for section in ("uniques", "drivers"):
+            if form.flag(section):
+                take_fields(document, section, SECTIONS[section], form, f"{section}.")
+            else:
+                editing.remove(document, section)
 
     return Change("keys and limits of exposure", edit)
 
