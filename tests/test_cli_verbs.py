@@ -1,7 +1,6 @@
 """Each verb prints what the Python function of the same name finds, as its schema says."""
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -252,35 +251,25 @@ class _Found(SimpleNamespace):
         return f"summary of {self.given}"
 
 
-def _stand_in(monkeypatch, module, verb):
-    """Put a function that tells what it was given in the place of a verb."""
+def test_review_is_a_thin_shell(keyhole, monkeypatch):
+    def run(settings, files, *, out, force, progress):
+        assert callable(progress)
+        return _Found(given=[settings, files, str(out), force])
 
-    def call(*arguments, progress=None, **options):
-        assert progress is None or callable(progress)
-        given = [str(a) for a in arguments] + [f"{k}={v}" for k, v in sorted(options.items())]
-        return _Found(given=given)
-
-    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{verb: call}))
-
-
-def test_review_and_demo_are_thin_shells(keyhole, monkeypatch):
-    _stand_in(monkeypatch, "keyhole.reviews.runner", "review")
-    _stand_in(monkeypatch, "keyhole.reviews.demo", "demo")
+    monkeypatch.setattr("keyhole.reviews.runner.read_review", lambda path: (str(path), "files"))
+    monkeypatch.setattr("keyhole.reviews.runner.run_review", run)
     code, out, _ = keyhole("review", "plan.toml", "--out", "there", "--json")
-    assert (code, json.loads(out)["given"]) == (0, ["plan.toml", "force=False", "out=there"])
-    code, out, _ = keyhole("demo", "--out", "there", "--force")
-    assert (code, out) == (0, "summary of ['there', 'force=True']\n")
+    assert (code, json.loads(out)["given"]) == (0, ["plan.toml", "files", "there", False])
+    code, out, _ = keyhole("review", "plan.toml", "--out", "there", "--force")
+    assert (code, out) == (0, "summary of ['plan.toml', 'files', 'there', True]\n")
 
 
 @pytest.mark.parametrize(("passed", "expected"), [(True, 0), (False, 1)])
 def test_selftest_exits_by_its_outcome(keyhole, monkeypatch, passed, expected):
-    def selftest():
-        return _Found(given="the published examples", passed=passed)
-
-    module = SimpleNamespace(selftest=selftest)
-    monkeypatch.setitem(sys.modules, "keyhole.published.certificate", module)
+    examples = {"a paper": lambda: [("RP", "0.3", "0.3", passed)]}
+    monkeypatch.setattr("keyhole.published.examples.EXAMPLES", examples)
     code, out, err = keyhole("selftest", "--json")
-    assert (code, json.loads(out), err) == (expected, {"given": "the published examples"}, "")
+    assert (code, json.loads(out)["passed"], err) == (expected, passed, "")
 
 
 REQUIRED = {

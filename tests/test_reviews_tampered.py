@@ -164,7 +164,7 @@ def test_paths_of_the_results_lead_nowhere(out):
 @pytest.mark.parametrize("name", ["/dev/zero", "../..", "nowhere.toml", "\0", 7])
 def test_a_mark_that_leads_to_no_review_file_is_told(out, name):
     put(out / "keyhole-review.json", ("file",), name, mended=False)
-    with pytest.raises(InputError, match="--review"):
+    with pytest.raises(InputError, match=r"Name it \(review\)"):
         keyhole.verify(out)
 
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.workbench import Workbench, start, write_people
 
-from keyhole.reviews.drafting import draft_review
+from keyhole.reviews.drafting import init
 from keyhole.workbench import editing
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Workbench:
     """A workbench on a review as it is drafted, with its comments and sketches."""
-    draft_review(write_people(tmp_path), out=tmp_path / "review.toml")
+    init(write_people(tmp_path), out=tmp_path / "review.toml")
     return start(tmp_path, (tmp_path / "review.toml").read_text())
 
 

@@ -31,6 +31,7 @@ from keyhole.core.options import (
     name_as_flag,
     parameters_of,
     source_of,
+    split_docstring,
     told_with,
 )
 from keyhole.core.verbs import Output, Verb, imported
@@ -64,6 +65,10 @@ def command_of(verb: Verb) -> Callable[..., None]:
             **_read_secrets(offered, words, problems),
         }
         how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
+        if not verb.returns:
+            with told_with(dict.fromkeys(problems)):
+                function(**values)
+            return
         force = words.get("force", False)
         outputs = Outputs(words["json"], words.get("plot"), words.get("records"), force)
         written = {o: words[o.name] for o in verb.outputs if words[o.name] is not None}
@@ -83,6 +88,8 @@ def command_of(verb: Verb) -> Callable[..., None]:
         outputs.give(result)
         if verb.aside and sys.stderr is not None:
             print(getattr(result, verb.aside)(), file=sys.stderr)
+        if verb.verdict and not getattr(result, verb.verdict):
+            raise typer.Exit(1)
 
     shown = [_file(source_of(function))] if has_file else []
     shown += map(_parameter, offered.values())
@@ -92,7 +99,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in shown}
     command.__name__ = verb.name
-    command.__doc__ = _help(function)
+    command.__doc__ = split_docstring(function)[0].replace("`", "")
     return command
 
 
@@ -201,6 +208,7 @@ def _file(source: Source | None) -> inspect.Parameter:
 def _parameter(parameter: Parameter) -> inspect.Parameter:
     """Describe an option as Typer wants it: a word, or a flag."""
     flag = name_as_flag(parameter.name)
+    words = parameter.help.replace("`", "")
     if isinstance(parameter.kind, Flag):
         off = parameter.option.off or f"--no-{flag[2:]}"
         names = [flag if parameter.default is False else f"{flag}/{off}"]
@@ -213,12 +221,12 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
         default = _default(parameter)
         if parameter.required and not needed:
             default = None  # the secret may be in a file
-    option = typer.Option(
-        *names,
-        metavar=None if isinstance(parameter.kind, Flag) else parameter.metavar,
-        help=parameter.help.replace("`", ""),
-        show_default=default not in (None, False, inspect.Parameter.empty),
-    )
+    metavar = None if isinstance(parameter.kind, Flag) else parameter.metavar
+    if parameter.option.argument:
+        option: Any = typer.Argument(metavar=metavar, help=words, show_default=False)
+    else:
+        shown = default not in (None, False, inspect.Parameter.empty)
+        option = typer.Option(*names, metavar=metavar, help=words, show_default=shown)
     return inspect.Parameter(
         parameter.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -252,9 +260,9 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
     if verb.picture:
         words = "Draw the result into a .svg, .png or .html."
         found.append(("plot", Path | None, typer.Option(metavar="OUT", help=words)))
-    found.append(
-        ("json", bool, typer.Option("--json", help="Print one JSON object, nothing else."))
-    )
+    if verb.returns:
+        words = "Print one JSON object, nothing else."
+        found.append(("json", bool, typer.Option("--json", help=words)))
     if verb.records or verb.picture or verb.outputs:
         found.append(("force", bool, typer.Option("--force", help="Replace files that exist.")))
     return [
@@ -266,8 +274,3 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
         )
         for name, kind, option in found
     ]
-
-
-def _help(function: Callable[..., Any]) -> str:
-    """Return the first paragraphs of a verb's documentation."""
-    return inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n")[0]

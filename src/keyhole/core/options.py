@@ -14,6 +14,7 @@ beside the verb: ``risk_problems(question)`` beside ``risk``.
 from __future__ import annotations
 
 import inspect
+import re
 import string
 import sys
 import textwrap
@@ -41,6 +42,7 @@ __all__ = [
     "name_as_flag",
     "parameters_of",
     "source_of",
+    "split_docstring",
     "told_with",
     "unknown_problems",
     "value_problems",
@@ -68,6 +70,8 @@ class Option:
         What stands for the value in help.
     secret
         Whether the value is shown in no message, record or command.
+    argument
+        Whether the command line takes it by its place, without a flag.
     off
         What turns a flag off on the command line, if not ``--no-`` before its name.
     surfaces
@@ -83,6 +87,7 @@ class Option:
     kind: Kind | None = None
     metavar: str = ""
     secret: bool = False
+    argument: bool = False
     off: str = ""
     surfaces: str = "cr"
 
@@ -445,11 +450,17 @@ def documented(function: Verbal) -> Verbal:
     for name, text in told.items():
         lines += [name, *textwrap.wrap(text, 88, initial_indent="    ",
                                        subsequent_indent="    ")]  # fmt: skip
-    head, mark, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nNotes\n-----")
-    if not mark:
-        head, mark, rest = head.partition("\n\nExamples\n--------")
-    function.__doc__ = "\n".join([head, "", *lines]) + mark + rest
+    head, rest = split_docstring(function)
+    function.__doc__ = "\n".join([head, "", *lines]) + rest
     return function
+
+
+def split_docstring(function: Callable[..., Any]) -> tuple[str, str]:
+    """Return the first paragraphs of a docstring, and what stands from its first section on."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    section = re.search(r"\n\n[A-Z]\w+\n-{3,}\n", text)
+    at = section.start() if section else len(text)
+    return text[:at], text[at:]
 
 
 def unknown_problems(known: Mapping[str, Any], given: Mapping[str, Any], where: str) -> list[str]:

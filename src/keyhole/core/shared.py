@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -24,9 +25,12 @@ __all__ = [
     "By",
     "CandidateColumns",
     "Cutoff",
+    "DossierFolder",
     "EngineInMemory",
     "EngineName",
     "EngineOption",
+    "FolderOption",
+    "ForceOption",
     "Formula",
     "Fraction",
     "Household",
@@ -246,5 +250,16 @@ Master = Annotated[
         kind=Text(),
         metavar="URL",
         surfaces="c",
+    ),
+]
+ForceOption = Annotated[bool, Option("Replace files that exist.", surfaces="c")]
+FolderOption = Annotated[
+    str | os.PathLike[str],
+    Option("The folder to write into; it is made.", kind=File(), metavar="DIR", surfaces="c"),
+]
+DossierFolder = Annotated[
+    str | os.PathLike[str],
+    Option(
+        "The folder that a review wrote.", kind=File(), metavar="DIR", argument=True, surfaces="c"
     ),
 ]

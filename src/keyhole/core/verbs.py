@@ -69,6 +69,10 @@ class Verb:
         Whether its result can be drawn.
     outputs
         What else it writes.
+    verdict
+        The attribute of its result that decides the exit code: 1 if it is false.
+    returns
+        Whether it returns a result to be printed.
     aside
         The method of its result that says what is printed apart from it, on standard error.
     shell
@@ -85,6 +89,8 @@ class Verb:
     records: tuple[str, ...] = ()
     picture: bool = True
     outputs: tuple[Output, ...] = ()
+    verdict: str = ""
+    returns: bool = True
     aside: str = ""
     shell: str = ""
 
@@ -240,43 +246,46 @@ Several methods, limits or cutoffs are compared in one table:
         "keyhole.reviews.drafting.init",
         "Draft a review file by looking at a data file.",
         "keyhole init people.csv",
-        shell="keyhole.cli.init.init",
+        picture=False,
     ),
     Verb(
         "keyhole.reviews.runner.review",
         "Run a review file and write the dossier.",
         "keyhole review review.toml --out findings",
-        shell="keyhole.cli.review.review",
+        picture=False,
     ),
     Verb(
         "keyhole.reviews.verifying.verify",
         "Recompute every figure of a dossier and name what differs.",
         "keyhole verify findings",
-        shell="keyhole.cli.verify.verify",
+        picture=False,
+        verdict="same",
     ),
     Verb(
         "keyhole.reviews.rewriting.report",
         "Write a review's dossier and public note again.",
         "keyhole report findings",
-        shell="keyhole.cli.report.report",
+        picture=False,
     ),
     Verb(
         "keyhole.reviews.demo.demo",
         "See keyhole at work on a made-up file of veterans.",
         "keyhole demo --out demo",
-        shell="keyhole.cli.demo.demo",
+        picture=False,
     ),
     Verb(
         "keyhole.workbench.serving.serve",
         "Open the workbench in the browser, on this machine only.",
         "keyhole serve demo",
-        shell="keyhole.cli.serve.serve",
+        picture=False,
+        returns=False,
     ),
     Verb(
         "keyhole.published.certificate.selftest",
         "Rerun the published examples here, for a certificate.",
         "keyhole selftest",
-        shell="keyhole.cli.selftest.selftest",
+        picture=False,
+        verdict="passed",
     ),
 )
 

@@ -17,7 +17,44 @@ from keyhole.data.microdata import Microdata, Origin
 from keyhole.data.text import read_text
 from keyhole.errors import OptionError
 
-__all__ = ["load", "request_of"]
+__all__ = [
+    "CodesOption",
+    "DelimiterOption",
+    "EncodingOption",
+    "KindsOption",
+    "SheetOption",
+    "load",
+    "request_of",
+]
+
+CodesOption = Annotated[
+    Mapping[str, Iterable[Any]] | Iterable[Any] | None,
+    Option(
+        "Values that mean missing: -9,. in any column, age:-9|-8 in one, or both. Empty cells "
+        "are always missing.",
+        kind=Codes(),
+    ),
+]
+KindsOption = Annotated[
+    Mapping[str, str] | None,
+    Option(
+        "What columns are, where the guess is wrong: category, measure, date or text.",
+        kind=WordsByColumn(KINDS),
+        metavar="A=KIND,…",
+    ),
+]
+EncodingOption = Annotated[
+    str | None, Option("The encoding of a text file, like cp1252; UTF-8 by default.")
+]
+DelimiterOption = Annotated[
+    str | None,
+    Option(
+        "The delimiter of a text file, `tab` for a tab; detected by default.",
+        kind=Text(blank=True),
+        metavar="MARK",
+    ),
+]
+SheetOption = Annotated[str | None, Option("The sheet of an Excel workbook; by default the first.")]
 
 
 def load(
@@ -32,42 +69,17 @@ def load(
             metavar="A=ROLE,…",
         ),
     ] = None,
-    missing_codes: Annotated[
-        Mapping[str, Iterable[Any]] | Iterable[Any] | None,
-        Option(
-            "Values that mean missing: -9,. in any column, age:-9|-8 in one, or both. Empty cells "
-            "are always missing.",
-            kind=Codes(),
-        ),
-    ] = None,
-    kinds: Annotated[
-        Mapping[str, str] | None,
-        Option(
-            "What columns are, where the guess is wrong: category, measure, date or text.",
-            kind=WordsByColumn(KINDS),
-            metavar="A=KIND,…",
-        ),
-    ] = None,
+    missing_codes: CodesOption = None,
+    kinds: KindsOption = None,
     labels: Annotated[
         Mapping[str, str] | None, Option("By column, what it means.", kind=WordsByColumn())
     ] = None,
     name: Annotated[
         str | None, Option("What to call the data; by default the file's name.")
     ] = None,
-    encoding: Annotated[
-        str | None, Option("The encoding of a text file, like cp1252; UTF-8 by default.")
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        Option(
-            "The delimiter of a text file, `tab` for a tab; detected by default.",
-            kind=Text(blank=True),
-            metavar="MARK",
-        ),
-    ] = None,
-    sheet: Annotated[
-        str | None, Option("The sheet of an Excel workbook; by default the first.")
-    ] = None,
+    encoding: EncodingOption = None,
+    delimiter: DelimiterOption = None,
+    sheet: SheetOption = None,
 ) -> Microdata:
     """Load a file or a frame; its values are not changed.
 

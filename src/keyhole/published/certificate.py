@@ -103,7 +103,9 @@ Example = Callable[[], Iterator[tuple[str, str, str, bool]]]
 
 
 def selftest() -> Certificate:
-    """Rerun the published examples here, and set each figure beside the published one.
+    """Rerun the published examples here, for a certificate.
+
+    Each figure stands beside the published one. The exit code of the command is 1 if any differs.
 
     Returns
     -------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from keyhole.core.options import Problem, bind, documented
+from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
 from keyhole.environment.example.environment import example_environment
@@ -146,31 +147,24 @@ widowed = "ms == 'W' => age >= 25"
 """
 
 
+@documented
 def demo(
-    out: str | os.PathLike[str],
+    out: FolderOption,
     *,
-    force: bool = False,
+    force: ForceOption = False,
     progress: Callable[[str], None] | None = None,
     people: int = PEOPLE,
 ) -> ReviewResult:
-    """Make a file of veterans who do not exist, and review it.
+    """See keyhole at work on a made-up file of veterans.
 
-    Parameters
-    ----------
-    out
-        The folder for it all: the files, their review file and the results.
-    force
-        Write into the folder whatever it holds.
-    progress
-        Called with a few words as the work goes on.
-    people
-        The population the file is a tenth of.
+    The folder gets the files, their review file and the results.
 
     Returns
     -------
     ReviewResult
         As of `keyhole.review`; its summary says where the report is and what to do next.
     """
+    bind(demo, locals()).require()
     folder = Path(out)
     with own_folder(folder, partial(_check, folder, force)):
         if progress is not None:
@@ -196,8 +190,10 @@ def _check(folder: Path, force: bool) -> None:
     ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REVIEW, RESULTS}
     if not force and {path.name for path in folder.iterdir()} - ours:
         raise OptionError(
-            f"{str(folder)!r} has other files in it. Give another folder, or ask for it to be "
-            f"written into all the same (--force)."
+            Problem(
+                "{0!r} has other files in it. Give another folder, or {force} to write into it.",
+                str(folder),
+            )
         )
 
 

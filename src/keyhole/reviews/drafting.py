@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.files import write_whole
-from keyhole.core.names import absent, repeated
-from keyhole.data import load
-from keyhole.errors import ColumnError, FileError
+from keyhole.core.kinds import Columns, File
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import ForceOption, Names
+from keyhole.data.reading import (
+    CodesOption,
+    DelimiterOption,
+    EncodingOption,
+    KindsOption,
+    SheetOption,
+    load,
+)
+from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
 from keyhole.reviews.draft_text import draft_text
 from keyhole.reviews.guessing import Guess, guess
@@ -21,9 +30,10 @@ from keyhole.screening.screen import screen
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Draft", "draft_review", "init"]
+__all__ = ["Draft", "init", "init_problems"]
 
 REVIEW = "review.toml"
+_READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,37 +97,38 @@ class Draft(Result):
         return rows
 
 
-def draft_review(
-    file: str | os.PathLike[str],
+@documented
+def init(
+    file: Annotated[
+        str | os.PathLike[str],
+        Option(
+            "The data: CSV, Parquet, Arrow, SAS, SPSS, Stata or Excel, by its extension.",
+            kind=File(),
+            argument=True,
+        ),
+    ],
     *,
-    out: str | os.PathLike[str] = REVIEW,
-    keys: Sequence[str] | None = None,
-    missing_codes: Any = None,
-    kinds: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
-    force: bool = False,
+    out: Annotated[
+        str | os.PathLike[str],
+        Option("The review file to be written.", kind=File(), metavar="REVIEW.toml"),
+    ] = REVIEW,
+    keys: Annotated[
+        Names | None,
+        Option("The columns an intruder could know, instead of guesses.", kind=Columns("key")),
+    ] = None,
+    missing_codes: CodesOption = None,
+    kinds: KindsOption = None,
+    encoding: EncodingOption = None,
+    delimiter: DelimiterOption = None,
+    sheet: SheetOption = None,
+    force: ForceOption = False,
 ) -> Draft:
-    r"""Write a review file for a data file by looking at it.
+    r"""Draft a review file by looking at a data file.
 
     Keys, roles and missing codes are guessed from names, labels and contents, each with its reason
-    beside it. The review runs as it is; sections that need a decision are there as comments with
-    settings that fit the file. No value of a record is written, but for codes of missing values
-    that many records have.
-
-    Parameters
-    ----------
-    file
-        The data file.
-    out
-        The review file to be written.
-    keys
-        The columns an intruder could know, instead of guesses.
-    missing_codes, kinds, encoding, delimiter, sheet
-        How the file is read, as in `keyhole.load`; written into the review.
-    force
-        Replace a review file that exists.
+    beside it: read them. The draft runs as it is; sections that need a decision are there as
+    comments with settings that fit the file. No value of a record is written, but for codes of
+    missing values that many records have. How the file is read is written into the review.
 
     Returns
     -------
@@ -129,21 +140,24 @@ def draft_review(
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "people.csv").write_text("id,sex,age\n1,f,30\n2,f,30\n3,f,41\n4,m,41\n")
-    >>> draft = draft_review(folder / "people.csv", out=folder / "review.toml")
+    >>> draft = init(folder / "people.csv", out=folder / "review.toml")
     >>> draft.guess.keys, dict(draft.guess.roles)
     (('sex', 'age'), {'id': 'identifier'})
     """
-    path = Path(out)
-    _require(path, Path(file), force)
-    read = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet, "kinds": kinds,
-            "missing_codes": missing_codes}  # fmt: skip
-    data = load(file, **read)
-    data.require_records()
-    if keys is not None:
-        _check_keys(keys, data.names, data.name)
+    question = bind(init, locals())
+    path = Path(question.out)
+    read = {name: question.values[name] for name in _READ}
+    try:
+        data = load(file, **read)
+        data.require_records()
+    except InputError as error:
+        raise type(error)([*question.problems, *error.problems]) from None
+    problems = [*question.problems, *question.column_problems(data.names, data.name)]
+    if problems:
+        raise OptionError(problems)
     year = datetime.date.today().year
-    found = screen(data, keys=keys, year=year)
-    guessed = guess(data, found, keys)
+    found = screen(data, keys=question.keys, year=year)
+    guessed = guess(data, found, question.keys)
     declared = {name: value for name, value in read.items() if value}
     text = draft_text(
         data, found, guessed, file=_seen_from(path, Path(file)), review=path.name, read=declared
@@ -157,32 +171,20 @@ def _listed(name: str, codes: Sequence[Any]) -> str:
     return f"{', '.join(map(str, codes))} in {name}"
 
 
-init = draft_review
-"""The verb's own name."""
-
-
-def _require(path: Path, file: Path, force: bool) -> None:
-    """Refuse before the work what could not be written after it."""
+def init_problems(question: Question) -> Iterator[Problem]:
+    """Say before the work what could not be written after it."""
+    path = Path(question.out)
     if path.suffix.lower() != ".toml":
-        raise FileError(f"the review file must be a .toml file. Got {path.name!r} instead.")
-    if os.path.lexists(path) and not force:
-        raise FileError(
-            f"{str(path)!r} exists. Give another name (--out), or ask for it to be replaced "
-            f"(--force)."
+        yield Problem("{out} must be a .toml file. Got {0!r} instead.", path.name)
+    elif question.file is not None and path.resolve() == Path(question.file).resolve():
+        yield Problem("{out} {0!r} is the data file. Give another name.", str(path))
+    elif os.path.lexists(path) and not question.force:
+        yield Problem(
+            "{0!r} exists. Give another name ({out}), or ask for it to be replaced ({force}).",
+            str(path),
         )
-    if path.resolve() == file.resolve():
-        raise FileError(f"{str(path)!r} is the data file. Give another name.")
-    if not path.parent.is_dir():
-        raise FileError(f"the folder {str(path.parent)!r} does not exist. Make it first.")
-
-
-def _check_keys(keys: Sequence[str], names: Sequence[str], name: str) -> None:
-    problems = [f"key {one!r} is repeated. Name it once." for one in repeated(keys)]
-    problems += absent(keys, names, purpose="key", where=repr(name))
-    if not keys:
-        problems.append("keys must name one column or more. Got none instead.")
-    if problems:
-        raise ColumnError(problems)
+    elif not path.parent.is_dir():
+        yield Problem("{out}: the folder {0!r} does not exist. Make it first.", str(path.parent))
 
 
 def _seen_from(review: Path, file: Path) -> str:

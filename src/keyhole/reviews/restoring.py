@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.options import Question
+from keyhole.core.options import Problem, Question
 from keyhole.errors import FileError, KeyholeError
 from keyhole.reviews.differences import short_name
 from keyhole.reviews.files import hash_or_none
@@ -97,8 +97,11 @@ def review_file(folder: Path) -> Path:
     path = None if "\0" in named else folder / named
     if path is None or not path.is_file():
         raise FileError(
-            f"{str(folder / MARK)!r} does not say which review file the folder belongs to, or it "
-            f"is not there. Name it (--review)."
+            Problem(
+                "{0!r} does not say which review file the folder belongs to, or it is not there. "
+                "Name it ({review}).",
+                str(folder / MARK),
+            )
         )
     return path
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
+from keyhole.core.options import bind, documented
+from keyhole.core.shared import DossierFolder
 from keyhole.reviews.folders import own_folder
 from keyhole.reviews.restoring import read_content, read_stored, strange
 from keyhole.reviews.result import ReviewResult
@@ -14,16 +15,12 @@ from keyhole.reviews.store import RESULTS, Store, digest, to_json
 __all__ = ["report"]
 
 
-def report(folder: str | os.PathLike[str]) -> ReviewResult:
-    r"""Write the dossier and the public note of a finished review again.
+@documented
+def report(folder: DossierFolder) -> ReviewResult:
+    r"""Write a review's dossier and public note again.
 
     They are made from the stored records of the stages, whose hashes must fit. The data is not
     read. To compute the figures again as well, see `keyhole.verify`.
-
-    Parameters
-    ----------
-    folder
-        The folder that `keyhole.review` wrote.
 
     Returns
     -------
@@ -48,6 +45,7 @@ def report(folder: str | os.PathLike[str]) -> ReviewResult:
     """
     from keyhole.reviews.pages import make_pages, page_hashes
 
+    bind(report, locals()).require()
     place = Path(folder)
     found = read_stored(place)
     with strange(place):

@@ -7,8 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from keyhole.core.kinds import File
+from keyhole.core.options import Option, bind, documented
+from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
@@ -25,29 +28,28 @@ __all__ = ["Standing", "review", "run_review", "run_stages", "standings"]
 Progress = Callable[[str], None]
 
 
+@documented
 def review(
-    path: str | os.PathLike[str],
+    path: Annotated[
+        str | os.PathLike[str],
+        Option(
+            "The review file: data, keys, limits. Paths in it are relative to its folder.",
+            kind=File(),
+            metavar="REVIEW.toml",
+            argument=True,
+        ),
+    ],
     *,
-    out: str | os.PathLike[str],
-    force: bool = False,
+    out: FolderOption,
+    force: ForceOption = False,
     progress: Progress | None = None,
 ) -> ReviewResult:
-    r"""Run the review that a review file describes, and write its report.
+    r"""Run a review file and write the dossier.
 
-    Everything in the review file is checked before anything runs. A stage whose question,
-    inputs and data are those of a stored result is not computed again: a run that was stopped
-    goes on where it was, and after an edit only what changed is computed.
-
-    Parameters
-    ----------
-    path
-        The review file (TOML); paths in it are seen from its folder.
-    out
-        The folder for the results: new, empty, or that of an earlier run of the same file.
-    force
-        Write into `out` whatever it holds.
-    progress
-        Called with a few words as the work goes on.
+    The folder may be new, empty, or that of an earlier run of the same file. Everything in the
+    review file is checked before anything runs. A stage whose question, inputs and data are those
+    of a stored result is not computed again: a run that was stopped goes on where it was, and
+    after an edit only what changed is computed.
 
     Returns
     -------
@@ -77,6 +79,7 @@ def review(
     (0.25, ['charts', 'keyhole-review.json', 'public-note.html', 'report.html', 'results.json',
      'stages'])
     """
+    bind(review, locals()).require()
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)

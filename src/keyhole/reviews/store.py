@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.files import write_whole
+from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 from keyhole.results import plain_values
 from keyhole.reviews.files import hash_file, hash_or_none
@@ -203,8 +204,9 @@ def _check(folder: Path, review: Path, force: bool) -> None:
         what = "" if found == _mark(folder, review) else "holds the results of another review file"
     if what:
         raise OptionError(
-            f"{str(folder)!r} {what}. Give another folder, or ask for it to be written "
-            f"into all the same (--force)."
+            Problem(
+                "{0!r} {1}. Give another folder, or {force} to write into it.", str(folder), what
+            )
         )
 
 

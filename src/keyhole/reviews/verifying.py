@@ -9,8 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from keyhole.core.kinds import File
+from keyhole.core.options import Option, bind, documented
+from keyhole.core.shared import DossierFolder
 from keyhole.errors import FileError
 from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
@@ -36,13 +39,21 @@ _TIMED = (
 )
 
 
+@documented
 def verify(
-    folder: str | os.PathLike[str],
+    folder: DossierFolder,
     *,
-    review: str | os.PathLike[str] | None = None,
+    review: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "The review file, if it is not where the folder says.",
+            kind=File(),
+            metavar="REVIEW.toml",
+        ),
+    ] = None,
     progress: Progress | None = None,
 ) -> Verification:
-    r"""Compute every figure of a dossier again from its inputs, and compare.
+    r"""Compute every figure of a dossier again, and compare.
 
     First the hashes of the review file and of the files it names are compared with those in the
     dossier. If these are the same, every stage is computed anew in a folder that is removed
@@ -55,14 +66,8 @@ def verify(
     version cannot compare is named in a part's `remark`: pages without a hash, and stages whose
     method has changed since.
 
-    Parameters
-    ----------
-    folder
-        The folder that `keyhole.review` wrote.
-    review
-        The review file, if it is not where the folder says.
-    progress
-        Called with a few words as the work goes on.
+    The exit code of the command is 0 if all is the same, and 1 if an input was changed or a figure
+    differs.
 
     Returns
     -------
@@ -84,6 +89,7 @@ def verify(
     >>> verify(place / "out").same
     True
     """
+    bind(verify, locals()).require()
     tell = progress or (lambda _: None)
     place = Path(folder)
     place = place.resolve() if place.is_symlink() else place

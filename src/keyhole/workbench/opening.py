@@ -110,9 +110,9 @@ def _review_of(data: Path) -> Path:
 
 
 def _draft(data: Path, path: Path) -> Any:
-    from keyhole.reviews.drafting import draft_review
+    from keyhole.reviews.drafting import init
 
-    return draft_review(data, out=path)
+    return init(data, out=path)
 
 
 def open_example(projects: Projects) -> Project:

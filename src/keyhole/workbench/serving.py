@@ -2,59 +2,65 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
-from keyhole.errors import FileError, OptionError, RunError
+from keyhole.core.kinds import File
+from keyhole.core.options import Option, bind, documented
+from keyhole.errors import FileError, RunError
 
 __all__ = ["serve"]
 
 ADDRESS = "127.0.0.1"
 
 
+@documented
 def serve(
-    folder: Path,
+    folder: Annotated[
+        str | os.PathLike[str],
+        Option(
+            "The folder to work in, by default the current one; nothing above it is read or "
+            "written.",
+            kind=File(),
+            metavar="FOLDER",
+            argument=True,
+        ),
+    ] = ".",
     *,
-    port: int = 0,
-    told: Callable[[str], None] = print,
-    opens: bool = False,
-    upload_limit: int = 512,
+    port: Annotated[int, Option("The port; 0 takes a free one.", low=0, high=65_535)] = 0,
+    open: Annotated[bool, Option("Open the link in the browser.")] = True,
+    upload_limit: Annotated[
+        int,
+        Option(
+            "The largest file that may be sent by the browser, in megabytes.", low=0, metavar="MB"
+        ),
+    ] = 512,
 ) -> None:
-    """Serve the workbench of a folder until it is stopped.
+    """Work on a review in the browser, on this machine only.
 
-    Parameters
-    ----------
-    folder
-        The start folder: nothing above it is read or written.
-    port
-        The port; 0 takes a free one.
-    told
-        Called with the link by which the workbench opens.
-    opens
-        Open the link in the browser.
-    upload_limit
-        The most megabytes that one file sent may have.
+    The link is printed, and the workbench runs until it is stopped.
     """
     import uvicorn
 
     from keyhole.workbench.app import create_app
     from keyhole.workbench.rendering import vega_bundle
 
-    if not folder.is_dir():
-        raise FileError(f"{str(folder)!r} is not a folder. Give the folder to work in.")
-    if not 0 <= port <= 65_535:
-        raise OptionError(f"port must be from 0 to 65535. Got {port} instead.")
+    bind(serve, locals()).require()
+    start = Path(folder)
+    if not start.is_dir():
+        raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")
     listening = _listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    app = create_app(folder.resolve(), token=token, port=port, upload_limit=upload_limit * 1024**2)
+    app = create_app(start.resolve(), token=token, port=port, upload_limit=upload_limit * 1024**2)
     threading.Thread(target=vega_bundle, daemon=True).start()
     link = f"http://{ADDRESS}:{port}/enter?token={token}"
-    told(link)
-    if opens:
+    print(f"The workbench is open at {link}\nIt stops with Ctrl+C.", flush=True)
+    if open:
         import webbrowser
 
         webbrowser.open(link)
