@@ -21,8 +21,8 @@ from keyhole.protection.methods import METHODS
 from keyhole.protection.options import Seed
 from keyhole.protection.plan import Plan
 from keyhole.protection.writeback import numbers, put_numbers
+from keyhole.workbench.page import Form
 from keyhole.workbench.pages.protect import read_step, step_fields
-from keyhole.workbench.view import Form
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

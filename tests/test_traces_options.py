@@ -20,7 +20,7 @@ from keyhole.exposure import cells
 from keyhole.exposure.measures import MEASURES
 from keyhole.reviews import schema
 from keyhole.workbench.fields import fields_of, read_fields
-from keyhole.workbench.view import Form
+from keyhole.workbench.page import Form
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "extensions"))

@@ -17,7 +17,7 @@ from keyhole.errors import FileError, InputError
 from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
-from keyhole.workbench.places import inside
+from keyhole.workbench.start_folder import inside
 
 
 @pytest.fixture

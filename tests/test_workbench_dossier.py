@@ -23,10 +23,9 @@ from tests.workbench_pages import (
 )
 
 from keyhole.reviews.runner import review
-from keyhole.workbench.history import go_to, history
-from keyhole.workbench.kinds import KINDS
-from keyhole.workbench.masking import masked
-from keyhole.workbench.verified import VERIFICATION, last_verification
+from keyhole.workbench.pages.dossier import masked
+from keyhole.workbench.stored_results import VERIFICATION, last_verification
+from keyhole.workbench.worker import JOB_KINDS
 
 RELEASE = {
     "product": "",
@@ -160,7 +159,7 @@ def test_a_dossier_is_verified_by_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     assert bench.post("dossier/verify").status_code == 303
     kind, asked = begun[-1]
     assert kind == "verify"
-    KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)
+    JOB_KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)
     found = last_verification(tmp_path / "review")
     assert found is not None
     assert found["same"] is True
@@ -168,13 +167,13 @@ def test_a_dossier_is_verified_by_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     assert "figures are what the inputs give" in page
     path = tmp_path / "review" / "stages" / "exposure.json"
     path.write_text(path.read_text().replace('"cells": ', '"cells": 1'))
-    KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)
+    JOB_KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)
     assert "Verification found differences" in bench.get("dossier").text
 
 
 def test_a_verification_of_other_results_is_not_shown(bench: Workbench) -> None:
     run(bench)
-    KINDS["verify"](bench.folder / "review.toml", {}, lambda _: None)
+    JOB_KINDS["verify"](bench.folder / "review.toml", {}, lambda _: None)
     results = bench.folder / "review" / "results.json"
     results.write_text(results.read_text() + "\n")
     assert last_verification(bench.folder / "review") is None
@@ -189,7 +188,7 @@ def test_the_history_is_listed_and_gone_through(bench: Workbench) -> None:
         bench.post("dossier/release", {**RELEASE, "release-version": version})
         texts.append((bench.folder / "review.toml").read_text())
     assert bench.get("dossier").text.count("what goes out, and to whom") >= 3
-    steps = history(bench.project)
+    steps = bench.project.history()
     assert [step.now for step in steps] == [True, False, False, False]
     assert bench.post("dossier/back", {"number": str(steps[-1].number)}).status_code == 303
     assert (bench.folder / "review.toml").read_text() == texts[0]
@@ -208,9 +207,9 @@ def test_an_edit_outside_is_passed_on_the_way_back(bench: Workbench) -> None:
     bench.post("dossier/release", RELEASE)
     edited = (bench.folder / "review.toml").read_text().replace("cutoff = 3", "cutoff = 5")
     (bench.folder / "review.toml").write_text(edited)
-    go_to(bench.project, history(bench.project)[-1].number)
+    bench.project.go_to(bench.project.history()[-1].number)
     assert (bench.folder / "review.toml").read_text() == first
-    go_to(bench.project, history(bench.project)[0].number)
+    bench.project.go_to(bench.project.history()[0].number)
     assert (bench.folder / "review.toml").read_text() == edited
 
 

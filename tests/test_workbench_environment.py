@@ -28,9 +28,9 @@ from keyhole.environment import open_store, write_environment
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Construct, Environment, Form
 from keyhole.reviews.checks import read_review
-from keyhole.workbench.environment_tables import _cell, prevalence_map
+from keyhole.workbench.environments import environment_place as place_of
 from keyhole.workbench.environments import environments_below
-from keyhole.workbench.environments import kept as place_of
+from keyhole.workbench.pages.environment import _cell, prevalence_map
 
 
 @pytest.fixture

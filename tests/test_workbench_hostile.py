@@ -21,7 +21,7 @@ from keyhole.errors import FileError
 from keyhole.reviews.store import digest, to_json
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.state import State
-from keyhole.workbench.verified import VERIFICATION, verify_and_keep
+from keyhole.workbench.stored_results import VERIFICATION, verify_and_keep
 from keyhole.workbench.worker import work
 
 # A script, markup, a Vega expression, a template, a formula: each would leave a mark if it ran.

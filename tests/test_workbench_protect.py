@@ -19,9 +19,9 @@ from keyhole.core.kinds import Columns, Flag
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
+from keyhole.workbench.page import Form, View
 from keyhole.workbench.pages.protect import read_step, step_fields
-from keyhole.workbench.proposals import price_of
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.pricing import price_of
 
 PLAN = """
 [protection]

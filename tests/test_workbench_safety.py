@@ -215,7 +215,7 @@ def test_the_memory_of_the_workbench_is_its_owners(bench: Workbench) -> None:
 
 
 def test_only_loopback_is_listened_on() -> None:
-    from keyhole.workbench.serving import _listen
+    from keyhole.workbench.server import _listen
 
     with _listen(0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"

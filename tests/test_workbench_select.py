@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import keyhole
 from keyhole.cli.main import app
 from keyhole.reviews.checks import read_review
-from keyhole.workbench.view import View
+from keyhole.workbench.page import View
 
 SEARCH = """
 [selection]

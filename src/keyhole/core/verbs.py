@@ -274,7 +274,7 @@ Several methods, limits or cutoffs are compared in one table:
         picture=False,
     ),
     Verb(
-        "keyhole.workbench.serving.serve",
+        "keyhole.workbench.server.serve",
         "Open the workbench in the browser, on this machine only.",
         "keyhole serve demo",
         picture=False,

@@ -1,4 +1,4 @@
-"""The workbench's addresses, and what answers them."""
+"""The web application: its addresses, and what answers them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from keyhole.errors import ConflictError, InputError, KeyholeError
-from keyhole.workbench import events, opening, served
+from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
-from keyhole.workbench.page import Change, Go, Page, Run
+from keyhole.workbench.page import Change, Form, Go, Page, Run, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.projects import Project, Projects, plain_problem
-from keyhole.workbench.rendering import STATIC, render
+from keyhole.workbench.rendering import STATIC, gauges, render
 from keyhole.workbench.safety import (
     UPLOAD_LIMIT,
     Guard,
@@ -26,9 +26,8 @@ from keyhole.workbench.safety import (
     own_hosts,
     too_large,
 )
-from keyhole.workbench.sidebar import gauges
+from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
 from keyhole.workbench.state import State
-from keyhole.workbench.view import Form, View
 
 __all__ = ["Bench", "create_app"]
 
@@ -78,7 +77,7 @@ def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOA
     bench = Bench.of(folder)
     app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.bench = bench
-    app.get("/static/vega.js")(served.vega)
+    app.get("/static/vega.js")(responses.vega)
     app.mount("/static", StaticFiles(directory=STATIC))
     _add_start(app, bench)
     _add_review(app, bench)
@@ -98,7 +97,7 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            project = opening.open_named(bench.projects, form)
+            project = open_named(bench.projects, form)
         except KeyholeError as error:
             return _start(request, bench, _problems(error))
         return _to(f"/project/{project.number}/data")
@@ -106,7 +105,7 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/example")
     def example(request: Request) -> Response:
         try:
-            project = opening.open_example(bench.projects)
+            project = open_example(bench.projects)
         except KeyholeError as error:
             return _start(request, bench, _problems(error))
         bench.jobs.start(project.number, project.path, "review", {})
@@ -142,17 +141,17 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
     @app.get("/project/{number}/events")
     async def listen(number: int, request: Request) -> Response:
         project = bench.projects.find(number)
-        return _missing() if project is None else events.stream(request, project, bench.jobs)
+        return _missing() if project is None else responses.progress(request, project, bench.jobs)
 
     @app.get("/project/{number}/chart/{name}")
     def chart(number: int, name: str) -> Response:
         project = bench.projects.find(number)
-        return (project and served.chart(project, name)) or _missing()
+        return (project and responses.chart(project, name)) or _missing()
 
     @app.get("/project/{number}/file/{name:path}")
     def file(number: int, name: str) -> Response:
         project = bench.projects.find(number)
-        return (project and served.result_file(project, name)) or _missing()
+        return (project and responses.result_file(project, name)) or _missing()
 
 
 def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
@@ -263,10 +262,9 @@ def _start(request: Request, bench: Bench, problems: list[str] | None = None) ->
         "start.html",
         **_common(request),
         folder=bench.folder,
-        found=opening.files_below(bench.folder),
+        found=files_below(bench.folder),
         recent=[
-            (project, opening.shown_name(bench.folder, project.path))
-            for project in bench.projects.recent()
+            (project, seen_from(bench.folder, project.path)) for project in bench.projects.recent()
         ],
         problems=problems or [],
     )

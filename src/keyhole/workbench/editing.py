@@ -1,8 +1,8 @@
-"""Changes of a review file that leave the rest of it, comments too, as it stands."""
+"""Edits of a review file that leave the rest of it, comments included, as it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import tomlkit
@@ -14,14 +14,18 @@ from keyhole.workbench.comments import leave_lead, place_sections, tie_leads
 __all__ = [
     "add_step",
     "changed_text",
+    "in_order",
+    "numbered_lines",
     "parse",
     "put",
+    "put_changed",
     "remove",
     "remove_step",
     "replace_step",
     "set_keys",
     "take_section",
 ]
+
 
 # A list wider than this is written a value a line.
 _WIDE = 70
@@ -193,3 +197,47 @@ def _item(value: Any, *, inline: bool = False) -> Item:
             array.append(_item(one, inline=True))
         return array.multiline(len(array.as_string()) > _WIDE)
     return cast("Item", tomlkit.item(value))
+
+
+def in_order(chosen: Iterable[str], now: Iterable[str]) -> list[str]:
+    """Return the names chosen, those that stay in their order of before, and the new ones last.
+
+    Boxes are sent in the order of the columns, which says nothing.
+
+    Examples
+    --------
+    >>> in_order(["age", "ms", "sex"], ["sex", "age"])
+    ['sex', 'age', 'ms']
+    """
+    wanted = list(dict.fromkeys(chosen))
+    stay = [name for name in now if name in wanted]
+    return stay + [name for name in wanted if name not in stay]
+
+
+def put_changed(
+    document: TOMLDocument, section: str, sent: Mapping[str, Any], now: Mapping[str, Any]
+) -> None:
+    """Set the settings of a section that are sent other than they are now.
+
+    What is left out of a review has a default; as long as nobody changes it, it stays left out.
+    A list is of boxes ticked and has no order of its own; a tuple has one.
+    """
+    for name, value in sent.items():
+        before = now.get(name)
+        if isinstance(value, list):
+            before = list(before or ())
+            value = in_order(value, before)
+        if value != before:
+            put(document, section, name, value)
+
+
+def numbered_lines(text: str | None) -> list[tuple[int, str]]:
+    r"""Return the lines of a text that hold something, each with its number.
+
+    Examples
+    --------
+    >>> numbered_lines("first\n\n  third ")
+    [(1, 'first'), (3, 'third')]
+    """
+    lines = enumerate((text or "").splitlines(), 1)
+    return [(number, line.strip()) for number, line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""Where a review's data environment is kept: found, read, made and written to."""
+"""Data environments of reviews: the file or store that holds one, read and written to."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from keyhole.environment.model import Environment
 from keyhole.environment.opening import read_place
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
-from keyhole.workbench.places import inside, seen_from
+from keyhole.workbench.page import View
 from keyhole.workbench.projects import Project
+from keyhole.workbench.start_folder import inside, seen_from
 
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store
 
 __all__ = [
     "STORE",
-    "Kept",
+    "EnvironmentPlace",
     "chosen_file",
+    "environment_place",
     "environments_below",
-    "kept",
     "make_store",
     "require_inside",
-    "start_folder",
+    "review_environment",
     "user",
 ]
 
@@ -39,7 +40,7 @@ _HEADER, _OURS = b"SQLite format 3\0", b"KEYH"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EnvironmentPlace:
     """Where an environment is kept.
 
     Parameters
@@ -94,7 +95,7 @@ class Kept:
             together.setdefault(change.number, []).append(change)
         last = list(together.values())[-most:]
         return [
-            [f"{some[0].when:%Y-%m-%d %H:%M}", some[0].who, _told(some), some[0].note]
+            [f"{some[0].when:%Y-%m-%d %H:%M}", some[0].who, _summary(some), some[0].note]
             for some in reversed(last)
         ]
 
@@ -104,7 +105,7 @@ class Kept:
         return open_store(self.place, writing=writing)
 
 
-def _told(changes: Sequence[Change]) -> str:
+def _summary(changes: Sequence[Change]) -> str:
     """Say what was changed together: one thing by name, several by their number."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for change in changes:
@@ -116,27 +117,30 @@ def _told(changes: Sequence[Change]) -> str:
     return ", ".join(parts)
 
 
-def start_folder(project: Project) -> Path:
-    """Return the folder in which the workbench was started."""
-    return project.state.path.parent.parent
-
-
-def kept(project: Project, store: str) -> Kept:
-    """Tell where the environment is that a review names; a password stays unsaid."""
+def environment_place(project: Project, store: str) -> EnvironmentPlace:
+    """Return where the environment is that a review names; a password is not shown."""
     if "://" in store:
         from keyhole.environment.store.places import find_place
 
         name = str(find_place(store)).strip("'")
-        return Kept(name, store, "server", project.memory)
+        return EnvironmentPlace(name, store, "server", project.memory)
     path = project.path.parent / store
     kind: Literal["json", "store"] = "json" if path.suffix.lower() == ".json" else "store"
-    return Kept(store, str(path), kind, project.memory)
+    return EnvironmentPlace(store, str(path), kind, project.memory)
 
 
-def require_inside(project: Project, found: Kept) -> None:
+def review_environment(view: View) -> Environment:
+    """Return the environment that a review names; an empty one if it names none."""
+    settings = view.review.scenarios
+    if settings is None:
+        return Environment()
+    return environment_place(view.project, settings.store).read()[0]
+
+
+def require_inside(project: Project, found: EnvironmentPlace) -> None:
     """Refuse to write to a file above the start folder, wherever the review points."""
     if found.kind != "server":
-        inside(start_folder(project), found.place)
+        inside(project.state.folder, found.place)
 
 
 def environments_below(folder: Path) -> list[str]:
@@ -193,13 +197,13 @@ def make_store(path: Path, environment: Environment) -> None:
     opened.write(snapshot, wanted, who=user(), note="made in the workbench")
 
 
-def chosen_file(project: Project, name: str) -> tuple[str, Kept]:
+def chosen_file(project: Project, name: str) -> tuple[str, EnvironmentPlace]:
     """Return an environment of the list as the review is to name it."""
-    path = inside(start_folder(project), name)
+    path = inside(project.state.folder, name)
     if not name or not path.is_file() or not _is_environment(path):
         raise FileError("there is no such environment. Choose one of the list.")
     seen = Path(os.path.relpath(path, project.path.parent.resolve())).as_posix()
-    return seen, kept(project, seen)
+    return seen, environment_place(project, seen)
 
 
 def user() -> str:

@@ -11,7 +11,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.kinds import Choice, Flag, Number, Whole
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
-from keyhole.workbench.view import Form
+from keyhole.workbench.page import Form
 
 __all__ = ["Field", "fields_of", "is_share", "read_fields", "take_fields"]
 

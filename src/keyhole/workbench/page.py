@@ -1,4 +1,4 @@
-"""What a page of the workbench is: what it shows, what it needs computed, what it can change."""
+"""Pages of the workbench: what one is shown of a review, reads from a form, and asks for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,113 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.workbench.view import Form, View
+from keyhole.data import Microdata
+from keyhole.reviews.runner import Standing
+from keyhole.reviews.settings import Review
+from keyhole.workbench.jobs import Job
+from keyhole.workbench.projects import Look, Project
 
-__all__ = ["Action", "Change", "Go", "Page", "Run"]
+__all__ = ["Action", "Change", "Form", "Go", "Page", "Run", "View"]
+
+
+# No setting is larger; what is, or is not a number, is left to the checks as text.
+_LARGEST = 1e18
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a page's form sent, read as what is asked for.
+
+    A field that is empty or absent is None, or an empty list.
+    """
+
+    values: Mapping[str, list[str]]
+    files: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str | None:
+        """Return a field's text."""
+        found = self.values.get(name, [""])[-1].strip()
+        return found or None
+
+    def texts(self, name: str) -> list[str]:
+        """Return all values of a field that may be there several times, such as check boxes."""
+        return [value for value in self.values.get(name, []) if value]
+
+    def flag(self, name: str) -> bool:
+        """Return whether a box is ticked."""
+        return bool(self.texts(name))
+
+    def number(self, name: str) -> Any:
+        """Return a whole or decimal number; what is none is returned as text, for the checks."""
+        text = self.text(name)
+        if text is None:
+            return None
+        for kind in (int, float):
+            try:
+                found = kind(text)
+            except ValueError:
+                continue
+            return found if abs(found) < _LARGEST else text
+        return text
+
+    def share(self, name: str) -> Any:
+        """Return a share that was given in percent.
+
+        Examples
+        --------
+        >>> Form({"limit": ["7.5"]}).share("limit")
+        0.075
+        """
+        found = self.number(name)
+        return round(found / 100, 12) if isinstance(found, int | float) else found
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A review as a page sees it.
+
+    `shows_values` is whether the user switched on, for this page, that values are shown.
+    """
+
+    project: Project
+    look: Look
+    job: Job | None
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def review(self) -> Review:
+        """The review, checked; a page is only made of one that can be run."""
+        assert self.look.review is not None
+        return self.look.review
+
+    @property
+    def data(self) -> Microdata:
+        """The file under review."""
+        return self.look.files["data"].data
+
+    @property
+    def shows_values(self) -> bool:
+        """Whether values of records may be shown on this page."""
+        return self.query.get("values") == "shown"
+
+    def standing(self, stage: str) -> Standing:
+        """Return how the result of a stage stands."""
+        return self.look.standings.get(stage, Standing("unasked"))
+
+    def result(self, stage: str) -> Mapping[str, Any] | None:
+        """Return a stage's figures, of now or of before a change; None without any."""
+        record = self.standing(stage).record
+        return None if record is None else record["result"]
+
+    def tables(self, stage: str) -> list[Mapping[str, Any]]:
+        """Return a stage's tables as they were printed."""
+        record = self.standing(stage).record
+        return [] if record is None else record["tables"]
+
+    def charts(self, stage: str) -> list[str]:
+        """Return the names of a stage's pictures."""
+        record = self.standing(stage).record
+        return [] if record is None else list(record["charts"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,146 @@
-"""The price of a step: the ledger of the plan with it, computed without changing the review."""
+"""Prices of protection steps: the ledger with a proposed step, before it is in the review.
+
+What was typed and its price are small files in the workbench's own folder, which only its owner
+can read: a step that draws is priced with a secret seed, which is the review's once the step is
+accepted.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from keyhole.core.files import write_whole
 from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
 from keyhole.protection.apply import draws, plan_problems, policy_of
 from keyhole.protection.ledger import ledger
-from keyhole.protection.ledger_result import Ledger
+from keyhole.protection.ledger_result import HEADS, Ledger, figure, meaning
 from keyhole.protection.plan import Plan, toml_of
+from keyhole.protection.prices import FIGURES
 from keyhole.reviews.checks import read_review
+from keyhole.reviews.digits import rate
 from keyhole.reviews.resolving import resolve_protection
 from keyhole.reviews.settings import ProtectionSettings, Review
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
-from keyhole.workbench.proposals import Price
+from keyhole.workbench.page import Form
+from keyhole.workbench.projects import Project
 
-__all__ = ["planned_steps", "price_step", "protection_of", "require_fit", "with_step"]
+__all__ = [
+    "Price",
+    "StepDraft",
+    "discard_step",
+    "draft_of",
+    "keep_draft",
+    "planned_steps",
+    "price_of",
+    "price_path",
+    "price_step",
+    "price_table",
+    "protection_of",
+    "require_fit",
+    "with_step",
+]
 
 MOST_SEED = 2**53
+Stored = TypeVar("Stored")
+
+
+@dataclass(frozen=True, slots=True)
+class StepDraft:
+    """The form of a step as it was last sent."""
+
+    method: str
+    values: Mapping[str, list[str]]
+
+    @property
+    def form(self) -> Form:
+        """What was typed, to be shown again."""
+        return Form(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a step would do, and what it would cost.
+
+    `version` is that of the review it was computed for, `toml` the step as a plan has it. `lines`
+    are those of the ledger: the file as it is, after the plan, and with the step. `read_off` is
+    RP after the plan and with the step, with what columns that stay tell of others. `targets` are
+    the columns over which the loss is taken. `seed` is one that was drawn for the step, if the
+    review has none.
+    """
+
+    version: str
+    toml: str
+    words: str
+    lines: tuple[Mapping[str, Any], ...]
+    changed: int
+    left_out: int
+    limit: float | None
+    cutoff: int
+    read_off: tuple[float | None, float | None] = (None, None)
+    notes: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    seed: int | None = field(default=None, repr=False)
+
+    @property
+    def step(self) -> dict[str, Any]:
+        """The step."""
+        found: dict[str, Any] = tomllib.loads(self.toml)["step"][0]
+        return found
+
+    def save(self, path: Path) -> None:
+        """Keep it."""
+        _write(path, asdict(self))
+
+
+def draft_path(project: Project) -> Path:
+    """Return where what was typed is kept."""
+    return project.state.path.parent / f"draft-{project.number}.json"
+
+
+def price_path(project: Project) -> Path:
+    """Return where the price is kept."""
+    return project.state.path.parent / f"price-{project.number}.json"
+
+
+def keep_draft(project: Project, draft: StepDraft) -> None:
+    """Keep what was typed, so that nothing is lost if it is refused."""
+    _write(draft_path(project), asdict(draft))
+
+
+def draft_of(project: Project) -> StepDraft | None:
+    """Return what was typed last."""
+    return _read(draft_path(project), StepDraft)
+
+
+def price_of(project: Project) -> Price | None:
+    """Return the price that was computed last."""
+    return _read(price_path(project), Price)
+
+
+def discard_step(project: Project) -> None:
+    """Forget the step and its price."""
+    for path in (draft_path(project), price_path(project)):
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with write_whole(path, force=True) as temporary:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _read(path: Path, shape: Callable[..., Stored]) -> Stored | None:
+    try:
+        return shape(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):  # none, or of another version of keyhole
+        return None
 
 
 def protection_of(review: Review) -> ProtectionSettings:
@@ -139,3 +256,52 @@ def _notes(found: Ledger) -> Sequence[str]:
         else []
     )
     return [*own, *reading, *(f"{text}." for text in found.warnings)]
+
+
+def price_table(price: Price) -> dict[str, Any]:
+    """Set the file as it is, the plan and the plan with the step side by side."""
+    rows = [
+        [f"RP({price.cutoff})", *_rates([line["rp"] for line in price.lines], price.limit)],
+        *_read_off(price),
+        ["CR", *_rates([line["cr"] for line in price.lines])],
+        ["uniques", *(_count(line["uniques"]) for line in price.lines)],
+    ]
+    names = [n for n in HEADS if any(line[n] is not None for line in price.lines[1:])]
+    rows += [[_head(n), *_figures(n, [line[n] for line in price.lines])] for n in names]
+    columns = ["figure", "the file as it is", "after the plan", "with this step"]
+    if price.lines[1]["step"] == 0:  # there is no plan yet
+        columns.pop(2)
+        rows = [[*row[:2], row[3]] for row in rows]
+    return {"title": f"The price of {price.words}", "columns": columns, "rows": rows,
+            "notes": [*price.notes, *_lost(price)]}  # fmt: skip
+
+
+def _lost(price: Price) -> list[str]:
+    there = any(line["lost"] is not None for line in price.lines)
+    return [f"Information lost: {meaning('lost', price.targets)}."] if there else []
+
+
+def _read_off(price: Price) -> list[list[str]]:
+    """Return the line of RP with what can be read off, where that is more than RP itself."""
+    plain = [line["rp"] for line in price.lines[1:]]
+    if all(told is None or told == rp for told, rp in zip(price.read_off, plain, strict=True)):
+        return []
+    told = [price.lines[0]["rp"], *price.read_off]
+    return [["with what can be read off", *_rates(told, price.limit)]]
+
+
+def _rates(values: Sequence[float | None], limit: float | None = None) -> list[str]:
+    return ["not estimable" if one is None else rate(one, limit) for one in values]
+
+
+def _figures(name: str, values: Sequence[float | None]) -> list[str]:
+    """Write a figure of the ledger; what is lost is a share, as on the rest of the page."""
+    return _rates(values) if name == "lost" else [figure(name, one) for one in values]
+
+
+def _head(name: str) -> str:
+    return "information lost" if name == "lost" else f"{HEADS[name]}: {FIGURES[name]}"
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"

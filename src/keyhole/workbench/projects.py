@@ -1,13 +1,15 @@
-"""A review file under work: its text, its versions, and how its results stand."""
+"""Projects: a review file under work, its versions, and how its results stand."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tomlkit.toml_document import TOMLDocument
@@ -21,7 +23,7 @@ from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 from keyhole.workbench.state import State
 
-__all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "plain_problem"]
+__all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "Version", "plain_problem"]
 
 Edit = Callable[[TOMLDocument], None]
 # Versions kept of a review file, so that very old ones make room.
@@ -46,6 +48,11 @@ def plain_problem(text: str) -> str:
     return _WHERE.sub("", text)
 
 
+def _version_of(text: str) -> str:
+    """Return the name of a review file's text: a change is made to the version a page showed."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """A review file as it is now: what it asks, or why it cannot be run."""
@@ -58,8 +65,19 @@ class Look:
 
     @property
     def version(self) -> str:
-        """The name of this text: a change is made to the version that a page showed."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        """The name of this text."""
+        return _version_of(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of the review file: what was changed, when, and whether it is the one of now."""
+
+    number: int
+    label: str
+    at: str
+    now: bool
+    undone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +132,7 @@ class Project:
             With all that would be wrong with it; nothing is changed then.
         """
         text = self.text()
-        if hashlib.sha256(text.encode()).hexdigest()[:16] != version:
+        if _version_of(text) != version:
             raise ChangedElsewhereError(
                 "the review was changed in another tab or program since this page was shown. "
                 "This page now shows it as it is; make your change again if it is still wanted."
@@ -146,6 +164,29 @@ class Project:
         back = rows.get(here) if here - 1 in rows else None
         return back, rows.get(here + 1)
 
+    def history(self) -> list[Version]:
+        """Return the versions of the review file, the last one first."""
+        with self.state.reading() as database:
+            rows = database.execute(
+                "SELECT number, label, at FROM versions WHERE project = ? ORDER BY number DESC",
+                [self.number],
+            ).fetchall()
+            here = self._cursor(database)
+        return [
+            Version(number, label, _local_time(at), number == here, number > here)
+            for number, label, at in rows
+        ]
+
+    def go_to(self, number: int) -> None:
+        """Undo or redo until a version is the one of now; one that is not there changes nothing."""
+        versions = self.history()
+        while number in {version.number for version in versions}:
+            here = next((version.number for version in versions if version.now), 0)
+            # What was edited outside becomes a version first, so that a step may go there and back.
+            if here == number or (self.undo() if number < here else self.redo()) is None:
+                return
+            versions = self.history()
+
     def _go(self, by: int) -> str | None:
         self._note(self.text(), "edited outside the workbench")
         with self.state.changing() as database:
@@ -159,12 +200,12 @@ class Project:
             database.execute(
                 "UPDATE cursors SET number = ? WHERE project = ?", [here + by, self.number]
             )
-            told: str = database.execute(
+            label: str = database.execute(
                 "SELECT label FROM versions WHERE project = ? AND number = ?",
                 [self.number, max(here, here + by)],
             ).fetchone()[0]
             self._write(row["text"])
-        return told
+        return label
 
     def _note(self, text: str, label: str) -> None:
         """Keep a version after the one where we are; what had been undone is gone then."""
@@ -189,8 +230,8 @@ class Project:
                 [self.number, here + 1],
             )
 
-    def _cursor(self, database: object) -> int:
-        row = database.execute(  # type: ignore[attr-defined]
+    def _cursor(self, database: sqlite3.Connection) -> int:
+        row = database.execute(
             "SELECT number FROM cursors WHERE project = ?", [self.number]
         ).fetchone()
         return int(row["number"]) if row else 0
@@ -198,6 +239,10 @@ class Project:
     def _write(self, text: str) -> None:
         with write_whole(self.path, force=True) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _local_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 @dataclass(frozen=True, slots=True)

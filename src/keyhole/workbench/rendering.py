@@ -1,19 +1,21 @@
-"""Pages from templates: everything that comes from a file or a review is escaped."""
+"""Page rendering: templates, which escape all text, and the gauges of the sidebar."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from keyhole.charts import browser_bundle
 from keyhole.reviews.digits import limit_percentage, rate
 from keyhole.reviews.rendering import page_environment
+from keyhole.workbench.page import View
 
-__all__ = ["STATIC", "render", "vega_bundle"]
+__all__ = ["STATIC", "Gauge", "gauges", "render"]
+
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
@@ -37,16 +39,13 @@ def _word_columns(table: Mapping[str, Any]) -> set[int]:
     """
     if "words" in table:
         return set(table["words"])
-    return {
-        place
-        for place in range(1, len(table["columns"]))
-        if any(_is_words(row[place]) for row in table["rows"])
-    }
 
+    def is_words(cell: Any) -> bool:
+        text = str(cell).strip() if cell is not None else ""
+        return len(text) > 1 and not any(c.isdigit() for c in text[:3])
 
-def _is_words(cell: Any) -> bool:
-    text = str(cell).strip() if cell is not None else ""
-    return len(text) > 1 and not any(c.isdigit() for c in text[:3])
+    places = range(1, len(table["columns"]))
+    return {place for place in places if any(is_words(row[place]) for row in table["rows"])}
 
 
 def _percent(value: Any) -> str:
@@ -61,7 +60,68 @@ def render(template: str, **context: Any) -> str:
     return _environment().get_template(template).render(**context)
 
 
-@functools.cache
-def vega_bundle() -> bytes:
-    """Return Vega, Vega-Lite and Vega-Embed as one module for the browser; it takes two seconds."""
-    return browser_bundle("window.vegaEmbed = vegaEmbed;").encode()
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One figure against its limit; `state` is how its result stands."""
+
+    title: str
+    detail: str
+    value: float | None
+    limit: float | None
+    state: str
+
+    @property
+    def over(self) -> bool:
+        """Whether it is above its limit."""
+        return self.value is not None and self.limit is not None and self.value > self.limit
+
+
+def gauges(view: View) -> list[Gauge]:
+    """Return the figures of the sidebar: the file as it is, and each thing done to it."""
+    review = view.review
+    cutoff, limit = review.exposure.cutoff, review.exposure.limit
+    on_keys = f"RP({cutoff}) on {len(review.keys)} keys"
+    found = [_gauge(view, "exposure", "Original", on_keys, ("rp",), limit)]
+    if review.selection is not None:
+        found.append(_gauge(view, "proposal", "Variables proposed", f"RP({cutoff})", ("rp",),
+                            review.selection.limit))  # fmt: skip
+    if review.protection is not None:
+        found.append(_gauge(view, "protection", "After protection", on_keys + _missing_policy(view),
+                            ("ledger", "rp"), review.protection.limit))  # fmt: skip
+    if review.scenarios is not None:
+        found.append(_worst_scenario(view, limit))
+    if review.study is not None:
+        stage = f"study-{review.study.metrics[0]}"
+        detail = f"found of those suspected, {review.study.metrics[0]}"
+        found.append(
+            _gauge(view, stage, "Attack", detail, ("conditional_rate",), review.study.limit)
+        )
+    return found
+
+
+def _missing_policy(view: View) -> str:
+    """Say how missing values are counted after protection, where it is not as in the original."""
+    found = view.result("protection") or {}
+    if found.get("ledger", {}).get("missing") != "wildcard":
+        return ""
+    own = found["ledger"]["lines"][-1].get("rp_own")
+    return ", a missing value matching all" + ("" if own is None else f" (own: {rate(own)})")
+
+
+def _gauge(
+    view: View, stage: str, title: str, detail: str, at: tuple[str, ...], limit: float | None
+) -> Gauge:
+    value = view.result(stage)
+    for name in at:
+        value = None if value is None else value.get(name)
+    shown = float(value) if isinstance(value, int | float) else None
+    return Gauge(title, detail, shown, limit, view.standing(stage).state)
+
+
+def _worst_scenario(view: View, limit: float | None) -> Gauge:
+    found = view.result("scenarios") or {}
+    state = view.standing("scenarios").state
+    for one in found.get("scenarios", []):
+        if one["scenario"] == found.get("worst"):
+            return Gauge("Worst scenario", one["scenario"], one["exposure"]["rp"], limit, state)
+    return Gauge("Worst scenario", "RP on its key", None, limit, state)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.workbench.commands import review_lines
-from keyhole.workbench.environments import kept
-from keyhole.workbench.view import View
+from keyhole.workbench.environments import environment_place
+from keyhole.workbench.page import View
 
 __all__ = ["scenario_lines"]
 
@@ -25,7 +25,7 @@ def scenario_lines(view: View, own: tuple[str, ...]) -> list[Equivalent]:
 def _measured(view: View, names: list[str]) -> Equivalent:
     settings = view.review.scenarios
     assert settings is not None
-    place = kept(view.project, settings.store)
+    place = environment_place(view.project, settings.store)
     review = view.review
     asked = {
         "scenario": names, "store": place.name, "target": settings.target,

@@ -1,21 +1,27 @@
-"""Changes of the scenarios in a review file: which are looked at, and the review's own."""
+"""Scenarios in a review file: which are compared, and those that it defines itself."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tomlkit
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.data import Microdata
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.files import scenario_to_toml
+from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.errors import InputError
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 
 __all__ = [
     "change_story",
+    "fit_environment",
     "hold_scenarios",
     "put_story",
     "remove_story",
@@ -127,3 +133,50 @@ def _stages(stages: Iterable[RestrictedStage]) -> Any:
             table["threshold"] = float(stage.threshold)
         tables.append(table)
     return tables
+
+
+def fit_environment(document: TOMLDocument, environment: Environment, data: Microdata) -> None:
+    """Leave out the target and scenarios that an environment does not have, or has for others.
+
+    A scenario is left out whose key cannot be derived for the file: an example's, say, whose
+    target describes other columns. It can be ticked again when the file is described.
+    """
+    section: Any = document["environment"]
+    target = _target(section.get("target"), environment, data)
+    editing.put(document, "environment", "target", target)
+    own = stories_of(document)
+    said = section.get("scenarios")
+    everything = [one.name for one in environment.scenarios]
+    wanted = everything if said is None and not own else [str(name) for name in said or ()]
+    usable = set(_usable(environment, data, target))
+    kept = [name for name in wanted if name in usable or name in own]
+    if said is not None or kept != wanted:
+        set_scenarios(document, kept)
+
+
+def _target(said: Any, environment: Environment, data: Microdata) -> str | None:
+    """Keep the target where it is there; of several take the one with most of the columns."""
+    names = [one.name for one in environment.targets]
+    if said in names:
+        return str(said)
+    if len(names) < 2:
+        return None
+    have = set(data.names)
+    alike = {t.name: sum(f.name in have for f in t.fields) for t in environment.targets}
+    return max(names, key=lambda name: (name == data.name, alike[name]))
+
+
+def _usable(environment: Environment, data: Microdata, target: str | None) -> Iterator[str]:
+    """Yield the scenarios whose key can be derived for the file."""
+    if not environment.targets:
+        return
+    try:
+        graph = CodingGraph.of(environment)
+    except InputError:
+        return
+    for one in environment.scenarios:
+        try:
+            scenario_key(graph, one, data, target)
+        except InputError:
+            continue
+        yield one.name

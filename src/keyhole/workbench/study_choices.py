@@ -10,9 +10,8 @@ from pathlib import Path
 from keyhole.data import Microdata, Variable, load
 from keyhole.errors import InputError, OptionError
 from keyhole.reviews.settings import StudySettings
-from keyhole.workbench.opening import files_below
-from keyhole.workbench.places import inside
-from keyhole.workbench.view import View
+from keyhole.workbench.page import View
+from keyhole.workbench.start_folder import files_below, inside
 
 __all__ = ["Choices", "allowed_file", "study_choices"]
 

@@ -12,10 +12,9 @@ from keyhole.errors import OptionError
 from keyhole.reviews.stages import selection_stage
 from keyhole.reviews.store import digest
 from keyhole.workbench import editing
-from keyhole.workbench.page import Change
+from keyhole.workbench.page import Change, Form, View
 from keyhole.workbench.plan_editing import bring_in, drop_candidates
 from keyhole.workbench.pricing import planned_steps
-from keyhole.workbench.view import Form, View
 
 __all__ = ["FoundSet", "frontier_sets", "listed", "path_of", "released", "take"]
 

@@ -5,20 +5,56 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from keyhole.errors import KeyholeError
 from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
-from keyhole.workbench.kinds import KINDS
 from keyhole.workbench.state import State
 
-__all__ = ["work"]
+__all__ = ["JOB_KINDS", "work"]
 
-# The page need not hear more often.
+# Seconds between two writes of the progress.
 _EVERY = 0.2
+
+Progress = Callable[[str], None]
+JobKind = Callable[[Path, Mapping[str, Any], Progress], None]
+
+
+def _run_stages(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:
+    from keyhole.reviews.runner import run_stages
+
+    run_stages(path, asked["stages"], out=path.with_suffix(""), progress=progress)
+
+
+def _run_review(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:  # noqa: ARG001
+    from keyhole.reviews.runner import review
+
+    review(path, out=path.with_suffix(""), progress=progress)
+
+
+def _verify(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:  # noqa: ARG001
+    from keyhole.workbench.stored_results import verify_and_keep
+
+    verify_and_keep(path.with_suffix(""), progress)
+
+
+def _price(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:
+    from keyhole.workbench.pricing import price_step
+
+    price_step(path, asked, progress)
+
+
+JOB_KINDS: Mapping[str, JobKind] = {
+    "stages": _run_stages,
+    "review": _run_review,
+    "verify": _verify,
+    "price": _price,
+}
+"""The kinds of jobs: each takes the review file, what is asked, and a callback for progress."""
 
 
 def work(state: State, number: int, path: Path) -> None:
@@ -26,9 +62,9 @@ def work(state: State, number: int, path: Path) -> None:
     job = Jobs(state, {}).find(number)
     if job is None or not job.running:
         return
-    with _holding(lock_path(state, number)):
+    with _locked(lock_path(state, number)):
         with confined(state.folder):
-            problem = _done(job, path, _teller(state, number))
+            problem = _problem_of(job, path, _progress_into(state, number))
         ended = "failed" if problem else "done"
         with state.changing() as database:
             database.execute(
@@ -39,10 +75,10 @@ def work(state: State, number: int, path: Path) -> None:
     lock_path(state, number).unlink(missing_ok=True)
 
 
-def _done(job: Job, path: Path, tell: Callable[[str], None]) -> str:
-    """Do the work, and return what went wrong; what nobody foresaw is told without values."""
+def _problem_of(job: Job, path: Path, progress: Progress) -> str:
+    """Do the work, and return what went wrong; an unforeseen fault is named without its text."""
     try:
-        KINDS[job.kind](path, job.asked, tell)
+        JOB_KINDS[job.kind](path, job.asked, progress)
     except KeyholeError as error:
         return "\n".join(getattr(error, "problems", ()) or [str(error)])
     except MemoryError:
@@ -52,22 +88,22 @@ def _done(job: Job, path: Path, tell: Callable[[str], None]) -> str:
     return ""
 
 
-def _teller(state: State, number: int) -> Callable[[str], None]:
-    told = 0.0
+def _progress_into(state: State, number: int) -> Progress:
+    last = 0.0
 
-    def tell(step: str) -> None:
-        nonlocal told
-        if time.monotonic() - told < _EVERY:
+    def write(step: str) -> None:
+        nonlocal last
+        if time.monotonic() - last < _EVERY:
             return
-        told = time.monotonic()
+        last = time.monotonic()
         with state.changing() as database:
             database.execute("UPDATE jobs SET step = ? WHERE id = ?", [step[:200], number])
 
-    return tell
+    return write
 
 
 @contextmanager
-def _holding(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Hold a lock for as long as the process lives."""
     number = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:

@@ -11,10 +11,9 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.workbench import editing
-from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import equivalent
-from keyhole.workbench.page import Change, Page
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.editing import in_order
+from keyhole.workbench.page import Change, Form, Page, View
 
 __all__ = ["DATA"]
 

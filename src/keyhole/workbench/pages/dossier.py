@@ -1,8 +1,9 @@
-"""Dossier: whether the limits are met, what is still to be computed, and what the board reads."""
+"""Dossier page: whether the limits are met, what is still to be computed, and the report."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +14,22 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.errors import ConflictError, InputError, OptionError
 from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
+from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
-from keyhole.workbench.changed import numbered_lines, put_changed
 from keyhole.workbench.commands import equivalent, review_lines
-from keyhole.workbench.history import go_to, history
-from keyhole.workbench.masking import masked
-from keyhole.workbench.page import Change, Go, Page, Run
-from keyhole.workbench.stored import stored_limits
-from keyhole.workbench.verified import last_verification
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.editing import numbered_lines, put_changed
+from keyhole.workbench.page import Change, Form, Go, Page, Run, View
+from keyhole.workbench.stored_results import last_verification, stored_limits
 
-__all__ = ["DOSSIER"]
+__all__ = ["DOSSIER", "MASK", "masked"]
+
 
 SECTION = "release"
+MASK = "a secret"
+# A shorter number stands elsewhere by chance, and hiding it there hides little.
+_SHORTEST = 4
 _TEXTS = ("to", "purpose", "version", "contact")
 _LINES = ("conditions", "notes", "board")
 _PRODUCTS = {
@@ -50,7 +52,7 @@ class _Work:
 
 def _context(view: View) -> dict[str, Any]:
     work = _work(view)
-    written, verified, unread = _found(view.project.results)
+    written, verified, unread = _written(view.project.results)
     return {
         "unread": unread,
         "limits": stored_limits(view),
@@ -66,7 +68,7 @@ def _context(view: View) -> dict[str, Any]:
         "products": _products(view),
         "product": _said_product(view),
         "lines": masked(view.look.text).splitlines(),
-        "history": history(view.project),
+        "history": view.project.history(),
         "equivalents": [
             review_lines(view.project.path.name, view.project.results.name),
             equivalent("verify", view.project.results.name, {}),
@@ -76,15 +78,11 @@ def _context(view: View) -> dict[str, Any]:
 
 def _work(view: View) -> list[_Work]:
     """Return the stages that the review asks for."""
-    found = []
-    for stage in STAGES:
-        state = view.standing(stage.name).state
-        if state != "unasked":
-            found.append(_Work(stage.title, state, _STATES[state]))
-    return found
+    states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
+    return [_Work(title, s, _STATES[s]) for title, s in states if s != "unasked"]
 
 
-def _found(
+def _written(
     results: Path,
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
     """Return the finished results and what a verification found of them, or what is wrong there."""
@@ -148,7 +146,7 @@ def _release(view: View, form: Form) -> Change:
 
 
 def _verify(view: View, form: Form) -> Run:  # noqa: ARG001
-    if _found(view.project.results)[0] is None:
+    if _written(view.project.results)[0] is None:
         raise OptionError("there is no finished dossier to verify. Run the whole review first.")
     return Run(kind="verify")
 
@@ -163,8 +161,37 @@ def _back(view: View, form: Form) -> Go:
     number = form.number("number")
     if not isinstance(number, int):
         raise OptionError("that version is not kept. Choose one of the list.")
-    go_to(view.project, number)
+    view.project.go_to(number)
     return Go("dossier")
+
+
+def masked(text: str) -> str:
+    r"""Return the text of a review file, line by line as it is, with its secrets hidden.
+
+    Hidden are the seeds, wherever their digits stand, and the address of an environment that is
+    kept by a server: it may hold a password.
+
+    Examples
+    --------
+    >>> print(masked("[synthesis]\nseed = 271828  # not 271828 again\n"), end="")
+    [synthesis]
+    seed = "a secret"  # not a secret again
+    """
+    document = editing.parse(text)
+    seeds: list[int] = []
+    for section, name in SECRETS:
+        table: Any = document.get(section)
+        if isinstance(table, dict) and name in table:
+            seeds.append(int(table[name]))
+            table[str(name)] = MASK
+    store: Any = document.get("environment", {})
+    if "://" in str(store.get("store", "")):
+        store["store"] = MASK
+    shown = document.as_string()
+    for digits in map(str, seeds):
+        if len(digits) >= _SHORTEST:
+            shown = re.sub(rf"(?<!\d){'_?'.join(digits)}(?!\d)", MASK, shown)
+    return shown
 
 
 DOSSIER = Page(

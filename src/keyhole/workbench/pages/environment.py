@@ -1,50 +1,55 @@
-"""Environment: what is held elsewhere, so that scenarios are not guesses."""
+"""Environment page: the data that others hold, from which scenarios derive their keys."""
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent
+from keyhole.environment import model
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
 from keyhole.errors import InputError
 from keyhole.workbench import editing
-from keyhole.workbench.drafts import draft_named, drafts_of
-from keyhole.workbench.environment_commands import environment_lines
-from keyhole.workbench.environment_tables import (
-    graph_picture,
-    lists,
-    prevalence_map,
-    shown_thing,
-)
 from keyhole.workbench.environments import (
     STORE,
-    Kept,
+    EnvironmentPlace,
     chosen_file,
+    environment_place,
     environments_below,
-    kept,
     make_store,
-    start_folder,
+    review_environment,
 )
-from keyhole.workbench.fitting import fit_environment
-from keyhole.workbench.forms_added import again, confirm, discard, draft_context, send, undecided
-from keyhole.workbench.page import Change, Page
-from keyhole.workbench.places import seen_from
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.form_adding import again, confirm, discard, draft_context, send, undecided
+from keyhole.workbench.form_drafts import Draft, draft_named, drafts_of
+from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.scenario_editing import fit_environment
+from keyhole.workbench.start_folder import seen_from
 
-__all__ = ["ENVIRONMENT"]
+__all__ = ["ENVIRONMENT", "prevalence_map"]
 
-MOST_CHANGES = 40
+
+MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
+LISTED = ("forms", "sources", "targets", "constructs")
+# What a list is titled, in the words of the page.
+_TITLES = {"sources": "Public sources", "targets": "Targets"}
+_TOOLTIP = re.compile(r"<title>[^<]*</title>")
+_OPEN = "from keyhole.environment import "
 
 
 def _context(view: View) -> dict[str, Any]:
     settings = view.review.scenarios
-    found = {"place": None, "files": environments_below(start_folder(view.project)), "store": STORE}
+    found = {"place": None, "files": environments_below(view.project.state.folder), "store": STORE}
     if settings is None:
-        return {**found, "equivalents": environment_lines(view, None, None)}
-    place = kept(view.project, settings.store)
+        return {**found, "equivalents": _equivalents(view, None, None)}
+    place = environment_place(view.project, settings.store)
     environment, number = place.read()
     draft = draft_named(view.project, view.query.get("form"))
     return {
@@ -58,14 +63,14 @@ def _context(view: View) -> dict[str, Any]:
         "history": place.history(MOST_CHANGES),
         **_pictures(view, environment, place.graph(environment)),
         **draft_context(view, draft, (environment, number)),
-        "equivalents": environment_lines(view, place, draft),
+        "equivalents": _equivalents(view, place, draft),
     }
 
 
-def _seen(view: View, place: Kept) -> str:
+def _seen(view: View, place: EnvironmentPlace) -> str:
     """Return the environment as the list of files names it."""
     try:
-        return seen_from(start_folder(view.project), Path(place.place))
+        return seen_from(view.project.state.folder, Path(place.place))
     except ValueError:
         return ""
 
@@ -75,19 +80,18 @@ def _pictures(view: View, environment: Environment, graph: CodingGraph) -> dict[
     letters = view.query.get("construct") or ""
     return {
         "find": find,
-        "lists": lists(environment, find),
+        "lists": _lists(environment, find),
         "heat": prevalence_map(graph),
         "letters": letters,
-        "graph": graph_picture(graph, letters, telling=view.shows_values) if letters else None,
-        "shown": shown_thing(environment, view.query.get("show")),
+        "graph": _graph_picture(graph, letters, tooltips=view.shows_values) if letters else None,
+        "shown": _shown_fields(environment, view.query.get("show")),
     }
 
 
 def _choose(view: View, form: Form) -> Change:
     """Take another environment of those below the start folder, or another target."""
     seen, place = chosen_file(view.project, form.text("environment") or "")
-    environment = place.read()[0]
-    return _pointed(view, seen, environment)
+    return _pointed(view, seen, place.read()[0])
 
 
 def _pointed(view: View, store: str, environment: Environment) -> Change:
@@ -106,7 +110,7 @@ def _make(view: View, form: Form) -> Change:
 
         environment = example_environment()
     elif begin == "json" and view.review.scenarios is not None:
-        environment = kept(view.project, view.review.scenarios.store).read()[0]
+        environment = review_environment(view)
     elif begin == "empty":
         environment = Environment()
     else:
@@ -121,6 +125,175 @@ def _target(view: View, form: Form) -> Change:
         raise InputError("choose an environment first.")
     name = form.text("target")
     return Change("the target", lambda d: editing.put(d, "environment", "target", name))
+
+
+def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
+    """Return forms by sector, sources, targets and constructs; those with a word in them.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Form
+    >>> known = Environment(forms=(Form("Loan"), Form("Claim"), Form("Card", sector="bank")))
+    >>> [row[0] for row in _lists(known, None)[0]["rows"]]
+    ['Claim', 'Loan', 'Card']
+    >>> [row[0] for row in _lists(known, "BANK")[0]["rows"]]
+    ['Card']
+    """
+    from keyhole.environment.listing import list_environment
+
+    found = []
+    for what in LISTED:
+        listing = list_environment(environment, what)
+        rows = [
+            row
+            for row in listing.rows
+            if find is None or any(find.casefold() in str(cell).casefold() for cell in row)
+        ]
+        if what == "forms":
+            rows.sort(key=lambda row: (str(row[2]), str(row[0])))
+        found.append(_list(what, listing.columns, rows, len(listing.rows)))
+    return found
+
+
+def _list(
+    what: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], of: int
+) -> dict[str, Any]:
+    more = len(rows) - MOST_ROWS
+    return {
+        "what": what,
+        "title": _TITLES.get(what, what.capitalize()),
+        "columns": list(columns),
+        "rows": [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows[:MOST_ROWS]],
+        "found": len(rows),
+        "of": of,
+        "notes": [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
+    }
+
+
+def prevalence_map(graph: CodingGraph) -> dict[str, Any] | None:
+    """Return the share of each sector's forms that ask a construct, the widest held first."""
+    from keyhole.environment.pictures.charts import prevalence
+
+    found = prevalence(graph)
+    if not found:
+        return None
+    sectors = list(dict.fromkeys(sector for _, sector in found))
+    names = {one.letters: one.name for one in graph.environment.constructs}
+    totals = {letters: sum(found[letters, s][0] for s in sectors) for letters in names}
+    order = sorted(names, key=lambda letters: (-totals[letters], letters))
+    rows = [
+        {
+            "letters": letters,
+            "name": names[letters],
+            "cells": [_cell(*found[letters, sector]) for sector in sectors],
+        }
+        for letters in order[:MOST_CONSTRUCTS]
+    ]
+    return {"sectors": sectors, "rows": rows, "more": max(0, len(order) - MOST_CONSTRUCTS)}
+
+
+def _cell(asking: int, of: int) -> dict[str, Any]:
+    """Shade a cell in ten steps; one that nothing asks stays blank."""
+    shade = -(-10 * asking // of) if of else 0
+    return {"shade": shade, "text": f"{asking} of {of}" if asking else ""}
+
+
+def _graph_picture(graph: CodingGraph, letters: str, *, tooltips: bool) -> Markup | None:
+    """Draw the codings of a construct; `tooltips` names categories when they are pointed at."""
+    from keyhole.environment.pictures.drawing import draw_graph
+
+    try:
+        drawn = draw_graph(graph, letters)
+    except InputError:
+        return None
+    # Every text in the drawing was escaped when it was drawn.
+    return Markup(drawn if tooltips else _TOOLTIP.sub("", drawn))
+
+
+def _shown_fields(environment: Environment, asked: str | None) -> dict[str, Any] | None:
+    """Return the fields of a form, source or target that is asked for as `forms:NAME`."""
+    what, _, name = (asked or "").partition(":")
+    if what not in ("forms", "sources", "targets"):
+        return None
+    things: Sequence[model.Form | model.Source | model.Target] = getattr(environment, what)
+    fields = next((one.fields for one in things if one.name == name), None)
+    if fields is None:
+        return None
+    rows = [[f.name, f.label, f.coding or "", f.identifier or "", f.use] for f in fields]
+    columns = ["field", "label", "coding", "identifier", "use"]
+    return {"title": f"Fields of {name}", "columns": columns, "rows": rows, "notes": []}
+
+
+def _equivalents(
+    view: View, place: EnvironmentPlace | None, draft: Draft | None
+) -> list[Equivalent]:
+    """Write how the environment is made, listed, drawn and added to."""
+    if place is None:
+        return [_begun()]
+    if place.kind == "json":
+        return [_converted(place)]
+    found = [_listed(place)]
+    letters = view.query.get("construct")
+    if letters:
+        found.append(_drawn(place, letters))
+    if draft is not None:
+        found.append(_imported(view, place, draft))
+    return found
+
+
+def _begun() -> Equivalent:
+    python = (
+        f"{_OPEN}example_environment, open_store; "
+        f"store = open_store({_text(STORE)}, create=True); "
+        f'store.write(store.read(), example_environment(), who="me")'
+    )
+    return Equivalent(_command("init", "--store", STORE, "--example"), python)
+
+
+def _converted(place: EnvironmentPlace) -> Equivalent:
+    python = (
+        f"{_OPEN}open_store, read_environment; "
+        f"store = open_store({_text(STORE)}, create=True); "
+        f'store.write(store.read(), read_environment({_text(place.name)}), who="me")'
+    )
+    return Equivalent(_command("init", "--store", STORE, "--from", place.name), python)
+
+
+def _listed(place: EnvironmentPlace) -> Equivalent:
+    python = f'{_OPEN}list_environment, open_store; list_environment({_read(place)}, "forms")'
+    return Equivalent(_command("list", "--store", place.name, "forms"), python)
+
+
+def _drawn(place: EnvironmentPlace, letters: str) -> Equivalent:
+    python = f"{_OPEN}draw_graph, open_store; draw_graph({_read(place)}, {_text(letters)})"
+    words = ("show", "--store", place.name, "--svg", "codings.svg", "--", letters)
+    return Equivalent(_command(*words), python)
+
+
+def _imported(view: View, place: EnvironmentPlace, draft: Draft) -> Equivalent:
+    file = draft.file or view.review.data.file
+    words = ["import", "--store", place.name, file, "--as", draft.what]
+    words += ["--propose", "decisions.toml"]
+    read = (
+        f"read_forms({_text(file)})[0]"
+        if draft.file
+        else f"capture_microdata(keyhole.load({_text(file)}))"
+    )
+    exact = ", exact_codes=True" if draft.what == "target" else ""
+    names = "open_store, propose, " + ("read_forms" if draft.file else "capture_microdata")
+    return Equivalent(_command(*words), f"{_OPEN}{names}; propose({_read(place)}, {read}{exact})")
+
+
+def _read(place: EnvironmentPlace) -> str:
+    return f"open_store({_text(place.name)}, writing=False).read().environment"
+
+
+def _command(*words: str) -> str:
+    return shlex.join(("keyhole", "environment", *words))
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 ENVIRONMENT = Page(

@@ -13,10 +13,9 @@ from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.drivers import ask_drivers
 from keyhole.reviews.stages.exposure import ask_exposure, ask_uniques
 from keyhole.workbench import editing
-from keyhole.workbench.changed import in_order
+from keyhole.workbench.editing import in_order
 from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Page
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.page import Change, Form, Page, View
 
 __all__ = ["EXPOSURE"]
 

@@ -16,23 +16,24 @@ from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import toml_of
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
-from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import review_lines
+from keyhole.workbench.editing import in_order
 from keyhole.workbench.fields import Field, is_share, read_fields
-from keyhole.workbench.page import Change, Go, Page, Run
+from keyhole.workbench.page import Change, Form, Go, Page, Run, View
 from keyhole.workbench.plan_editing import bring_in, move_step
-from keyhole.workbench.price_table import price_table
-from keyhole.workbench.pricing import planned_steps, protection_of, require_fit
-from keyhole.workbench.proposals import (
-    Draft,
-    discard,
+from keyhole.workbench.pricing import (
+    StepDraft,
+    discard_step,
     draft_of,
     keep_draft,
+    planned_steps,
     price_of,
     price_path,
+    price_table,
+    protection_of,
+    require_fit,
 )
 from keyhole.workbench.taking import listed
-from keyhole.workbench.view import Form, View
 
 __all__ = ["PROTECT", "read_step", "step_fields"]
 
@@ -211,7 +212,7 @@ def _alone(file: str, plan: str, keys: list[str]) -> Equivalent:
 def _see_price(view: View, form: Form) -> Run:
     """Compute the price of the step that was typed; the review stays as it is."""
     method = form.text("method")
-    keep_draft(view.project, Draft(method or "", dict(form.values)))
+    keep_draft(view.project, StepDraft(method or "", dict(form.values)))
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
         step["keys"] = in_order(step["keys"], protection_of(view.review).keys)
@@ -259,13 +260,13 @@ def _accept(view: View, form: Form) -> Change:  # noqa: ARG001
         editing.add_step(document, price.step)
         if price.seed is not None and protection_of(view.review).seed is None:
             editing.put(document, "protection", "seed", price.seed)
-        discard(view.project)
+        discard_step(view.project)
 
     return Change(f"protect: {price.words}", edit)
 
 
 def _discard(view: View, form: Form) -> Go:  # noqa: ARG001
-    discard(view.project)
+    discard_step(view.project)
     return Go("protect")
 
 

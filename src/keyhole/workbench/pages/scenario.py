@@ -1,22 +1,33 @@
-"""Scenario: who would attack the file, with what key, and how exposed it is under each."""
+"""Scenario page: who would attack the file, with what key, and how exposed it is under each."""
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from typing import Any
 from urllib.parse import urlencode
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.charts import percentage
 from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.presets import PRESETS
-from keyhole.environment.scenarios.scenarios import ORIGINS, POINTS, Scenario
+from keyhole.environment.scenarios.recoding import ScenarioKey
+from keyhole.environment.scenarios.scenarios import (
+    ORIGINS,
+    POINTS,
+    PublicStage,
+    RestrictedStage,
+    Scenario,
+    interval_text,
+)
 from keyhole.errors import InputError
 from keyhole.reviews.files import key_of
 from keyhole.reviews.names import SCENARIO as NAMED
 from keyhole.workbench import editing
-from keyhole.workbench.environments import kept
-from keyhole.workbench.page import Change, Page
+from keyhole.workbench.editing import numbered_lines
+from keyhole.workbench.environments import review_environment
+from keyhole.workbench.page import Change, Form, Page, View
 from keyhole.workbench.scenario_commands import scenario_lines
 from keyhole.workbench.scenario_editing import (
     change_story,
@@ -26,11 +37,9 @@ from keyhole.workbench.scenario_editing import (
     set_scenarios,
     stories_of,
 )
-from keyhole.workbench.scenario_forms import changes_of, fields_of
-from keyhole.workbench.scenario_keys import key_rows, side_by_side
-from keyhole.workbench.view import Form, View
 
 __all__ = ["SCENARIO"]
+
 
 EXAMPLES = tuple(PRESETS.values())
 
@@ -39,20 +48,13 @@ def _own(view: View) -> tuple[str, ...]:
     return stories_of(tomllib.loads(view.look.text))
 
 
-def _environment(view: View) -> Environment:
-    settings = view.review.scenarios
-    if settings is None:
-        return Environment()
-    return kept(view.project, settings.store).read()[0]
-
-
 def _context(view: View) -> dict[str, Any]:
     settings = view.review.scenarios
     if settings is None:
         return {"settings": None, "equivalents": []}
-    environment, own = _environment(view), _own(view)
-    known = {one.name: one for one in environment.scenarios} | _looked_at(view)
-    rows = side_by_side(view, own)
+    environment, own = review_environment(view), _own(view)
+    known = {one.name: one for one in environment.scenarios} | _compared(view)
+    rows = _comparison(view, own)
     name = _chosen(view, list(known), rows)
     key = key_of(view.look.files, f"{NAMED}{name}")
     return {
@@ -62,16 +64,16 @@ def _context(view: View) -> dict[str, Any]:
         "copied": _copied(environment, own),
         "rows": rows,
         "story": known.get(name) if name else None,
-        "fields": fields_of(view, known[name], environment) if name in own else None,
+        "fields": _fields(view, known[name], environment) if name in own else None,
         "points": POINTS,
         "origins": ORIGINS,
         "key": key,
-        "key_rows": key_rows(view, key) if key is not None else [],
+        "key_rows": _key_rows(view, key) if key is not None else [],
         "equivalents": scenario_lines(view, own),
     }
 
 
-def _looked_at(view: View) -> dict[str, Scenario]:
+def _compared(view: View) -> dict[str, Scenario]:
     settings = view.review.scenarios
     keys = {n: key_of(view.look.files, f"{NAMED}{n}") for n in (settings.names if settings else ())}
     return {name: key.scenario for name, key in keys.items() if key is not None}
@@ -110,11 +112,9 @@ def _look(view: View, form: Form) -> Change:
 
 def _copy(view: View, form: Form) -> Change:
     """Copy an example or a scenario of the environment into the review, to be edited."""
-    import dataclasses
-
     _require_environment(view)
     sort, _, name = (form.text("from") or "").partition(":")
-    stored = {one.name: one for one in _environment(view).scenarios}
+    stored = {one.name: one for one in review_environment(view).scenarios}
     found = (PRESETS if sort == "preset" else stored).get(name)
     if found is None:
         raise InputError("there is no such scenario to begin with. Choose one of the list.")
@@ -136,13 +136,13 @@ def _story(view: View) -> Scenario:
     name = view.query.get("scenario", "")
     if name not in _own(view):
         raise InputError("only a scenario of the review itself can be changed. Copy it first.")
-    return _looked_at(view)[name]
+    return _compared(view)[name]
 
 
 def _edit(view: View, form: Form) -> Change:
     """Take the words of one of the review's own scenarios, and what defines its key."""
     story = _story(view)
-    changes = changes_of(view, story, form)
+    changes = _sent_changes(view, story, form)
     return Change(
         f"scenario {story.name!r}",
         lambda d: change_story(d, story, changes),
@@ -163,25 +163,196 @@ def _remove(view: View, form: Form) -> Change:  # noqa: ARG001
 def _use(view: View, form: Form) -> Change:
     """Measure everything on the key of a scenario; a plan of protection keeps plain columns."""
     name, plain = form.text("scenario") or "", list(view.review.keys)
+    settings = view.review.scenarios
+    is_plain = settings is None or settings.chosen is None
 
     def edit(document: TOMLDocument) -> None:
         editing.set_keys(document, f"{NAMED}{name}")
         planned: Any = document.get("protection")
-        if planned is not None and "keys" not in planned and _is_plain(view):
+        if planned is not None and "keys" not in planned and is_plain:
             editing.put(document, "protection", "keys", plain)
 
     return Change(f"keys of scenario {name!r}", edit)
-
-
-def _is_plain(view: View) -> bool:
-    settings = view.review.scenarios
-    return settings is None or settings.chosen is None
 
 
 def _plain(view: View, form: Form) -> Change:  # noqa: ARG001
     """Go back to columns as the file has them: those of the key."""
     keys = list(view.review.keys)
     return Change("keys as the file has them", lambda d: editing.set_keys(d, keys))
+
+
+def _fields(view: View, scenario: Scenario, environment: Environment) -> dict[str, Any]:
+    """Return what the fields hold, and what can be chosen in them."""
+    sectors = {form.sector for form in environment.forms if form.sector}
+    purposes = {form.purpose for form in environment.forms if form.purpose}
+    return {
+        "reasons": "\n".join(scenario.reasons),
+        # One stage more than there are, to be filled in.
+        "stages": [*scenario.restricted, RestrictedStage()],
+        "forms": sorted(form.name for form in environment.forms),
+        "sectors": sorted(sectors | {s.sector for s in scenario.restricted if s.sector}),
+        "purposes": sorted(purposes | {s.purpose for s in scenario.restricted if s.purpose}),
+        "columns": view.data.variables,
+        "codings": _codings(view, scenario, environment),
+    }
+
+
+def _codings(
+    view: View, scenario: Scenario, environment: Environment
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return for each column known outright the codings of its construct, to choose from."""
+    settings = view.review.scenarios
+    wanted = settings.target if settings is not None else None
+    targets = [one for one in environment.targets if wanted in (None, one.name)]
+    home = {coding.name: coding.construct for coding in environment.codings}
+    asked = {field.name: field.coding for one in targets[:1] for field in one.fields}
+    found = []
+    for column, chosen in scenario.columns.items():
+        construct = home.get(asked.get(column) or "")
+        names = [one for one in environment.codings if construct and one.construct == construct]
+        options = [(one.name, f"{one.name} {one.label}".strip()) for one in names]
+        if chosen and chosen not in home:
+            options.append((chosen, chosen))
+        found.append((column, chosen, [("", "as the file has it"), *options]))
+    return found
+
+
+def _sent_changes(view: View, before: Scenario, form: Form) -> dict[str, Any]:
+    """Return by attribute what the form says of a scenario; what it does not show is not in it."""
+    texts = {name: _text(form, name) for name in ("label", *POINTS) if name in form.values}
+    public = None
+    if (resources := form.number("resources")) is not None:
+        public = PublicStage(resources, tuple(form.texts("origins")))
+    return {
+        **texts,
+        "p_attempt": _attempt(form),
+        "reasons": tuple(line for _, line in numbered_lines(form.text("reasons"))),
+        "example": form.flag("example"),
+        "public": public,
+        "restricted": tuple(_stages(before, form)),
+        "columns": _columns(view, before, form),
+    }
+
+
+def _text(form: Form, name: str) -> str:
+    return (form.text(name) or "").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _attempt(form: Form) -> tuple[Any, Any]:
+    low, high = form.number("attempt-low"), form.number("attempt-high")
+    given = [one for one in (low, high) if one is not None]
+    if not all(isinstance(one, int | float) for one in given):
+        raise InputError("p(attempt) must be numbers from 0 to 1. Got other text instead.")
+    ends = given or [1.0]
+    return ends[0], ends[-1]
+
+
+def _stages(before: Scenario, form: Form) -> list[RestrictedStage]:
+    """Read the databases; what a stage has besides, its further classifications, stays."""
+    found = []
+    for place in range(len(before.restricted) + 1):
+        if f"stage-{place}" not in form.values:
+            continue
+        sort = form.text(f"stage-{place}")
+        stage = before.restricted[place] if place < len(before.restricted) else RestrictedStage()
+        if sort == "form":
+            name = form.text(f"form-{place}")
+            if name is None:
+                raise InputError(
+                    "choose the form behind which the database is, or a class of forms."
+                )
+            found.append(RestrictedStage(form=name))
+        elif sort == "class":
+            found.append(
+                RestrictedStage(
+                    sector=form.text(f"sector-{place}") or "",
+                    purpose=form.text(f"purpose-{place}") or "",
+                    classifications=stage.classifications,
+                    threshold=form.share(f"threshold-{place}") or 0.0,
+                )
+            )
+    return found
+
+
+def _columns(view: View, before: Scenario, form: Form) -> dict[str, str]:
+    """Read the columns known outright; one that stays keeps its coding unless told another."""
+    ticked = form.texts("columns")
+    known = list(before.columns)
+    # Columns that the file does not have are not shown, so they stay.
+    names = [c for c in known if c in ticked or c not in view.data.names]
+    names += [c for c in ticked if c not in names]
+    chosen = {
+        column: (form.text(f"coding-{place}") or "")
+        for place, column in enumerate(known)
+        if f"coding-{place}" in form.values
+    }
+    return {column: chosen.get(column, before.columns.get(column, "")) for column in names}
+
+
+def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return a row a scenario that is looked at; without figures where none are computed yet."""
+    settings, found = view.review.scenarios, view.result("scenarios") or {}
+    figures = {one["scenario"]: one for one in found.get("scenarios", [])}
+    rows = []
+    for name in settings.names if settings is not None else ():
+        key = key_of(view.look.files, f"{NAMED}{name}")
+        rows.append(
+            {
+                "name": name,
+                "title": key.scenario.title if key is not None else name,
+                "own": name in own,
+                "example": key is not None and key.scenario.example,
+                "chosen": settings is not None and settings.chosen == name,
+                "worst": found.get("worst") == name,
+                "keys": len(key.keys) if key is not None else 0,
+                "attempt": interval_text(key.scenario.p_attempt) if key is not None else "",
+                **_figures(view, figures.get(name)),
+            }
+        )
+    return rows
+
+
+def _figures(view: View, one: dict[str, Any] | None) -> dict[str, Any]:
+    exposure = (one or {}).get("exposure")
+    bounds = ((one or {}).get("identification") or {}).get("p_identification")
+    limit = view.review.exposure.limit
+    rp = None if exposure is None else exposure["rp"]
+    return {
+        "rp": rp,
+        "cr": None if exposure is None else exposure["cr"],
+        "uniques": None if exposure is None else exposure["uniques"],
+        "over": rp is not None and limit is not None and rp > limit,
+        "identification": " to ".join(dict.fromkeys(map(percentage, bounds))) if bounds else None,
+    }
+
+
+def _key_rows(view: View, key: ScenarioKey) -> list[dict[str, Any]]:
+    """Return a row a column of a key: its coding, what is left of its detail, and why."""
+    return [
+        {
+            "column": one.column,
+            "coding": one.coding,
+            "stored": one.stored,
+            "left": _categories(len(one.labels), len(key.microdata.codes(one.column).levels)),
+            "file": f"{len(view.data.codes(one.column).levels):,}",
+            "bits": f"{one.entropy:.2f}",
+            "lost": f"{one.lost:.2f}",
+            "why": _reasons(view, one.explanation),
+        }
+        for one in key.mapping.key
+    ]
+
+
+def _categories(groups: int, occurring: int) -> str:
+    """Write how many categories a key tells apart; where some have no record, how many occur."""
+    return f"{groups:,}" if occurring == groups else f"{groups:,}, {occurring:,} occur"
+
+
+def _reasons(view: View, lines: tuple[str, ...]) -> list[str]:
+    """Leave out which categories merge, unless values may be shown: a rare one is a value."""
+    if view.shows_values:
+        return list(lines)
+    return [line.split("; '")[0] for line in lines if " become " not in line]
 
 
 SCENARIO = Page(

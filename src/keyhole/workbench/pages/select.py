@@ -15,11 +15,10 @@ from keyhole.reviews.settings import SelectionSettings
 from keyhole.selection.criteria import CRITERIA
 from keyhole.selection.result import ASSUMPTION
 from keyhole.workbench import editing
-from keyhole.workbench.changed import in_order
 from keyhole.workbench.commands import equivalent
-from keyhole.workbench.page import Change, Page
+from keyhole.workbench.editing import in_order
+from keyhole.workbench.page import Change, Form, Page, View
 from keyhole.workbench.taking import frontier_sets, path_of, released, take
-from keyhole.workbench.view import Form, View
 
 __all__ = ["SELECT"]
 

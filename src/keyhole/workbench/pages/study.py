@@ -19,10 +19,10 @@ from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.study import study_stage
 from keyhole.reviews.study_chapters import metrics_sheet
 from keyhole.workbench import editing
-from keyhole.workbench.changed import in_order, put_changed
 from keyhole.workbench.commands import equivalent, review_lines
-from keyhole.workbench.page import Change, Page
-from keyhole.workbench.stored import (
+from keyhole.workbench.editing import in_order, put_changed
+from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.stored_results import (
     as_table,
     as_tables,
     stored_attacks,
@@ -30,7 +30,6 @@ from keyhole.workbench.stored import (
     stored_records,
 )
 from keyhole.workbench.study_choices import Choices, allowed_file, study_choices
-from keyhole.workbench.view import Form, View
 
 __all__ = ["STUDY"]
 

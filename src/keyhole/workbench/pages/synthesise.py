@@ -15,11 +15,10 @@ from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Options
 from keyhole.workbench import editing
-from keyhole.workbench.changed import numbered_lines, put_changed
 from keyhole.workbench.commands import equivalent, review_lines
-from keyhole.workbench.page import Change, Page
-from keyhole.workbench.stored import as_tables, stored_synthesis
-from keyhole.workbench.view import Form, View
+from keyhole.workbench.editing import numbered_lines, put_changed
+from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.stored_results import as_tables, stored_synthesis
 
 __all__ = ["SYNTHESISE"]
 

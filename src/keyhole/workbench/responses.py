@@ -1,20 +1,29 @@
-"""Files that the workbench serves: the browser's bundle, pictures, the dossier."""
+"""Responses that are not pages: pictures, report files, and progress as server-sent events."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from fastapi.responses import FileResponse, Response
+from fastapi import Request
+from fastapi.responses import FileResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
+from keyhole.charts import browser_bundle
 from keyhole.reviews.store_shapes import read_json
+from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project
-from keyhole.workbench.rendering import vega_bundle
 
-__all__ = ["chart", "result_file", "vega"]
+__all__ = ["chart", "progress", "result_file", "vega", "vega_bundle"]
 
+
+# Seconds between two looks at the job, and the longest silence: a lost connection is noticed.
+_EVERY, _QUIET = 0.4, 15.0
 _NAME = re.compile(r"[a-z][a-z-]*\.(json|svg)")
 _TYPES = {"json": "application/json", "svg": "image/svg+xml"}
 # Where Vega finds addresses; `usermeta` may hold options of how to draw.
@@ -28,6 +37,12 @@ _REPORT = {
     "X-Frame-Options": "SAMEORIGIN",
 }
 REPORTS = ("report.html", "public-note.html")
+
+
+@functools.cache
+def vega_bundle() -> bytes:
+    """Return Vega, Vega-Lite and Vega-Embed as one module for the browser; it takes two seconds."""
+    return browser_bundle("window.vegaEmbed = vegaEmbed;").encode()
 
 
 def vega() -> Response:
@@ -47,9 +62,9 @@ def chart(project: Project, name: str) -> Response | None:
 
 
 def _is_harmless(spec: Any) -> bool:
-    """Tell whether a spec asks for no address, and takes nobody who clicks to one; ours do neither.
+    """Return whether a spec loads no address and links to none, as ours do unless edited.
 
-    Somebody may have edited it, and where a link leads is no matter of the page's policy.
+    The page's policy does not govern where a link leads.
     """
     return isinstance(spec, dict) and not any(_ADDRESSES & set(part) for part in _parts(spec))
 
@@ -58,9 +73,9 @@ def _parts(value: Any) -> Iterator[dict[str, Any]]:
     """Yield every object of a spec, but for the rows of its data."""
     if isinstance(value, dict):
         yield value
-        value = [one for name, one in value.items() if name not in _DATA]
-    for one in value if isinstance(value, list) else ():
-        yield from _parts(one)
+        value = [part for name, part in value.items() if name not in _DATA]
+    for part in value if isinstance(value, list) else ():
+        yield from _parts(part)
 
 
 def result_file(project: Project, name: str) -> Response | None:
@@ -74,6 +89,38 @@ def result_file(project: Project, name: str) -> Response | None:
 
 
 def _is_own(project: Project, path: Path) -> bool:
-    """Tell whether a file is there, in the results themselves and not by a link elsewhere."""
+    """Return whether a file is there, in the results themselves and not by a link elsewhere."""
     own = project.path.parent.resolve() / project.results.name
     return path.is_file() and path.resolve().is_relative_to(own)
+
+
+def progress(request: Request, project: Project, jobs: Jobs) -> StreamingResponse:
+    """Stream how the job and the review file change, until the page goes away."""
+    return StreamingResponse(_changes(request, project, jobs), media_type="text/event-stream")
+
+
+async def _changes(request: Request, project: Project, jobs: Jobs) -> AsyncIterator[str]:
+    last, silent = "", 0.0
+    while not await request.is_disconnected():
+        now = json.dumps(await run_in_threadpool(_now, project, jobs))
+        if now != last:
+            last, silent = now, 0.0
+            yield f"data: {now}\n\n"
+        elif silent >= _QUIET:
+            silent = 0.0
+            yield ": still here\n\n"
+        await asyncio.sleep(_EVERY)
+        silent += _EVERY
+
+
+def _now(project: Project, jobs: Jobs) -> dict[str, Any]:
+    """Return the state of the job, and when the review file was last changed."""
+    job = jobs.current(project.number)
+    state = None if job is None else job.to_dict()
+    if state is not None:
+        state["seconds"] = int(state["seconds"])
+    try:
+        changed = project.path.stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return {"job": state, "changed": str(changed)}

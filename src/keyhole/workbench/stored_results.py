@@ -1,4 +1,4 @@
-"""What a review's folder holds now, for the pages that show it as the dossier does.
+"""Stored results of a review, and its last verification, as the pages show them.
 
 The dossier's own chapters are used, so that small counts are protected here as they are there.
 Results of before a change are shown too; what they do not answer is left out.
@@ -7,27 +7,38 @@ Results of before a change are shown too; what they do not answer is left out.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from keyhole.errors import FileError
 from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.files import hash_file, hash_or_none
+from keyhole.reviews.folders import own_folder, require_no_link
 from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review, StudySettings
 from keyhole.reviews.stages import selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.synthesis import SYNTHESIS
+from keyhole.reviews.store import RESULTS, Store, to_json
+from keyhole.reviews.store_shapes import TABLE, fits, read_json
 from keyhole.reviews.study_chapters import Attack, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
-from keyhole.workbench.view import View
+from keyhole.workbench.page import View
 
 __all__ = [
+    "VERIFICATION",
     "as_table",
     "as_tables",
+    "last_verification",
     "stored_attacks",
     "stored_limits",
     "stored_records",
     "stored_synthesis",
+    "verify_and_keep",
 ]
+
 
 Record = Mapping[str, Any]
 
@@ -103,3 +114,45 @@ def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
     if found:
         study = dataclasses.replace(review.study, metrics=found)
     return dataclasses.replace(review, study=study)
+
+
+VERIFICATION = "verification.json"
+_SHAPE = {"of": str, "same": bool, "figures": int, "differences": [str], "tables": [TABLE]}
+
+
+def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
+    """Verify a dossier, and keep what was found with the hash of the results it was found of.
+
+    The review file is the one beside the folder, wherever the folder says that it is.
+    """
+    from keyhole.reviews.stages import plain_tables
+    from keyhole.reviews.verifying import verify
+
+    require_no_link(folder)
+    found = verify(folder, review=folder.with_name(f"{folder.name}.toml"), progress=tell)
+    content = {
+        "of": hash_file(folder / RESULTS),
+        "same": found.same,
+        "figures": found.figures,
+        "differences": list(found.differences),
+        "tables": plain_tables(found),
+    }
+    with own_folder(folder, lambda: None):
+        Store(folder).write(VERIFICATION, to_json(content))
+
+
+def last_verification(folder: Path) -> Mapping[str, Any] | None:
+    """Return what was found, if it is of the results that are there now.
+
+    Raises
+    ------
+    FileError
+        If what is kept is not what a verification keeps.
+    """
+    path = folder / VERIFICATION
+    if not os.path.lexists(path):
+        return None
+    content: dict[str, Any] | None = None if path.is_symlink() else read_json(path)
+    if content is None or not fits(content, _SHAPE):
+        raise FileError(f"{VERIFICATION} is not what a verification writes. Verify again.")
+    return content if content["of"] == hash_or_none(folder / RESULTS) else None

@@ -1,4 +1,4 @@
-"""Forms that were sent and wait for a person: what is proposed for each field, until it is decided.
+"""Drafts of forms that were sent and wait for a person to decide on their fields.
 
 A draft is a folder of the workbench's own memory: the file as it was sent, and what was proposed
 when the environment was at a certain number. It goes when it is decided, or after some days.
@@ -22,9 +22,9 @@ from keyhole.environment.adding.proposals import Proposals
 from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.errors import FileError, InputError
-from keyhole.workbench.environments import kept
+from keyhole.workbench.environments import review_environment
+from keyhole.workbench.page import View
 from keyhole.workbench.projects import Project
-from keyhole.workbench.view import View
 
 __all__ = [
     "SOURCE_ATTRIBUTES",
@@ -39,7 +39,9 @@ __all__ = [
     "proposals_of",
 ]
 
+
 What = Literal["form", "source", "target"]
+SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
 FOLDER, NOTE, PASTED = "forms", "draft.json", "pasted.csv"
 _DAYS = 7 * 86_400.0
 _NAME = re.compile(r"[0-9a-f]{16}")
@@ -105,7 +107,7 @@ class Draft:
     def captured(self, view: View) -> list[CapturedForm]:
         """Read the forms of the draft again."""
         if self.held:
-            return [captured_again(_environment(view), self.held, self.what, waiting=True)]
+            return [captured_again(review_environment(view), self.held, self.what, waiting=True)]
         if self.what == "target" and not self.file:
             from keyhole.environment.importers import capture_microdata
 
@@ -132,17 +134,7 @@ class Draft:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _environment(view: View) -> Environment:
-    settings = view.review.scenarios
-    if settings is None:
-        raise InputError("choose or make an environment first.")
-    return kept(view.project, settings.store).read()[0]
-
-
-SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
-
-
-def _home(project: Project) -> Path:
+def _drafts_folder(project: Project) -> Path:
     return project.state.path.parent / FOLDER / str(project.number)
 
 
@@ -153,7 +145,7 @@ def new_draft(
     for old in drafts_of(project):
         if time.time() - old.folder.stat().st_mtime > _DAYS:
             old.discard()
-    folder = _home(project) / secrets.token_hex(8)
+    folder = _drafts_folder(project) / secrets.token_hex(8)
     (folder / "sent").mkdir(parents=True, mode=0o700)
     name = ""
     if sent is not None:
@@ -164,8 +156,8 @@ def new_draft(
 
 def drafts_of(project: Project) -> list[Draft]:
     """Return the drafts of a review that wait, the last first."""
-    home = _home(project)
-    names = [p.name for p in home.iterdir()] if home.is_dir() else []
+    home = _drafts_folder(project)
+    names = [path.name for path in home.iterdir()] if home.is_dir() else []
     found = [draft for name in names if (draft := draft_named(project, name)) is not None]
     return sorted(found, key=lambda draft: -draft.folder.stat().st_mtime)
 
@@ -174,7 +166,7 @@ def draft_named(project: Project, name: str | None) -> Draft | None:
     """Return a draft of a review by its name, if it still waits."""
     if name is None or not _NAME.fullmatch(name):
         return None
-    folder = _home(project) / name
+    folder = _drafts_folder(project) / name
     try:
         said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         shown = {place: Shown(**one) for place, one in said.pop("shown").items()}

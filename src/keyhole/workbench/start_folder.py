@@ -1,33 +1,65 @@
-"""Opening a review, a file or the example from the start page."""
+"""The start folder: files below it, and opening a review of one of them."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from keyhole.core.files import write_whole
 from keyhole.errors import FileError, InputError
-from keyhole.workbench.places import inside, seen_from
+from keyhole.workbench.page import Form
 from keyhole.workbench.projects import Project, Projects
-from keyhole.workbench.view import Form
 
-__all__ = ["files_below", "open_example", "open_named", "shown_name"]
+__all__ = ["files_below", "inside", "open_example", "open_named", "seen_from"]
 
 READABLE = {".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".xlsx", ".sas7bdat",
             ".xpt", ".sav", ".zsav", ".por", ".dta"}  # fmt: skip
 MOST_FILES = 200
 DEEPEST = 3
 EXAMPLE = "example"
+# File systems take no longer name.
+LONGEST = 250
 
 
-def shown_name(folder: Path, path: Path) -> str:
+def inside(folder: Path, name: str) -> Path:
+    """Return the file that a name means, if it is below a folder; links are followed first.
+
+    Raises
+    ------
+    FileError
+        If it is above the folder or beside it, whatever way is taken there.
+
+    Examples
+    --------
+    >>> inside(Path("/data"), "../etc/passwd")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.FileError: that file is not below the folder the workbench was started in.
+    Copy it there, or start the workbench in a folder above both.
+    """
+    try:
+        found = (folder / name).resolve()
+        known = found.is_relative_to(folder.resolve()) and "\0" not in name
+        known = known and max(map(len, found.parts)) < LONGEST
+    except (OSError, ValueError, RuntimeError):
+        known = False
+    if not known:
+        raise FileError(
+            "that file is not below the folder the workbench was started in. Copy it there, or "
+            "start the workbench in a folder above both."
+        )
+    return found
+
+
+def seen_from(folder: Path, path: Path) -> str:
     """Write a path as seen from the start folder."""
-    return seen_from(folder, path)
+    return path.resolve().relative_to(folder.resolve()).as_posix()
 
 
 def files_below(folder: Path) -> dict[str, list[str]]:
     """List the review files and the data files below a folder, a few levels down."""
+    from keyhole.reviews.store import MARK
+
     found: dict[str, list[str]] = {"reviews": [], "data": []}
     level = [folder]
     for _ in range(DEEPEST):
@@ -40,7 +72,7 @@ def files_below(folder: Path) -> dict[str, list[str]]:
                     found["reviews"].append(seen_from(folder, path))
                 elif path.suffix.lower() in READABLE:
                     found["data"].append(seen_from(folder, path))
-        level = [place for place in inner if not _is_results(place)]
+        level = [place for place in inner if not (place / MARK).exists()]
     return {kind: sorted(names)[:MOST_FILES] for kind, names in found.items()}
 
 
@@ -50,12 +82,6 @@ def _entries(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [path for path in entries if not path.name.startswith(".") and not path.is_symlink()]
-
-
-def _is_results(folder: Path) -> bool:
-    from keyhole.reviews.store import MARK
-
-    return (folder / MARK).exists()
 
 
 def _is_review(path: Path) -> bool:
@@ -71,7 +97,7 @@ def _is_review(path: Path) -> bool:
 
 
 def open_named(projects: Projects, form: Form) -> Project:
-    """Open a review or a data file below the start folder, or one that was sent."""
+    """Open a review or a data file of the start folder, or one sent; data get a draft review."""
     if "upload" in form.files:
         path = _keep(projects.folder, *form.files["upload"])
     else:
@@ -80,7 +106,12 @@ def open_named(projects: Projects, form: Form) -> Project:
         raise FileError("there is no such file. Choose one of the list.")
     if path.suffix == ".toml":
         return projects.open(path)
-    return projects.open(_review_of(path))
+    review = path.with_name(f"{path.stem}-review.toml")
+    if not review.exists():
+        from keyhole.reviews.drafting import init
+
+        init(path, out=review)
+    return projects.open(review)
 
 
 def _keep(folder: Path, name: str, content: bytes) -> Path:
@@ -99,20 +130,6 @@ def _keep(folder: Path, name: str, content: bytes) -> Path:
     with write_whole(path) as temporary:
         temporary.write_bytes(content)
     return path
-
-
-def _review_of(data: Path) -> Path:
-    """Find the review beside a data file, or draft one by looking at the file."""
-    path = data.with_name(f"{data.stem}-review.toml")
-    if not path.exists():
-        _draft(data, path)
-    return path
-
-
-def _draft(data: Path, path: Path) -> Any:
-    from keyhole.reviews.drafting import init
-
-    return init(data, out=path)
 
 
 def open_example(projects: Projects) -> Project:

@@ -1,4 +1,4 @@
-"""Starting the workbench: loopback only, with a launch token, on a free port."""
+"""The server of the workbench: loopback only, with a launch token, on a free port."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
 
 __all__ = ["serve"]
+
 
 ADDRESS = "127.0.0.1"
 
@@ -47,7 +48,7 @@ def serve(
     import uvicorn
 
     from keyhole.workbench.app import create_app
-    from keyhole.workbench.rendering import vega_bundle
+    from keyhole.workbench.responses import vega_bundle
 
     bind(serve, locals()).require()
     start = Path(folder)

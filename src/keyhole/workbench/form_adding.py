@@ -1,4 +1,4 @@
-"""Adding a form on the page: send it, look at what is proposed, decide, and it is kept."""
+"""Adding a form to the environment: send it, review the proposals, decide, store it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.adding.decisions import Decision
+from keyhole.core.names import nearest
+from keyhole.environment.adding.catalogue import Catalogue
+from keyhole.environment.adding.decisions import Decision, Tie
+from keyhole.environment.adding.matching_categories import answers_of
+from keyhole.environment.adding.placing import Placer
 from keyhole.environment.adding.proposals import FieldProposals, Proposals
+from keyhole.environment.adding.ranking import ties_of
 from keyhole.environment.adding.waiting import OWNERS, find_owner, waiting_fields
 from keyhole.environment.kinds import KIND_OF
-from keyhole.environment.model import CapturedForm, Environment
+from keyhole.environment.model import CapturedField, CapturedForm, Environment
+from keyhole.environment.wording import quoted, shown
 from keyhole.errors import ConflictError, InputError
 from keyhole.workbench import editing
-from keyhole.workbench.by_hand import decide_by_hand, known_places
-from keyhole.workbench.drafts import (
+from keyhole.workbench.environments import EnvironmentPlace, environment_place, require_inside
+from keyhole.workbench.form_drafts import (
     PASTED,
     Draft,
     What,
@@ -25,12 +31,21 @@ from keyhole.workbench.drafts import (
     new_draft,
     proposals_of,
 )
-from keyhole.workbench.environments import Kept, kept, require_inside
-from keyhole.workbench.page import Change, Go, Run
+from keyhole.workbench.page import Change, Form, Go, Run, View
 from keyhole.workbench.projects import ChangedElsewhereError
-from keyhole.workbench.view import Form, View
 
-__all__ = ["SURE", "again", "confirm", "discard", "draft_context", "send", "undecided"]
+__all__ = [
+    "SURE",
+    "again",
+    "confirm",
+    "discard",
+    "draft_context",
+    "known_places",
+    "place_manually",
+    "send",
+    "undecided",
+]
+
 
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
@@ -61,11 +76,11 @@ def _place(view: View, draft: Draft) -> int:
     return next(iter(draft.waiting), 0)
 
 
-def _store(view: View) -> Kept:
+def _store(view: View) -> EnvironmentPlace:
     settings = view.review.scenarios
     if settings is None:
         raise InputError("choose or make an environment first.")
-    place = kept(view.project, settings.store)
+    place = environment_place(view.project, settings.store)
     if not place.writable:
         raise InputError(
             "an environment in a JSON file is only read. Make a store of it first: then forms "
@@ -79,8 +94,8 @@ def send(view: View, form: Form) -> Go:
     """Take a form that was sent or pasted, or the file's columns, and propose where it belongs."""
     place = _store(view)
     what = _WHATS.get(form.text("what") or "form", "form")
-    sent = None if what == "target" else _sent(form)
-    draft = new_draft(view.project, what, sent, _said(form, what))
+    sent = None if what == "target" else _sent_file(form)
+    draft = new_draft(view.project, what, sent, _sent_attributes(form, what))
     try:
         known = place.read()
         draft = _named(draft, draft.captured(view), known[0])
@@ -126,7 +141,7 @@ def _named(draft: Draft, forms: Sequence[CapturedForm], environment: Environment
     return replace(draft, names=names, done=done)
 
 
-def _sent(form: Form) -> tuple[str, bytes]:
+def _sent_file(form: Form) -> tuple[str, bytes]:
     if "upload" in form.files:
         return form.files["upload"]
     pasted = form.text("pasted")
@@ -135,7 +150,7 @@ def _sent(form: Form) -> tuple[str, bytes]:
     return PASTED, pasted.encode()
 
 
-def _said(form: Form, what: What) -> dict[str, Any]:
+def _sent_attributes(form: Form, what: What) -> dict[str, Any]:
     """Read what is said of a form or of a source; what is left empty is as the file has it."""
     if what == "target":
         return {}
@@ -161,8 +176,15 @@ def discard(view: View, form: Form) -> Go:  # noqa: ARG001
 
 
 def confirm(view: View, form: Form) -> Change | Run | Go:
-    """Write a form to the store as it was decided, unless the environment changed meanwhile."""
-    _require_version(view, form)
+    """Write a form to the store as it was decided, unless the environment changed meanwhile.
+
+    A new target becomes the review's; with scenarios to compare, these are computed anew.
+    """
+    if form.text("version") != view.look.version:
+        raise ChangedElsewhereError(
+            "the review was changed in another tab or program since this page was shown. Look at "
+            "it again; nothing was written to the environment."
+        )
     place, draft = _store(view), _draft(view)
     at, snapshot = _place(view, draft), place.snapshot()
     if str(snapshot.number) != form.text("number"):
@@ -181,25 +203,11 @@ def confirm(view: View, form: Form) -> Change | Run | Go:
         left.keep()
         return Go(f"environment?form={draft.name}")
     draft.discard()
-    return _afterwards(view, draft, name)
-
-
-def _afterwards(view: View, draft: Draft, name: str) -> Change | Run | Go:
-    """Take a new target for the review's; compute the scenarios anew."""
     if draft.what == "target" and not draft.held:
         return Change("the target", lambda d: editing.put(d, "environment", "target", name))
     settings = view.review.scenarios
-    if settings is not None and settings.names:
-        return Run(("exposure", "scenarios"))
-    return Go("environment")
-
-
-def _require_version(view: View, form: Form) -> None:
-    if form.text("version") != view.look.version:
-        raise ChangedElsewhereError(
-            "the review was changed in another tab or program since this page was shown. Look at "
-            "it again; nothing was written to the environment."
-        )
+    recomputes = settings is not None and settings.names
+    return Run(("exposure", "scenarios")) if recomputes else Go("environment")
 
 
 def _decisions(
@@ -212,7 +220,7 @@ def _decisions(
         typed = form.text(f"place-{place}")
         try:
             if typed is not None:
-                decided.append(decide_by_hand(typed, asked, environment, exact_codes=exact))
+                decided.append(place_manually(typed, asked, environment, exact_codes=exact))
             else:
                 decided.append(_decision(one, form.text(f"choice-{place}") or "leave"))
         except InputError as error:
@@ -245,3 +253,99 @@ def _added(
         said = {k: v for k, v in draft.attributes.items() if k not in ("name", "collected")}
         return add_source(environment, captured, decisions=decided, **said).environment
     return add_form(environment, captured, decided).environment
+
+
+def known_places(environment: Environment) -> list[tuple[str, str]]:
+    """Return what can be typed for a field, each with what it means: constructs, then codings.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Category, Construct
+    >>> coding = Coding("SX2.001", "SX", (Category("f"), Category("m")), label="Sex")
+    >>> known_places(Environment((Construct("SX", "sex"),), (coding,)))
+    [('SX', 'sex'), ('SX2.001', 'a coding of sex, 2 categories: Sex')]
+    """
+    from keyhole.environment.codings.categories import size_of
+
+    names = {one.letters: one.name or one.letters for one in environment.constructs}
+    places = [(one.letters, names[one.letters]) for one in environment.constructs]
+    for one in environment.codings:
+        words = (
+            f"a coding of {names.get(one.construct, one.construct)}, {size_of(one):,} categories"
+        )
+        places.append((one.name, f"{words}: {one.label}" if one.label else words))
+    return places
+
+
+def place_manually(
+    text: str, field: CapturedField, environment: Environment, *, exact_codes: bool
+) -> Decision:
+    """Return the decision for a field whose construct or coding a person typed.
+
+    Parameters
+    ----------
+    text
+        A construct, by its letters or its name, or the name of a coding.
+    field
+        The field, with its categories.
+    environment
+        Where these are.
+    exact_codes
+        Whether a coding is the same only if its codes are, as for the columns of a file.
+
+    Raises
+    ------
+    InputError
+        If there is nothing of that name.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Category, Construct
+    >>> coding = Coding("SX2.001", "SX", (Category("1", "Male"), Category("2", "Female")))
+    >>> known = Environment((Construct("SX", "sex"),), (coding,))
+    >>> asked = CapturedField("q7", "", (Category("1"), Category("2")))
+    >>> place_manually("SX2.001", asked, known, exact_codes=True).action
+    'assimilate'
+    >>> place_manually("sex", asked, known, exact_codes=True).action
+    'accommodate'
+    """
+    catalogue = Catalogue(environment)
+    coding = catalogue.names.get(text)
+    if coding is not None:
+        # Who names a coding says that the same codes mean the same.
+        ours, theirs = ([c.code for c in one.categories] for one in (field, coding))
+        pairs = tuple((code, code) for code in ours) if set(ours) == set(theirs) else ()
+        return Decision(field.name, "assimilate", coding.construct, coding=coding.name,
+                        ties=(Tie(coding.name, "finer", pairs),) if pairs else ())  # fmt: skip
+    named = {one.name.casefold(): one.letters for one in environment.constructs}
+    lettered = {one.letters.casefold(): one.letters for one in environment.constructs}
+    letters = lettered.get(text.casefold()) or named.get(text.casefold())
+    if letters is None:
+        near = nearest(text, [*catalogue.constructs, *catalogue.names])
+        hint = f" Near it: {quoted(near)}." if near else ""
+        raise InputError(
+            f"field {shown(field.name)}: {shown(text)} is neither a construct nor a coding of the "
+            f"environment. Take one of the list.{hint}"
+        )
+    return _in_construct(catalogue, environment, field, letters, exact_codes=exact_codes)
+
+
+def _in_construct(
+    catalogue: Catalogue,
+    environment: Environment,
+    field: CapturedField,
+    letters: str,
+    *,
+    exact_codes: bool,
+) -> Decision:
+    """Take a coding with the same answers, else make one, tied to those that it falls against."""
+    answers = answers_of(field.categories, field.intervals)
+    codes = {one.code for one in field.categories}
+    for coding in [] if answers.bare else catalogue.same_answers(letters, answers):
+        if not exact_codes or {one.code for one in coding.categories} == codes:
+            return Decision(field.name, "assimilate", letters, coding=coding.name)
+    ties = ties_of(catalogue, letters, answers, known=True)
+    wanted = Decision(field.name, "accommodate", letters, ties=ties)
+    # A tie that contradicts what is stored is left out, as where it is proposed.
+    kept = Placer(environment, only=letters).accommodate(field, wanted).ties
+    return Decision(field.name, "accommodate", letters, ties=kept)
