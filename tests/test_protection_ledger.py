@@ -299,7 +299,7 @@ def test_all_problems_of_a_ledger_at_once(people):
     told = "\n".join(caught.value.problems)
     for text in ("'nobody'", "'sexx'", "limit must be", "'wait'", "'aeg'", "'ag3'", "cutoff must"):
         assert text in told
-    with pytest.raises(OptionError, match="keys must name at least one"):
+    with pytest.raises(OptionError, match="keys must be given for a ledger"):
         keyhole.ledger(people.with_roles(dict.fromkeys(people.role("key"))), [TOP])
 
 

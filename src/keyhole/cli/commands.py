@@ -120,11 +120,12 @@ def _writing(
             problems += writing_problems(flag, path, check, force)
     targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
     targets |= {f"--{n}": words[n] for n in ("records", "plot") if written and words.get(n)}
-    inputs = {
-        name_as_flag(name): Path(words[name])
-        for name, parameter in offered.items()
-        if isinstance(parameter.kind, File | TableOrFile) and isinstance(words[name], str)
-    }
+    inputs: dict[str, Path] = {}
+    for name, parameter in offered.items():
+        if isinstance(parameter.kind, File | TableOrFile) and words[name]:
+            given = words[name] if isinstance(words[name], list) else [words[name]]
+            flag = name_as_flag(name)
+            inputs |= {flag if given == [one] else f"{flag} {one}": Path(one) for one in given}
     if words.get("file") is not None:
         inputs["the data"] = words["file"]
     return [*problems, *one_file_problems(targets, inputs)]
@@ -185,7 +186,9 @@ def _read(
             values[name] = word
             continue
         try:
-            values[name] = parameter.kind.read(",".join(word) if isinstance(word, list) else word)
+            read = parameter.kind.read
+            several = isinstance(word, list)
+            values[name] = [item for one in word for item in read(one)] if several else read(word)
         except ValueError as error:
             template = f"{{{name}}} must be written like {{0}}. Got {{1}} instead: check its marks."
             shown = "another value" if parameter.option.secret else str(error)

@@ -299,6 +299,9 @@ class Question:
         except KeyError:
             raise AttributeError(f"{self.verb} has no option {name!r}") from None
 
+    def __repr__(self) -> str:
+        return f"Question(verb={self.verb!r}, values={self.public()!r})"
+
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, without secrets."""
         return {

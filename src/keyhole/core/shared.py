@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,7 +174,7 @@ Seed = Annotated[
     int | None,
     Option(
         "A secret whole number; the same seed gives the same result.",
-        kind=Whole(low=0, high=2**128),
+        kind=Whole(low=0, high=math.inf),
         secret=True,
     ),
 ]

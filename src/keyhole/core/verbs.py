@@ -214,7 +214,25 @@ Several methods, limits or cutoffs are compared in one table:
         "keyhole protect people.csv --plan plan.toml --out protected.csv --keys sex,age,state",
         stage="protection",
         method="protection",
-        shell="keyhole.cli.protect.protect",
+        outputs=(
+            Output(
+                "out",
+                "FILE",
+                "Write the protected file, in the format that its extension names.",
+                "save",
+                "protected file",
+                required=True,
+                is_data=True,
+            ),
+            Output(
+                "fitted",
+                "OUT.toml",
+                "Write the plan with the values found in the data, to repeat it on other data. "
+                "Keep it internal.",
+                "save_fitted",
+                "fitted plan",
+            ),
+        ),
     ),
     Verb(
         "keyhole.synthesis.synthesise.synthesise",

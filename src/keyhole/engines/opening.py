@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ def open_for(
     needs_values_for: str = "",
     needs_memory_for: str = "",
     every_column: bool = False,
+    data_problems: Callable[[Records], Iterable[str]] = lambda _: (),
 ) -> Records:
     """Open the data of a question; raise everything that is wrong with both at once.
 
@@ -46,6 +47,8 @@ def open_for(
         What is asked that Spark cannot do, or only memory can, if anything.
     every_column
         Read the columns that the question does not name, too.
+    data_problems
+        What else is wrong with the data that was opened; columns may be absent.
     """
     reading: dict[str, Any] = {}
     if isinstance(source, DataFile):
@@ -64,8 +67,9 @@ def open_for(
     except InputError as error:
         raise type(error)([*problems, *error.problems]) from None
     problems += question.column_problems(data.names, data.name)
+    problems += data_problems(data)
     if problems:
-        raise OptionError(problems)
+        raise OptionError(dict.fromkeys(problems))
     data.require_records()
     return data
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.kinds import Columns, TableOrFile
 from keyhole.core.names import plural, quoted
-from keyhole.core.options import bind, parameters_of, value_problems
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import Cutoff, EngineInMemory, Formula, Fraction, Names, Seed, Weight
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
 from keyhole.engines import Missing
-from keyhole.errors import InputError, OptionError
+from keyhole.engines.opening import open_for
+from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.exposure.checks import listed, problems_of
+from keyhole.exposure.checks import problems_of
 from keyhole.protection.method import Outcome, Protected, warnings_table
-from keyhole.protection.options import SEED
 from keyhole.protection.plan import Plan, PlanDraft, Step, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, reordered, small_seed, trimmed
@@ -37,17 +38,59 @@ __all__ = [
     "Protection",
     "apply_plan",
     "as_draft",
+    "carry_out",
     "draws",
-    "measure_problems",
+    "keys_of",
+    "open_to_protect",
     "plan_problems",
     "policy_of",
     "protect",
-    "read_plan",
+    "raised",
+    "read_plans",
 ]
 
 PlanLike = (
     Plan | PlanDraft | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanKind(TableOrFile):
+    """A plan: a TOML file, and in Python whatever else a plan is made from."""
+
+    what: str = "a plan: a TOML file, or a list of steps"
+
+    metavar: ClassVar[str] = "PLAN.toml"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a plan, its file, or its steps."""
+        fit = isinstance(value, Plan | PlanDraft | Sequence) and value not in ("", b"")
+        return None if fit else TableOrFile.fault(self, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlansKind(TableOrFile):
+    """Plans: a list of files, or a table of plans by name."""
+
+    what: str = "a list of plans, or a table of them by name"
+
+    metavar: ClassVar[str] = "PLAN2.toml"
+    repeatable: ClassVar[bool] = True
+
+    def fault(self, value: Any) -> str | None:
+        """Accept plans, or one alone."""
+        plans = value.values() if isinstance(value, Mapping) else self.settle(value)
+        fit = isinstance(value, str | os.PathLike | Sequence | Mapping) and plans
+        return None if fit and not any(map(_PlanKind().fault, plans)) else self.what
+
+    def settle(self, value: Any) -> Any:
+        """Return a tuple, or the table."""
+        alone = isinstance(value, str | os.PathLike)
+        return value if isinstance(value, Mapping) else (value,) if alone else tuple(value)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Take a file."""
+        return (text,)
 
 
 def as_draft(plan: PlanLike) -> PlanDraft:
@@ -67,25 +110,11 @@ def as_draft(plan: PlanLike) -> PlanDraft:
     return PlanDraft.of(plan)
 
 
-def plan_problems(
-    data: Microdata,
-    plan: Plan | PlanDraft,
-    keys: tuple[str, ...],
-    *,
-    seed: Any,
-    cutoff: Any,
-    missing: Any,
-) -> list[str]:
-    """Return everything that keeps a plan from being carried out on a file, and measured."""
+def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
+    """Return everything that keeps a plan from being carried out on a file."""
     draft = as_draft(plan)
-    asked = {"cutoff": cutoff, "missing": missing, **({"keys": keys} if keys else {})}
-    found = value_problems(parameters_of(risk), asked)[1]
-    problems = [*found, *problems_of(data, keys, "key")]
-    wanted = None if seed is None else SEED.fault(seed)
-    if wanted is not None:
-        problems.append(f"seed must be {wanted}. Got something else instead.")
     unfit = [f"{draft.where}{problem}" for problem in _unfit_steps(data, draft.steps)]
-    return [*problems, *draft.problems, *unfit]
+    return [*draft.problems, *unfit]
 
 
 def _unfit_steps(data: Microdata, steps: Mapping[int, Step]) -> list[str]:
@@ -118,27 +147,6 @@ def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def measure_problems(
-    data: Microdata,
-    keys: tuple[str, ...],
-    targets: Sequence[str],
-    *,
-    limit: Any,
-    weight: str | None,
-    fraction: Any,
-    formula: str | None,
-) -> list[str]:
-    """Return everything that keeps the ledger of a plan from being kept."""
-    asked = {"keys": keys or None, "limit": limit, "weight": weight, "fraction": fraction}
-    problems: list[str] = list(bind(risk, asked).problems)
-    problems += problems_of(data, targets, "target")
-    if weight is not None:
-        problems += problems_of(data, [weight], "weight") or raised(lambda: data.weights(weight))
-    if formula is not None:
-        problems += raised(lambda: formula_columns(formula, data.names))
-    return problems
-
-
 def raised(work: Callable[[], Any]) -> list[str]:
     """Return the problems of an input that work raises; none if it succeeds."""
     try:
@@ -158,6 +166,7 @@ class Protection(Result):
     read off what stayed, None where that is nothing of the key. `warnings` are to be minded before
     the file goes out.
 
+    `beside` has further results that belong to it: the `ledger`, and a `comparison` of plans.
     `data` has the records in the order of the original. `release` has them in the order in which
     they go out, which `order` says: a secret, and in no table and no dictionary.
     """
@@ -172,6 +181,7 @@ class Protection(Result):
     read_off: Exposure | None = None
     warnings: tuple[str, ...] = ()
     order: npt.NDArray[np.int64] | None = None
+    beside: Mapping[str, Result] = field(default_factory=dict)
 
     @property
     def changed(self) -> int:
@@ -189,6 +199,7 @@ class Protection(Result):
             "read_off": _figures(self.read_off),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
+            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     def release(self) -> Microdata:
@@ -198,6 +209,10 @@ class Protection(Result):
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the file as it goes out, whole or not at all; the extension says the format."""
         return self.release().save(path, force=force)
+
+    def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the plan with what was found in the data, to repeat it; it stays with you."""
+        return self.plan.save(path, force=force)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step."""
@@ -217,10 +232,14 @@ class Protection(Result):
         found = [Table(title, columns, rows, [*notes, *self.notes])]
         if self.before is not None and self.after is not None:
             found.append(_compared(self.before, self.after, self.read_off))
-        return [*found, *warnings_table(self.warnings)]
+        if not self.beside:  # a ledger has the warnings
+            found += warnings_table(self.warnings)
+        return [*found, *(table for result in self.beside.values() for table in result.tables())]
 
     def plot(self) -> altair.TopLevelMixin:
-        """Draw the exposure before and after; the price of each step is in `ledger`."""
+        """Draw the exposure before and after; of a ledger or a comparison, the risk-utility map."""
+        if self.beside:
+            return list(self.beside.values())[-1].plot()
         from keyhole.protection.charts import before_after_chart
 
         return before_after_chart(self)
@@ -257,32 +276,12 @@ def apply_plan(
     data: Any,
     plan: PlanLike,
     *,
-    keys: Iterable[str] | None = None,
+    keys: Names | None = None,
     seed: int | None = None,
     cutoff: int = 3,
     missing: Missing | None = None,
 ) -> Protection:
-    """Carry out a plan on a file.
-
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    plan
-        A `Plan`, a TOML file, or a list of steps. It is checked wholly, against the data too,
-        before the first step.
-    keys
-        What an intruder is assumed to know: the exposure on it is measured before and after.
-        The columns with the role ``key`` if left out.
-    seed
-        The secret of everything random; the same seed gives the same file. A step's draws depend
-        on the seed, its options and the columns it names, not on the steps before it. Keep it to
-        yourself: with it the noise can be taken off. Never use one twice.
-    cutoff
-        Records in cells smaller than this are at risk.
-    missing
-        How a missing key counts, as in `keyhole.risk`; as the plan's suppression counts it if
-        left out, else ``own``.
+    """Carry out a plan on a file; the options are those of `keyhole.protect`.
 
     Examples
     --------
@@ -292,14 +291,17 @@ def apply_plan(
     >>> done.steps[0].changed, done.before.uniques, done.after.uniques
     (2, 4, 2)
     """
-    data, draft = load(data), as_draft(plan)
-    named = data.role("key") if keys is None else listed(keys, "keys")
-    policy: Missing = missing or policy_of(draft)
-    problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
-    if problems:
-        raise OptionError(capped(problems))
+    question = bind(protect, locals())
+    drafts = read_plans(question)
+    (draft,) = drafts.values()
+    return carry_out(open_to_protect(question, data, drafts), draft, question)
+
+
+def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protection:
+    """Carry out a plan that was checked against the data."""
+    seed, cutoff = question.seed, question.cutoff
+    named, policy = keys_of(question, data), question.missing or policy_of(draft)
     read = Plan.of(draft)
-    data.require_records()
     before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
     secret = Secret(seed, data)
     steps = _carried_out(data, read, secret)
@@ -371,28 +373,86 @@ def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) 
     return found
 
 
+@documented
 def protect(
     data: Any,
     *,
-    plan: PlanLike,
+    plan: Annotated[
+        PlanLike,
+        Option(
+            "The steps: a TOML file of [[step]] tables; in Python also a `Plan` or a list of "
+            "steps. It is checked wholly, against the data too, before the first step.",
+            kind=_PlanKind(),
+        ),
+    ],
     out: str | os.PathLike[str] | None = None,
-    keys: Iterable[str] | None = None,
-    seed: int | None = None,
-    cutoff: int = 3,
-    missing: Missing | None = None,
+    keys: Annotated[
+        Names | None,
+        Option(
+            "The columns an intruder is assumed to know: exposure on them is measured before and "
+            "after. By default the columns with the role `key`.",
+            kind=Columns("key", least=0),
+        ),
+    ] = None,
+    seed: Seed = None,
+    cutoff: Cutoff = 3,
+    missing: Annotated[
+        Missing | None,
+        Option(
+            "What a missing key means where exposure is measured: `own`, `wildcard` or `drop`; by "
+            "default as the plan's suppression counts it, otherwise `own`."
+        ),
+    ] = None,
+    ledger: Annotated[
+        bool,
+        Option(
+            "Measure after each step the risk that is left and the information lost. The options "
+            "below ask for it too.",
+            surfaces="c",
+        ),
+    ] = False,
+    limit: Annotated[
+        float | None,
+        Option(
+            "The highest acceptable RP; where it is exceeded, the cheapest next step is named.",
+            low=0,
+            high=1,
+        ),
+    ] = None,
+    weight: Weight = None,
+    fraction: Fraction = None,
+    formula: Formula = None,
+    targets: Annotated[
+        Names | None,
+        Option(
+            "The variables whose loss counts; by default the keys and what the plan changes, but "
+            "for identifiers, households and weights.",
+            kind=Columns("target"),
+        ),
+    ] = None,
+    compare: Annotated[
+        Any,
+        Option(
+            "Another plan, set beside the first; may be given several times. Its file is not "
+            "written.",
+            kind=_PlansKind(),
+            surfaces="c",
+        ),
+    ] = None,
+    engine: EngineInMemory = "auto",
     force: bool = False,
 ) -> Protection:
-    """Carry out a plan on a file, and write the protected file.
+    """Carry out a plan of protections and write the protected file.
 
-    Parameters
-    ----------
-    data, plan, keys, seed, cutoff, missing
-        As in `apply_plan`.
-    out
-        The file to be written, of the kind its extension says; none if left out. The records are
-        in a new order, unless the plan has ``keep_order = true``.
-    force
-        Replace the file if it exists.
+    The plan is checked wholly before the first step. With keys, the exposure is measured before
+    and after; with a ledger, after each step, beside what it cost. The protected file is of the
+    kind its extension says, with labels and types; its records are in a new order, unless the
+    plan has `keep_order = true`. In Python `out` is the file to be written, if any.
+
+    Notes
+    -----
+    The draws of a step depend on the seed, its options and its columns, not on other steps. Keep
+    the seed to yourself: with it the noise can be removed. Never use one twice.
 
     Examples
     --------
@@ -400,15 +460,104 @@ def protect(
     >>> protect(people, plan=[{"method": "drop", "columns": ["name"]}]).data.names
     ('age',)
     """
-    done = apply_plan(data, plan, keys=keys, seed=seed, cutoff=cutoff, missing=missing)
+    question = bind(protect, locals())
+    drafts = read_plans(question)
+    done = _with_ledger(open_to_protect(question, data, drafts), drafts, question)
     if out is not None:
         done.save(out, force=force)
     return done
 
 
-def read_plan(plan: PlanLike) -> Plan:
-    """Return a plan, whatever it was given as."""
-    return plan if isinstance(plan, Plan) else Plan.of(as_draft(plan))
+def protect_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with the plans themselves, and with options that depend on each other."""
+    drafts = read_plans(question).values() if question.plan is not None else ()
+    for text in capped(text for draft in drafts for text in draft.problems):
+        yield Problem("{0}", text)
+    if question.weight is not None and question.fraction is not None:
+        yield Problem("{weight} and {fraction} both give the population. Give one of them.")
+
+
+def read_plans(question: Question) -> dict[str, PlanDraft]:
+    """Read the plans of a question, the first leading; one that cannot be read has no steps."""
+    others = question.compare or {}
+    given = {_plan_name(question.plan, {}): question.plan}
+    for name, plan in others.items() if isinstance(others, Mapping) else ():
+        given[name if name not in given else f"{name}'"] = plan
+    for plan in () if isinstance(others, Mapping) else others:
+        given[_plan_name(plan, given)] = plan
+    drafts = {}
+    for name, plan in given.items():
+        try:
+            drafts[name] = as_draft(plan)
+        except InputError as error:
+            drafts[name] = PlanDraft({}, error.problems)
+    return drafts
+
+
+def _plan_name(plan: PlanLike, taken: Mapping[str, Any]) -> str:
+    """Name a plan after its file."""
+    is_file = isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan)
+    name = Path(plan).stem if is_file else "plan"  # type: ignore[arg-type]
+    while name in taken:
+        name += "'"
+    return name
+
+
+def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDraft]) -> Microdata:
+    """Open a file for plans, and say all that is wrong with it, the plans and the options."""
+
+    def found(data: Any) -> list[str]:
+        problems = [text for draft in drafts.values() for text in plan_problems(data, draft)]
+        if _wants_ledger(question):
+            problems += _measure_problems(question, data)
+        return capped(problems)
+
+    opened: Any = open_for(
+        question, source, needs_memory_for="a plan", every_column=True, data_problems=found
+    )
+    return opened  # type: ignore[no-any-return]
+
+
+def keys_of(question: Question, data: Microdata) -> tuple[str, ...]:
+    """Return the keys: those asked for, or the columns with that role."""
+    return data.role("key") if question.keys is None else tuple(question.keys)
+
+
+def _wants_ledger(question: Question) -> bool:
+    asked = ("compare", "limit", "weight", "fraction", "formula", "targets")
+    return question.ledger or any(question.values[name] is not None for name in asked)
+
+
+def _measure_problems(question: Question, data: Microdata) -> list[str]:
+    """Return what keeps the ledger of a plan from being kept."""
+    problems: list[str] = []
+    if not keys_of(question, data):
+        problems.append(Problem("{keys} must be given for a ledger. Got none instead."))
+    if question.weight in data.names:
+        problems += raised(lambda: data.weights(question.weight))
+    if question.formula is not None:
+        problems += raised(lambda: formula_columns(question.formula, data.names))
+    return problems
+
+
+def _with_ledger(
+    data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
+) -> Protection:
+    """Carry out the first plan, with its ledger and the other plans beside it if asked for."""
+    first = next(iter(drafts.values()))
+    if not _wants_ledger(question):
+        return carry_out(data, first, question)
+    beside: dict[str, Result] = {}
+    if len(drafts) == 1:
+        from keyhole.protection.ledger import keep_ledger
+
+        kept = keep_ledger(data, first, question)
+    else:
+        from keyhole.protection.comparison import compare_ledgers
+
+        beside["comparison"] = compared = compare_ledgers(data, drafts, question)
+        kept = next(iter(compared.ledgers.values()))
+    return dataclasses.replace(kept.protection, beside={"ledger": kept, **beside})
 
 
 def policy_of(plan: Plan | PlanDraft) -> Missing:

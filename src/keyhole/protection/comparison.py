@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from keyhole.data.reading import load
+from keyhole.core.options import Question, bind
+from keyhole.core.shared import Names
+from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import listed
-from keyhole.protection.apply import PlanLike, policy_of, read_plan
-from keyhole.protection.ledger import ledger, ledger_targets
+from keyhole.protection.apply import (
+    PlanLike,
+    as_draft,
+    keys_of,
+    open_to_protect,
+    policy_of,
+    protect,
+)
+from keyhole.protection.ledger import keep_ledger, ledger_targets
 from keyhole.protection.ledger_result import (
     HEADS,
     Ledger,
@@ -25,13 +33,13 @@ from keyhole.protection.ledger_result import (
     risk_heads,
     shown_heads,
 )
-from keyhole.protection.plan import Plan
+from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["PlanComparison", "compare_plans"]
+__all__ = ["PlanComparison", "compare_ledgers", "compare_plans"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -111,28 +119,21 @@ def compare_plans(
     data: Any,
     plans: Mapping[str, PlanLike],
     *,
-    keys: Iterable[str] | None = None,
+    keys: Names | None = None,
     cutoff: int = 3,
     limit: float | None = None,
     weight: str | None = None,
     fraction: float | None = None,
     formula: str | None = None,
-    targets: Iterable[str] | None = None,
+    targets: Names | None = None,
     seed: int | None = None,
     missing: Missing | None = None,
 ) -> PlanComparison:
-    """Keep the ledgers of several plans and set them side by side.
+    """Keep the ledgers of several plans, given by name, and set them side by side.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    plans
-        The plans by name, each as in `keyhole.ledger`.
-    keys, cutoff, limit, weight, fraction, formula, targets, seed, missing
-        As in `keyhole.ledger`, the same for all. The variables whose loss counts are the keys
-        and what any of the plans changes. A missing key counts for all as it does for the first
-        plan that suppresses.
+    The options are those of `keyhole.protect`, the same for all plans. The variables whose loss
+    counts are the keys and what any of the plans changes. A missing key counts for all as it does
+    for the first plan that suppresses.
 
     Examples
     --------
@@ -142,36 +143,36 @@ def compare_plans(
     >>> compare_plans(people, plans, keys=["sex", "age"], cutoff=2, limit=0.5).best
     'top'
     """
-    data, read = load(data), _read(plans)
-    named = data.role("key") if keys is None else listed(keys, "keys")
-    counts = targets
-    if targets is None:
-        counts = ledger_targets(data, list(read.values()), named, weight)
-    policies = [policy_of(plan) for plan in read.values()]
-    policy = missing or next((one for one in policies if one != "own"), policies[0])
-    found, problems = {}, []
-    for name, plan in read.items():
-        try:
-            found[name] = ledger(
-                data, plan, keys=named, cutoff=cutoff, limit=limit, weight=weight,
-                fraction=fraction, formula=formula, targets=counts, seed=seed, missing=policy,
-            )  # fmt: skip
-        except InputError as error:
-            problems += [f"plan {name!r}: {problem}" for problem in error.problems]
-    if problems:
-        raise OptionError(problems)
-    return PlanComparison(found)
-
-
-def _read(plans: Mapping[str, PlanLike]) -> dict[str, Plan]:
     if not isinstance(plans, Mapping) or not plans:
         raise OptionError("plans must be a table of plans by name. Got none instead.")
-    read, problems = {}, []
-    for name, plan in plans.items():
-        try:
-            read[str(name)] = read_plan(plan)
-        except InputError as error:
-            problems += [f"plan {name!r}: {problem}" for problem in error.problems]
-    if problems:
-        raise OptionError(problems)
-    return read
+    drafts = {str(name): _draft(str(name), plan) for name, plan in plans.items()}
+    first = next(iter(drafts.values()))
+    question = bind(protect, {**locals(), "plan": first, "ledger": True})
+    return compare_ledgers(open_to_protect(question, data, drafts), drafts, question)
+
+
+def _draft(name: str, plan: PlanLike) -> PlanDraft:
+    """Read a plan whose problems name it."""
+    where = f"plan {name!r}: "
+    try:
+        draft = as_draft(plan)
+    except InputError as error:
+        return PlanDraft({}, tuple(f"{where}{problem}" for problem in error.problems))
+    problems = tuple(f"{where}{problem}" for problem in draft.problems)
+    return replace(draft, problems=problems, where=f"{where}{draft.where}")
+
+
+def compare_ledgers(
+    data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
+) -> PlanComparison:
+    """Keep the ledgers of plans that were checked against the data."""
+    plans = {name: Plan.of(draft) for name, draft in drafts.items()}
+    targets, policies = question.targets, [policy_of(plan) for plan in plans.values()]
+    if targets is None:
+        keys = keys_of(question, data)
+        targets = ledger_targets(data, list(plans.values()), keys, question.weight)
+    missing = question.missing or next((one for one in policies if one != "own"), policies[0])
+    question = question.replace(targets=targets, missing=missing)
+    return PlanComparison(
+        {name: keep_ledger(data, draft, question) for name, draft in drafts.items()}
+    )

@@ -16,32 +16,32 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.options import Question, bind
+from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
 from keyhole.engines import Missing
-from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.exposure.checks import listed
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.apply import (
     PlanLike,
     Protection,
-    apply_plan,
-    as_draft,
-    measure_problems,
-    plan_problems,
+    carry_out,
+    keys_of,
+    open_to_protect,
     policy_of,
+    protect,
+    read_plans,
 )
 from keyhole.protection.ledger_result import Ledger, LedgerLine, Readings
 from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.next_steps import NextStep, find_next_steps
-from keyhole.protection.plan import Plan, capped
+from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 
-__all__ = ["ledger", "ledger_targets"]
+__all__ = ["keep_ledger", "ledger", "ledger_targets"]
 
 WEIGHT = "weight"
 
@@ -102,45 +102,20 @@ def ledger(
     data: Any,
     plan: PlanLike,
     *,
-    keys: Iterable[str] | None = None,
+    keys: Names | None = None,
     cutoff: int = 3,
     limit: float | None = None,
     weight: str | None = None,
     fraction: float | None = None,
     formula: str | None = None,
-    targets: Iterable[str] | None = None,
+    targets: Names | None = None,
     seed: int | None = None,
     missing: Missing | None = None,
 ) -> Ledger:
-    """Carry out a plan and tell after each step the risk that is left and what is lost.
+    """Carry out a plan and measure after each step the risk that is left and what is lost.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    plan
-        A `Plan`, a TOML file, or a list of steps. A step is undone by leaving its line out
-        (`Plan.without`): the draws of the others stay as they were.
-    keys
-        What an intruder is assumed to know; the columns with the role ``key`` if left out.
-    cutoff
-        Records in cells smaller than this are at risk.
-    limit
-        The largest RP accepted: where the plan does not reach it, the cheapest next step is
-        looked for.
-    weight, fraction
-        A column with the number of people each record stands for, or the share of the
-        population in the file: then it is estimated how many sample uniques are unique in the
-        population.
-    formula
-        A regression whose coefficients are compared, like ``income ~ age + sex``.
-    targets
-        The variables whose loss counts; the keys and what the plan changes if left out, but for
-        identifiers, households and weights.
-    seed
-        The secret of everything random.
-    missing
-        How a missing key counts, as in `keyhole.apply_plan`.
+    The options are those of `keyhole.protect`. A step is undone by leaving its line out
+    (`Plan.without`): the draws of the others stay as they were.
 
     Examples
     --------
@@ -152,21 +127,21 @@ def ledger(
     >>> [(line.step, round(line.rp, 2), round(line.price.lost, 2)) for line in found.lines]
     [(0, 1.0, 0.0), (1, 1.0, 0.0), (2, 0.5, 0.36)]
     """
-    data, draft = load(data), as_draft(plan)
-    named = data.role("key") if keys is None else listed(keys, "keys")
-    policy: Missing = missing or policy_of(draft)
-    asked = () if targets is None else listed(targets, "targets")
-    problems = plan_problems(data, draft, named, seed=seed, cutoff=cutoff, missing=policy)
-    problems += measure_problems(
-        data, named, asked, limit=limit, weight=weight, fraction=fraction, formula=formula
-    )
-    if problems:
-        raise OptionError(capped(problems))
-    read = Plan.of(draft)
-    wanted = ledger_targets(data, [read], named, weight) if targets is None else asked
-    data.require_records()
-    population = Population.of(data, weight, fraction)
-    done = apply_plan(data, read, keys=named, seed=seed, cutoff=cutoff, missing=policy)
+    question = bind(protect, {**locals(), "ledger": True})
+    drafts = read_plans(question)
+    (draft,) = drafts.values()
+    return keep_ledger(open_to_protect(question, data, drafts), draft, question)
+
+
+def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger:
+    """Keep the ledger of a plan that was checked against the data."""
+    named, policy = keys_of(question, data), question.missing or policy_of(draft)
+    cutoff, limit, formula = question.cutoff, question.limit, question.formula
+    read, wanted = Plan.of(draft), question.targets
+    if wanted is None:
+        wanted = ledger_targets(data, [read], named, question.weight)
+    population = Population.of(data, question.weight, question.fraction)
+    done = carry_out(data, draft, question)
     rows = _rows(data.records, done.steps)
     lines = _lines(data, done, rows, named, wanted, formula, population)
     last = lines[-1]
@@ -187,7 +162,7 @@ def ledger(
         formula=formula,
         next_steps=steps,
         unestimated=population.unestimated,
-        seed=seed,
+        seed=question.seed,
         plan=read,
         warnings=(*done.warnings, *_risen(lines)),
     )

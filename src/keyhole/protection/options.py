@@ -20,7 +20,6 @@ from keyhole.data.missing import text_forms
 __all__ = [
     "FINITE",
     "POSITIVE",
-    "SEED",
     "Options",
     "Seed",
     "TomlValue",
@@ -108,10 +107,9 @@ class _Seed(Whole):
         return value
 
 
-SEED = _Seed(low=0, high=2**128)
 Seed = Annotated[
     int | np.random.SeedSequence | None,
-    Option("The secret of the draws.", kind=SEED, secret=True),
+    Option("The secret of the draws.", kind=_Seed(low=0, high=math.inf), secret=True),
 ]
 
 

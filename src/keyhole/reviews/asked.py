@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.protection.plan import Plan
 from keyhole.reviews.digits import limit_percentage
-from keyhole.reviews.settings import ProtectionSettings, StudySettings, SynthesisSettings
+from keyhole.reviews.settings import StudySettings, SynthesisSettings
 
 __all__ = ["asked_of_protection", "asked_of_study", "asked_of_synthesis", "score_in_words"]
 
@@ -88,7 +89,7 @@ _BANDS = {
 }
 
 
-def asked_of_protection(given: ProtectionSettings, keys: Sequence[str]) -> Terms:
+def asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a protection; its seed is told nowhere."""
     steps = [
         f"{step.method} {', '.join(step.columns)}".strip() for step in Plan.parse(given.plan).steps

@@ -88,7 +88,7 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
         problems += _resolved(source, review)
         if "protection" in sections:
             planned = resolve_protection(sections["protection"], review)
-            protection, found = check_protection(source, planned, reviewed.data, review)
+            protection, found = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
             problems += found
         if "synthesis" in sections:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.exposure.checks import problems_of
-from keyhole.protection.apply import draws, plan_problems, policy_of
+from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import read_steadily
 from keyhole.reviews.lines import Path
-from keyhole.reviews.settings import ProtectionSettings, Review
 from keyhole.reviews.source import Problem, Source
 from keyhole.utility.formulas import formula_columns
 
@@ -29,8 +28,8 @@ _STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
 
 
 def check_protection(
-    source: Source, given: ProtectionSettings, data: Microdata, review: Review
-) -> tuple[ProtectionSettings, list[Problem]]:
+    source: Source, given: Question, data: Microdata
+) -> tuple[Question, list[Problem]]:
     """Say everything that is wrong with a protection, absent columns of its own settings aside.
 
     Parameters
@@ -41,8 +40,6 @@ def check_protection(
         The settings, as far as they are fit.
     data
         The file under review.
-    review
-        What else the review says.
 
     Returns
     -------
@@ -51,18 +48,19 @@ def check_protection(
     """
     plan, found = _plan(source, given)
     if plan is not None:
-        given = dataclasses.replace(given, plan=plan.to_toml())
-        found += _unfit(plan, given, data, review)
+        given = given.replace(plan=plan.to_toml())
+        found += _unfit(plan, given, data)
     elif given.plan_file is None:
         found += _absent(source.values["protection"].get("step"), data)
     if given.formula is not None:
-        found += _formula(given.formula, data)
+        problems = raised(lambda: formula_columns(given.formula, data.names))
+        found += [(("formula",), text) for text in problems]
     return given, [
         source.problem(("protection", *at), f"[protection] {text}") for at, text in found
     ]
 
 
-def _plan(source: Source, given: ProtectionSettings) -> tuple[Plan | None, Found]:
+def _plan(source: Source, given: Question) -> tuple[Plan | None, Found]:
     """Read the plan from its file, or from the review file itself."""
     steps = source.values["protection"].get("step")
     if (given.plan_file is None) == (steps is None):
@@ -77,7 +75,7 @@ def _plan(source: Source, given: ProtectionSettings) -> tuple[Plan | None, Found
         return None, [(_place(given, text), text) for text in error.problems]
 
 
-def _place(given: ProtectionSettings, text: str) -> Path:
+def _place(given: Question, text: str) -> Path:
     """Return where in the section a problem of the plan is."""
     number = _STEP.match(text)
     if given.plan_file is not None or number is None:
@@ -102,27 +100,11 @@ def _named(raw: Mapping[str, Any]) -> list[str]:
     return [name for name in named if isinstance(name, str)]
 
 
-def _unfit(plan: Plan, given: ProtectionSettings, data: Microdata, review: Review) -> Found:
-    """Check the plan against the file; columns that are absent are told of by others."""
+def _unfit(plan: Plan, given: Question, data: Microdata) -> Found:
+    """Check the plan against the file; keys that are absent are told of by others."""
     found: Found = []
     if draws(plan) and given.seed is None:
         found.append(((), NEEDS_SEED))
     if not data.records or not given.keys or not set(given.keys) <= set(data.names):
         return found
-    problems = plan_problems(
-        data,
-        plan,
-        given.keys,
-        seed=given.seed or 0,  # that there is none has been told
-        cutoff=review.exposure.cutoff,
-        missing=given.missing or policy_of(plan),
-    )
-    return [*found, *((_place(given, text), text) for text in problems)]
-
-
-def _formula(formula: str, data: Microdata) -> Found:
-    try:
-        formula_columns(formula, data.names)
-    except InputError as error:
-        return [(("formula",), text) for text in error.problems]
-    return []
+    return [*found, *((_place(given, text), text) for text in plan_problems(data, plan))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import (
     DataSettings,
     FrontierSettings,
-    ProtectionSettings,
     ReleaseSettings,
     Review,
     ScreenSettings,
@@ -115,18 +115,18 @@ def resolve_study(given: Values) -> StudySettings:
     return StudySettings(**found)
 
 
-def resolve_protection(given: Values, review: Review) -> ProtectionSettings:
+def resolve_protection(given: Values, review: Review) -> Question:
     """Build the settings of a protection; its plan is read when it is checked.
 
-    The key and the limit are the review's.
+    The key and the limit are the review's. `plan` becomes the text of the plan, and `plan_file`
+    the file it is in.
     """
-    found: Values = {"keys": review.keys, "limit": review.exposure.limit, **given}
-    found["keys"] = tuple(found["keys"])
-    if "targets" in found:
-        found["targets"] = tuple(found["targets"])
-    file = found.pop("plan", None)
-    found.pop("step", None)
-    return ProtectionSettings(**found, plan_file=file)
+    question = question_of("protection", {"limit": review.exposure.limit, **given})
+    values, known = dict(question.values), dict(question.parameters)
+    values |= {"plan": "", "plan_file": values["plan"], "keys": values["keys"] or review.keys}
+    known["plan_file"] = known["plan"]
+    del values["step"], known["step"]
+    return dataclasses.replace(question, values=values, parameters=known)
 
 
 def resolve_synthesis(given: Values, review: Review) -> SynthesisSettings:

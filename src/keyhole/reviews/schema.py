@@ -18,7 +18,6 @@ from keyhole.core.options import (
 )
 from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.engines import Missing
 from keyhole.errors import OptionError
 from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
@@ -46,7 +45,6 @@ from keyhole.reviews.value_checks import (
     is_scores,
     is_seed,
     is_share,
-    is_steps,
     is_text,
     is_weight,
     is_whole,
@@ -138,6 +136,35 @@ def _exposure(
     ] = (),
 ) -> None:
     """Declare what the section of exposure has besides the options of `risk`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps(Kind):
+    """The steps of a plan; what each must be is its method's to say."""
+
+    def fault(self, value: Any) -> str | None:
+        fit = isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
+        return None if fit else "[[protection.step]] tables"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "object"}}
+
+
+def _protection(
+    *,
+    plan: Annotated[
+        str | None,
+        Option(
+            "A TOML file with the plan, seen from the review file; or write its steps here.",
+            kind=Text(),
+            metavar="PLAN.toml",
+        ),
+    ] = None,
+    step: Annotated[
+        Any, Option("The steps of the plan, as `[[protection.step]]` tables.", kind=_Steps())
+    ] = None,
+) -> None:
+    """Declare what the section of protection has besides the options of `protect`."""
 
 
 def _drawing(name: str) -> Check:
@@ -298,22 +325,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
                              "out"),
         "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
     },
-    "protection": {
-        "plan": Setting(is_text, "a TOML file with the plan, seen from the review file; or give "
-                        "its steps here"),
-        "step": Setting(is_steps, "the steps of the plan, as `[[protection.step]]` tables"),
-        "keys": Setting(_NAMES, "the columns an intruder could know; the review's keys", each,
-                        "key"),
-        "targets": Setting(_NAMES, "the variables whose loss counts; the keys and what the plan "
-                           "changes", each, "target"),
-        "limit": Setting(is_share, "the highest RP after protection; the one of `[exposure]`"),
-        "missing": Setting(one_of(get_args(Missing)), "what a missing key means: `own`, `wildcard` "
-                           "or `drop`; as the plan's suppression counts it, else `own`"),
-        "formula": Setting(is_text, "a regression whose coefficients are compared, such as "
-                           "`income ~ age + sex`"),
-        "seed": Setting(is_seed, "a secret whole number, for plans that draw; the same gives the "
-                        "same file", secret=True),
-    },
+    "protection": section_of("protect", _protection, without=("cutoff", "weight", "fraction")),
     "synthesis": {
         "targets": Setting(_NAMES, "the columns whose values are replaced in exposed records", each,
                            "target", required=True),

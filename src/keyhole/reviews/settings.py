@@ -15,7 +15,6 @@ from keyhole.screening.dependence import NEARLY
 __all__ = [
     "DataSettings",
     "FrontierSettings",
-    "ProtectionSettings",
     "ReleaseSettings",
     "Review",
     "ScenarioSettings",
@@ -164,23 +163,6 @@ class ScreenSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectionSettings:
-    """A plan of protections, as its TOML text, and what its ledger is about.
-
-    `seed` is a secret: it is in no file but the protected file's own, and is never shown.
-    """
-
-    keys: tuple[str, ...]
-    plan: str = ""
-    plan_file: str | None = None
-    targets: tuple[str, ...] | None = None
-    limit: float | None = None
-    missing: str | None = None
-    formula: str | None = None
-    seed: int | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ScenarioSettings:
     """The data environment, the scenarios looked at, and the one the keys are those of."""
 
@@ -230,15 +212,14 @@ class Review:
     synthesis: SynthesisSettings | None = None
     scenarios: ScenarioSettings | None = None
     screen: ScreenSettings | None = None
-    protection: ProtectionSettings | None = None
+    protection: Question | None = None
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
-        for section in ("synthesis", "protection"):
-            if found[section] is not None:
-                del found[section]["seed"]
+        if found["synthesis"] is not None:
+            found["synthesis"].pop("seed", None)
         if self.protection is not None and self.protection.plan:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keyhole.core.files import write_whole
+from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
-from keyhole.protection.apply import draws, plan_problems, policy_of
+from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.ledger import ledger
 from keyhole.protection.ledger_result import HEADS, Ledger, figure, meaning
 from keyhole.protection.plan import Plan, toml_of
@@ -27,7 +28,7 @@ from keyhole.protection.prices import FIGURES
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
 from keyhole.reviews.resolving import resolve_protection
-from keyhole.reviews.settings import ProtectionSettings, Review
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.workbench.page import Form
 from keyhole.workbench.projects import Project
@@ -143,7 +144,7 @@ def _read(path: Path, shape: Callable[..., Stored]) -> Stored | None:
         return None
 
 
-def protection_of(review: Review) -> ProtectionSettings:
+def protection_of(review: Review) -> Question:
     """Return what the review says of protection, or would say if it had a plan."""
     return review.protection or resolve_protection({}, review)
 
@@ -163,15 +164,8 @@ def with_step(review: Review, step: Mapping[str, Any]) -> Plan:
 
 def require_fit(review: Review, data: Microdata, step: Mapping[str, Any]) -> None:
     """Refuse a step that the file or the plan has no room for, before anything is computed."""
-    plan, given = with_step(review, step), protection_of(review)
-    problems = plan_problems(
-        data,
-        plan,
-        given.keys,
-        seed=given.seed if given.seed is not None else 0,
-        cutoff=review.exposure.cutoff,
-        missing=given.missing or policy_of(plan),
-    )
+    plan = with_step(review, step)
+    problems = plan_problems(data, plan)
     if problems:
         raise OptionError(problems)
 
@@ -209,7 +203,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
 
 def _ledger(review: Review, data: Microdata, plan: Plan, seed: int | None) -> Ledger:
     """Ask what the stage would ask if the plan were the review's."""
-    given = dataclasses.replace(protection_of(review), plan=plan.to_toml(), seed=seed)
+    given = protection_of(review).replace(plan=plan.to_toml(), seed=seed)
     asked = PROTECTION_STAGE.ask(dataclasses.replace(review, protection=given), {})
     assert asked is not None
     return ledger(data, **{**asked, "plan": plan})

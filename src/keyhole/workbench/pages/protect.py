@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent
+from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.errors import OptionError
 from keyhole.protection.ledger_result import meaning
 from keyhole.protection.methods import METHODS
@@ -196,17 +195,15 @@ def _released_file(view: View) -> str | None:
 
 def _equivalents(view: View) -> list[Equivalent]:
     """Write how the review is run; a plan of its own file can be carried out by itself."""
+    review, given = view.review, view.review.protection
     found = [review_lines(view.project.path.name, view.project.results.name)]
-    given = view.review.protection
     if given is not None and given.plan_file is not None:
-        found.append(_alone(view.review.data.file, given.plan_file, list(given.keys)))
+        measured = ("cutoff", "weight", "fraction")
+        asked = {name: review.exposure.values[name] for name in measured}
+        asked |= {**given.values, "plan": given.plan_file, "ledger": True}
+        alone = equivalent("protect", asked, review.data.file, review.data.reading())
+        found.append(replace(alone, command=f"{alone.command} --out protected.csv"))
     return found
-
-
-def _alone(file: str, plan: str, keys: list[str]) -> Equivalent:
-    words = ["keyhole", "protect", file, "--plan", plan, "--out", "protected.csv", "--keys",
-             ",".join(keys), "--ledger"]  # fmt: skip
-    return Equivalent(shlex.join(words), f"keyhole.ledger({file!r}, {plan!r}, keys={keys!r})")
 
 
 def _see_price(view: View, form: Form) -> Run:
