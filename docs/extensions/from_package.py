@@ -153,8 +153,9 @@ def _cell(text: str) -> str:
 
 
 def schema_list() -> str:
-    """List the published JSON Schemas, each to be downloaded."""
-    names = sorted(path.stem for path in (Path(__file__).parents[1] / "schemas").glob("*.json"))
+    """List the JSON Schemas of what verbs print, each to be downloaded."""
+    paths = (Path(__file__).parents[1] / "schemas").glob("*.json")
+    names = sorted(path.stem for path in paths if path.stem != "review-file")
     return "\n".join(f"- {{download}}`{name} </schemas/{name}.json>`" for name in names)
 
 

@@ -58,7 +58,7 @@ from keyhole.selection.criteria import CRITERIA
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.options import Model, Options
 
-__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of"]
+__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
 
 METHODS = ("forward", "backward", "stepwise")
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
@@ -78,6 +78,9 @@ class _Checked(Kind):
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         return iter(()) if self.named is None else self.named(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {}
 
 
 def Setting(  # noqa: N802
@@ -389,3 +392,40 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
                               "2,000"),
     },
 }  # fmt: skip
+
+
+def review_schema() -> dict[str, Any]:
+    """Describe review files as JSON Schema, for editors that check and complete TOML.
+
+    Examples
+    --------
+    >>> review_schema()["properties"]["exposure"]["properties"]["cutoff"]["minimum"]
+    1
+    """
+    sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
+    top = {name: setting.schema() for name, setting in TOP.items()}
+    both = {name: {"anyOf": [top[name], sections[name]]} for name in top if name in sections}
+    scenario = {
+        "description": "Scenarios of the review's own, by name.",
+        "type": "object",
+        "additionalProperties": {"type": "object"},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "review-file.json",
+        "title": "The review file of keyhole",
+        "type": "object",
+        "required": ["data"],
+        "properties": {**top, **sections, **both, "scenario": scenario},
+        "additionalProperties": False,
+    }
+
+
+def _section_schema(settings: Mapping[str, Parameter]) -> dict[str, Any]:
+    found = {
+        "type": "object",
+        "properties": {name: setting.schema() for name, setting in settings.items()},
+        "additionalProperties": False,
+    }
+    required = [name for name, setting in settings.items() if setting.required]
+    return {**found, "required": required} if required else found
