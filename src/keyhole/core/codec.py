@@ -1,17 +1,6 @@
 """Results as plain values and back, and their JSON Schema: derived from the fields.
 
-A result is a frozen dataclass. Its members in JSON are its fields and those properties that are
-marked by `figure`; the annotation of a field says what its type does not ::
-
-    each: Annotated[Ints | None, HIDDEN]                    # not in JSON
-    at_risk: Annotated[Mapping[int, int], Named("at_risk_records")]
-    groups: Annotated[tuple[Group, ...], WHEN_SET] = ()     # left out where there are none
-    uniques: Annotated[int, COUNT]                          # counts people
-    rp: Annotated[float, Share("records"), PUBLIC]          # a share of them
-
-`COUNT` and `Share` leave the value a plain number: `to_dict`, `--json` and frames are internal and
-show it. Renderers for a board or the public hide small ones. A member that is not `PUBLIC` is in
-no public note.
+The members of a result and how they are marked: `keyhole.core.marks`.
 """
 
 from __future__ import annotations
@@ -19,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import (
@@ -27,25 +16,17 @@ from typing import (
     Any,
     Literal,
     Self,
-    TypeVar,
     Union,
     get_args,
     get_origin,
     get_type_hints,
 )
 
+from keyhole.core.marks import COUNT, HIDDEN, LEFT_OUT, SPREAD, WHEN_SET, Named, Share
+
 __all__ = [
-    "COUNT",
-    "HIDDEN",
-    "LEFT_OUT",
-    "PUBLIC",
-    "SPREAD",
-    "WHEN_SET",
     "Figures",
     "Member",
-    "Named",
-    "Share",
-    "figure",
     "from_plain",
     "members_of",
     "members_to_plain",
@@ -53,39 +34,6 @@ __all__ = [
     "schema_of",
     "to_plain",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    name: str
-
-
-HIDDEN = _Mark("hidden")
-"""Not in JSON: arrays with a value for each record, and what was computed with."""
-WHEN_SET = _Mark("when set")
-"""In JSON only where it is neither None nor empty."""
-SPREAD = _Mark("spread")
-"""Its members stand in JSON beside those of the result itself."""
-LEFT_OUT = _Mark("left out")
-"""What a figure returns that is not in JSON this time."""
-COUNT = _Mark("count")
-"""A number of people or records."""
-PUBLIC = _Mark("public")
-"""May stand in a public note."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of the people that another member counts."""
-
-    of: str
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The name of a member in JSON, where it differs from the field's."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +49,6 @@ class Member:
     def has(self, mark: Any) -> bool:
         """Tell whether the member is marked."""
         return mark in self.marks
-
-
-Getter = TypeVar("Getter", bound=Callable[[Any], Any])
-
-
-def figure(*marks: Any) -> Callable[[Getter], Getter]:
-    """Mark the getter of a property as a member of the JSON object.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     cells: int
-    ...     records: int
-    ...     @property
-    ...     @figure(Share("records"))
-    ...     def cr(self) -> float:
-    ...         return self.cells / self.records
-    >>> to_plain(Cells(2, 4))
-    {'cells': 2, 'records': 4, 'cr': 0.5}
-    """
-
-    def mark(getter: Getter) -> Getter:
-        getter._figure = marks  # type: ignore[attr-defined]
-        return getter
-
-    return mark
 
 
 def members_of(kind: type) -> dict[str, Member]:

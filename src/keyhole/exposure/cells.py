@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from keyhole.core.codec import (
+from keyhole.core.marks import (
     COUNT,
     HIDDEN,
     LEFT_OUT,

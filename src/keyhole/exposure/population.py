@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.core.codec import COUNT, HIDDEN, LEFT_OUT, Named, figure
+from keyhole.core.marks import COUNT, HIDDEN, LEFT_OUT, Named, figure
 from keyhole.exposure.checks import fraction_problems
 from keyhole.exposure.scores import Check, require
 from keyhole.kernels.arrays import Floats, Ints

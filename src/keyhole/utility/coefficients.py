@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.core.codec import figure
+from keyhole.core.marks import figure
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.results import Result, Table

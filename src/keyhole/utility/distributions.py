@@ -18,7 +18,8 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.codec import SPREAD, Figures, Named, figure
+from keyhole.core.codec import Figures
+from keyhole.core.marks import SPREAD, Named, figure
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.core.codec import figure
+from keyhole.core.marks import figure
 from keyhole.data import Microdata, load
 from keyhole.data.columns import encode
 from keyhole.errors import OptionError

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.codec import HIDDEN, Figures, Named, figure
+from keyhole.core.codec import Figures
+from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError

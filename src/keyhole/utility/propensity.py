@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.codec import Named, figure
+from keyhole.core.marks import Named, figure
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
