@@ -21,12 +21,12 @@ import polars as pl
 
 from benchmarks.clock import say
 from benchmarks.rivals import CORES
+from keyhole.core.options import bind
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
 from keyhole.synthesis.designate import designate
-from keyhole.synthesis.goals import Limits
-from keyhole.synthesis.options import Options
 from keyhole.synthesis.planning import SynthesisRequest, draw_with_decoys
+from keyhole.synthesis.synthesise import synthesise
 from keyhole.synthesis.targets import order_targets
 from keyhole.utility import combine
 
@@ -91,19 +91,13 @@ def _run(number: int) -> dict[str, Any]:
 def _synthesise(data: Microdata, seed: int, **options: Any) -> Any:
     """Draw as `synthesise` does, without the evaluation."""
     request = SynthesisRequest(
+        question=bind(
+            synthesise,
+            {"keys": KEYS, "targets": TARGETS, "seed": seed, "implicates": IMPLICATES, **options},
+        ),
         data=data,
-        keys=KEYS,
         targets=order_targets(data, TARGETS),
-        strata=(),
         rules=None,
-        predictors={},
-        options=Options(**options),
-        targeted=False,
-        graded=True,
-        decoys=0.0,
-        implicates=IMPLICATES,
-        relation=Limits().relation,
-        seed=seed,
         designating=lambda decoys: designate(data, keys=KEYS, seed=seed, decoys=decoys),
     )
     return draw_with_decoys(request, None).implicates

@@ -22,13 +22,14 @@ import pandas as pd
 
 from benchmarks.clock import say, timed
 from benchmarks.memory import forget_the_highest, held
+from keyhole.core.options import bind
 from keyhole.data import Microdata
 from keyhole.data.examples import veterans_sample
 from keyhole.engines import MemoryEngine
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
-from keyhole.synthesis.options import Options
+from keyhole.synthesis.synthesise import synthesise
 
 __all__ = ["measure_synthesis"]
 
@@ -91,7 +92,7 @@ def _ours(**options: Any) -> Callable[[Microdata, Flags], None]:
             TARGETS,
             {t: tuple(n for n in names if n != t) for t in TARGETS},
             np.repeat(blank[:, None], len(TARGETS), axis=1),
-            Options(cycles=CYCLES - 1, **options),
+            bind(synthesise, dict(cycles=CYCLES - 1, **options)),
             Acceptance(data, TARGETS, None, None),
         )
         drawn = draw_implicates(data, plan, implicates=IMPLICATES, seed=1)

@@ -224,7 +224,7 @@ SYNTHESISE = {
         writes=("targeted/release/implicate-2.csv",),
     ),
     "synthesise-options": Case(
-        f"{DRAW} --targets age,ms --evenly {STAY},income --out options --cutoff 3 "
+        f"{DRAW} --targets age,ms --no-graded {STAY},income --out options --cutoff 3 "
         "--weight weight --folds 3 --match k-closest --neighbours 3 --cycles 1 --keep-order "
         "--models age=quantile --predictors 'age:psx|ms' --relations 0.1 --self-match 0",
         writes=("options/release/implicate-1.csv",),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.charts import save_chart
+from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
@@ -30,13 +31,13 @@ from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
 from keyhole.synthesis.goals import Limits, decoy_goal, homogeneity_goal, monotone_goal
 from keyhole.synthesis.implicates import Implicates, draw_implicates
-from keyhole.synthesis.options import Options
 from keyhole.synthesis.remaining_risk import (
     VisibleChanges,
     match_to_self,
     true_exposure,
     visibly_changed,
 )
+from keyhole.synthesis.synthesise import synthesise
 
 KINDS = {"sex": "category", "age": "measure", "state": "category"}
 
@@ -297,7 +298,7 @@ def drawn(data, found, implicates=3, **options):
         targets=TARGETS,
         predictors={t: tuple(k for k in KEYS if k != t) for t in TARGETS},
         replace=np.repeat(found.changed[:, None], len(TARGETS), axis=1),
-        options=Options(**options),
+        question=bind(synthesise, options),
         acceptance=Acceptance(data, TARGETS, None, None),
     )
     return draw_implicates(data, plan, strata=("sex",), implicates=implicates, seed=1)

@@ -5,13 +5,14 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
+from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
-from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.synthesise import synthesise
 
 TARGETS = ("race1", "ms", "age", "income")
 KEYS = ("sex", "homstate", *TARGETS)
@@ -25,7 +26,7 @@ def people():
 def plan_of(data, replace, *, rules=None, must_change=None, targets=TARGETS, **options):
     predictors = {t: tuple(k for k in KEYS if k != t) for t in targets}
     acceptance = Acceptance(data, targets, rules, must_change)
-    return DrawingPlan(targets, predictors, replace, Options(**options), acceptance)
+    return DrawingPlan(targets, predictors, replace, bind(synthesise, options), acceptance)
 
 
 def some(data, share=0.3, targets=4, seed=0):
@@ -108,7 +109,7 @@ def test_no_rule_that_was_kept_is_broken():
         targets,
         {"age": ("vietnam", "retired"), "retired": ("vietnam", "age")},
         np.ones((2_000, 2), dtype=bool),
-        Options(),
+        bind(synthesise, {}),
         Acceptance(data, targets, rules, None),
     )
     drawn = draw_implicates(data, plan, implicates=2, seed=3)
@@ -151,7 +152,7 @@ def test_a_record_without_a_donor_keeps_its_values():
     data = load(frame, kinds={"x": "measure", "y": "category", "g": "category"})
     replace = np.ones((31, 1), dtype=bool)
     plan = DrawingPlan(
-        ("y",), {"y": ("x",)}, replace, Options(), Acceptance(data, ("y",), None, None)
+        ("y",), {"y": ("x",)}, replace, bind(synthesise, {}), Acceptance(data, ("y",), None, None)
     )
     drawn = draw_implicates(data, plan, strata=["g"], implicates=1, seed=1)
     assert drawn.donors[0][-1, 0] == 30
@@ -169,7 +170,7 @@ def test_records_at_risk_take_from_those_at_risk(people):
 def test_a_target_with_nothing_to_predict_it_is_drawn_at_random():
     data = load(pl.DataFrame({"x": ["a", "b", "c", "d"] * 100}))
     plan = DrawingPlan(
-        ("x",), {"x": ()}, np.ones((400, 1), dtype=bool), Options(),
+        ("x",), {"x": ()}, np.ones((400, 1), dtype=bool), bind(synthesise, {}),
         Acceptance(data, ("x",), None, None),
     )  # fmt: skip
     made = draw_implicates(data, plan, implicates=1, seed=1).frame(0)

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from keyhole.core.options import bind
 from keyhole.data import load
-from keyhole.errors import OptionError
 from keyhole.kernels import nearest_donors
 from keyhole.synthesis.design import find_knots, make_design, spline_basis
 from keyhole.synthesis.matching import Donors
 from keyhole.synthesis.models import Fitted, canonical_fit, centred, fit, fit_quantiles, regress
-from keyhole.synthesis.options import Options
+from keyhole.synthesis.synthesise import synthesise
 
 
 def file_of(records=400, seed=0, missing=False):
@@ -142,7 +142,7 @@ def test_a_linear_model_is_least_squares():
     data = file_of(2_000)
     design = make_design(data, data.names, np.arange(2_000), knots=5)
     gram = design.gram(np.arange(2_000), np.ones(2_000), design.codes)
-    options = Options(models={"income": "linear"}, ridge=1e-9)
+    options = bind(synthesise, {"models": {"income": "linear"}, "ridge": 1e-9})
     _, model = fit(design, centred(gram), "income", ("age", "region"), options)
     predicted = model.predict(design.codes, np.arange(2_000))[:, 0]
     x = dense(design)
@@ -157,7 +157,7 @@ def test_quantile_models_are_quantile_regressions():
 
     data = file_of(1_500, seed=6)
     design = make_design(data, data.names, np.arange(1_500), knots=4)
-    options = Options(models={"income": "quantile"}, ridge=1e-6)
+    options = bind(synthesise, {"models": {"income": "quantile"}, "ridge": 1e-6})
     rows, ones = np.arange(1_500), np.ones(1_500)
     model = fit_quantiles(design, "income", ("age",), rows, ones, options)
     predicted = model.predict(design.codes, rows)
@@ -174,7 +174,7 @@ def test_a_bootstrap_that_loses_a_level_does_not_stop_the_run():
     design = make_design(data, data.names, np.arange(400), knots=5)
     keep = (data.frame["region"] != "c").to_numpy()
     gram = design.gram(np.arange(400), keep.astype(float), design.codes)
-    _, model = fit(design, centred(gram), "income", ("age", "region"), Options())
+    _, model = fit(design, centred(gram), "income", ("age", "region"), bind(synthesise, {}))
     assert np.isfinite(model.predict(design.codes, np.arange(400))).all()
 
 
@@ -249,8 +249,14 @@ def test_a_weighted_draw_without_anybody_near_takes_the_closest():
 
 
 def test_all_wrong_options_are_told_at_once():
-    with pytest.raises(OptionError) as error:
-        Options(donors="x", folds=1, match="near", ridge=0, knots=2.5, models={"a": "b"})
-    told = str(error.value)
-    for part in ("donors must", "folds must", "match must", "ridge must", "knots must", "'a'"):
-        assert part in told
+    wrong = {"donors": "x", "folds": 1, "match": "near", "ridge": 0, "knots": 2.5}
+    told = "\n".join(bind(synthesise, {**wrong, "models": {"a": "b"}}).problems)
+    for name in (*wrong, "models"):
+        assert f"{name} must" in told
+
+
+def test_a_cycle_in_which_nobody_is_left_to_draw_for():
+    """A subgroup may have records to replace, and none of them the target that is drawn again."""
+    donors = Donors(np.array([[0.0, 1.0], [1.0, 0.0]]), match="closest", neighbours=1)
+    drawn = donors.draw(np.zeros((0, 2)), np.random.default_rng(1), 2)
+    assert drawn.shape == (0, 2)

@@ -152,10 +152,10 @@ BAD = {
     "no implicates": ({"implicates": 0}, "implicates must be a whole number from 1"),
     "an absent target": ({"targets": ["agee"]}, "'age'"),
     "a target twice": ({"targets": ["age", "age"]}, "age"),
-    "a target that is a stratum": ({"strata": ["age"]}, "is a stratum too"),
+    "a target that is a stratum": ({"strata": ["age"]}, "strata and targets both name"),
     "a rule nobody keeps": ({"rules": {"old": "age > 1000"}}, "kept by no record"),
     "a rule on nothing": ({"rules": {"old": "agee > 1"}}, "agee"),
-    "an unknown option": ({"matsch": "closest"}, "matsch"),
+    "an unknown word": ({"match": "closst"}, "Did you mean 'closest'?"),
     "a seed that is none": ({"seed": "x"}, "seed"),
     "decoys below nothing": ({"decoys": -1}, "decoys"),
 }

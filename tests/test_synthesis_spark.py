@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
 from keyhole.cli.main import app
+from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
@@ -18,7 +19,6 @@ from keyhole.spark.synthesis import draw_on
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, find_constraints
 from keyhole.synthesis.implicates import draw_implicates
-from keyhole.synthesis.options import Options
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.synthesise import synthesise
 
@@ -44,7 +44,9 @@ def plan_of(data, **options):
         data, TARGETS, rules, random.random(data.records) < 0.2, constraints, blank
     )
     predictors = {t: tuple(k for k in KEYS if k != t) for t in TARGETS}
-    plan = DrawingPlan(TARGETS, predictors, blank, Options(**options), acceptance, frozenset(KEYS))
+    plan = DrawingPlan(
+        TARGETS, predictors, blank, bind(synthesise, options), acceptance, frozenset(KEYS)
+    )
     return replace(plan, alike=blank & (random.random(data.records) < 0.5)[:, None])
 
 
@@ -145,7 +147,7 @@ def test_the_command_draws_on_spark(people, spark, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"engine": "disk"}, "engine must be memory or spark for synthesis"),
+        ({"engine": "disk"}, "engine must be one of 'auto', 'memory', 'spark'"),
         ({"engine": "memory", "master": "local"}, "master is for counting on Spark"),
         ({"engine": "spark", "master": "locall"}, "master must be local"),
         ({"engine": "sparkk"}, "engine must be one of"),

@@ -23,6 +23,7 @@ from keyhole.cli.output import (
     writing_problems,
 )
 from keyhole.cli.progress import working
+from keyhole.cli.source import be_quiet
 from keyhole.core.kinds import File, Flag, TableOrFile
 from keyhole.core.options import (
     Parameter,
@@ -33,6 +34,7 @@ from keyhole.core.options import (
     source_of,
     split_docstring,
     told_with,
+    worded,
 )
 from keyhole.core.verbs import Output, Verb, imported
 
@@ -75,6 +77,8 @@ def command_of(verb: Verb) -> Callable[..., None]:
         with working(f"{verb.name}:") as report:
             if "progress" in inspect.signature(function).parameters:
                 values["progress"] = report
+            if words.get("engine") == "spark":
+                be_quiet()
             source = () if not has_file else (_source(words["file"], how),)
             if has_file:
                 problems += outputs.problems(words["file"], verb.records)
@@ -114,7 +118,8 @@ def _writing(
     for output, path in written.items():
         flag = name_as_flag(output.name)
         if output.problems:
-            problems += [f"{flag}: {text}" for text in imported(output.problems)(path, force)]
+            blocked = imported(output.problems)(path, force)
+            problems += [f"{flag}: {worded(text, name_as_flag)}" for text in blocked]
         else:
             check = check_data_file if output.is_data else lambda _: None
             problems += writing_problems(flag, path, check, force)
@@ -160,7 +165,9 @@ def _read_secrets(
             try:
                 values[name] = parameter.kind.read(path.read_text(encoding="utf-8").strip())
             except (OSError, ValueError):
-                template = f"{{{name}_file}} must be a file that can be read. Got {{0!r}} instead."
+                template = (
+                    f"{{{name}_file}} must be a file that holds {{{name}}}. Got {{0!r}} instead."
+                )
                 problems.append(Problem(template, str(path)))
         elif parameter.option.secret and parameter.required and words[name] is None:
             problems.append(Problem(f"{{{name}}} must be given. Got none instead."))

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import typer
 
-from keyhole.core.options import Problem, name_as_flag
+from keyhole.core.options import name_as_flag, worded
 from keyhole.errors import InputError, KeyholeError
 
 __all__ = ["tell"]
@@ -46,8 +46,7 @@ def _abandon(stream: TextIO) -> None:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, InputError):
-        named = (p.named(name_as_flag) if isinstance(p, Problem) else p for p in error.problems)
-        return "keyhole: " + "\n".join(named)
+        return "keyhole: " + "\n".join(worded(p, name_as_flag) for p in error.problems)
     if isinstance(error, KeyholeError):
         return f"keyhole: {error}"
     if isinstance(error, typer.TyperException):

@@ -16,11 +16,9 @@ __all__ = [
     "candidates",
     "codes",
     "kinds",
-    "models",
     "names",
     "number",
     "numbers",
-    "predictors",
 ]
 
 Number = TypeVar("Number", int, float)
@@ -102,39 +100,6 @@ def kinds(text: str | None) -> dict[str, str]:
     {'age': 'measure', 'zip': 'category'}
     """
     return _assigned(text, "--kinds", "names with a kind each, like age=measure,zip=category")
-
-
-def models(text: str | None) -> dict[str, str]:
-    """Read the models of some targets.
-
-    Examples
-    --------
-    >>> models("income=quantile")
-    {'income': 'quantile'}
-    """
-    return _assigned(text, "--models", "targets with a model each, like income=quantile")
-
-
-def predictors(text: str | None) -> dict[str, tuple[str, ...]]:
-    """Read what predicts some targets.
-
-    Examples
-    --------
-    >>> predictors("age:sex|race,income:age")
-    {'age': ('sex', 'race'), 'income': ('age',)}
-    """
-    found: dict[str, tuple[str, ...]] = {}
-    for item in _split(text, ",") if text and text.strip() else ():
-        name, *rest = _split(item, ":")
-        if len(rest) != 1:
-            raise OptionError(
-                f"--predictors must be targets with what predicts them, like "
-                f"age:sex|race,income:age. Got {item!r} instead."
-            )
-        if (target := _name(name, "--predictors")) in found:
-            raise OptionError(f"--predictors names {name!r} twice. Name it once.")
-        found[target] = tuple(_name(one, "--predictors") for one in _split(rest[0], "|"))
-    return found
 
 
 def _assigned(text: str | None, option: str, like: str) -> dict[str, str]:

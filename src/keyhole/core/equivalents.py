@@ -30,6 +30,7 @@ def equivalent(
     values: Mapping[str, Any],
     source: str | None = None,
     reading: Mapping[str, Any] | None = None,
+    out: str | None = None,
 ) -> Equivalent:
     """Write a verb with those of its options that differ from their defaults.
 
@@ -44,6 +45,8 @@ def equivalent(
         The file that is read, if the verb reads one.
     reading
         How the file is read: options of `keyhole.load`.
+    out
+        Where the first of the verb's outputs goes, if it has any.
 
     Examples
     --------
@@ -68,7 +71,12 @@ def equivalent(
         loaded = [python_literal(source), *(_argument(p, value) for p, value in read)]
         arguments.append(loaded[0] if not read else f"keyhole.load({', '.join(loaded)})")
     arguments += [_argument(p, value) for p, value in asked]
-    return Equivalent(" ".join(words), f"keyhole.{verb}({', '.join(arguments)})")
+    line = f"keyhole.{verb}({', '.join(arguments)})"
+    if out is not None:
+        output = VERBS[verb].outputs[0]
+        words += [name_as_flag(output.name), shlex.quote(out)]
+        line += f".{output.method}({python_literal(out)})"
+    return Equivalent(" ".join(words), line)
 
 
 def _given(

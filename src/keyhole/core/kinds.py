@@ -139,14 +139,14 @@ class Number(Kind):
 
     def _words(self) -> str:
         if self.low is not None and self.high not in (None, math.inf):
-            return f"a number from {self.low:g} to {self.high:g}"
+            return f"a number from {self.low:g} to {self.high:,.10g}"
         bounds = {
             "of at least": self.low,
             "above": self.above,
             "at most": None if self.high == math.inf else self.high,
             "below": self.below,
         }
-        parts = [f"{words} {bound:,g}" for words, bound in bounds.items() if bound is not None]
+        parts = [f"{words} {bound:,.10g}" for words, bound in bounds.items() if bound is not None]
         return " ".join(["a number", " and ".join(parts)]).strip()
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "told_with",
     "unknown_problems",
     "value_problems",
+    "worded",
 ]
 
 REQUIRED = inspect.Parameter.empty
@@ -186,6 +187,11 @@ class Problem(str):
         return _worded(self.template, self.values, name)
 
 
+def worded(problem: str, name: Callable[[str], str]) -> str:
+    """Word a problem with options named by a function; a sentence about none stays as it is."""
+    return problem.named(name) if isinstance(problem, Problem) else problem
+
+
 def name_as_flag(name: str) -> str:
     """Name an option as the command line does.
 
@@ -280,7 +286,7 @@ def _kind(hint: Any, option: Option, name: str) -> Kind:
     raise TypeError(f"option {name!r} needs a kind: its type does not tell what it may be")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Question:
     """A verb with a value for each of its options: what is hashed, stored, shown and run.
 
@@ -289,8 +295,8 @@ class Question:
 
     verb: str
     values: Mapping[str, Any]
-    parameters: Mapping[str, Parameter] = field(repr=False, compare=False)
-    problems: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    parameters: Mapping[str, Parameter] = field(compare=False)
+    problems: tuple[str, ...] = field(default=(), compare=False)
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of an option."""

@@ -46,10 +46,12 @@ __all__ = [
     "NameSmallGroups",
     "Names",
     "RequiredKeys",
+    "RequiredSeed",
     "ScenarioOption",
     "Seed",
     "StoreOption",
     "TargetOption",
+    "TaskEngine",
     "Values",
     "Weight",
     "WorkFolder",
@@ -170,14 +172,13 @@ Values = Annotated[
         "What variables are worth to the data's users; 1 if not named.", kind=Amounts("variable")
     ),
 ]
-Seed = Annotated[
-    int | None,
-    Option(
-        "A secret whole number; the same seed gives the same result.",
-        kind=Whole(low=0, high=math.inf),
-        secret=True,
-    ),
-]
+_SEED = Option(
+    "A secret whole number; the same seed gives the same result.",
+    kind=Whole(low=0, high=math.inf),
+    secret=True,
+)
+Seed = Annotated[int | None, _SEED]
+RequiredSeed = Annotated[int, _SEED]
 Formula = Annotated[
     str | None,
     Option(
@@ -226,6 +227,15 @@ EngineOption = Annotated[
 EngineInMemory = Annotated[
     Literal["auto", "memory"],
     Option("Where to compute: only memory is supported.", surfaces="c"),
+]
+TaskEngine = Annotated[
+    Any,
+    Option(
+        "Where to compute: memory, as auto does, or spark.",
+        kind=_Engine(("auto", "memory", "spark")),
+        metavar="auto|memory|spark",
+        surfaces="c",
+    ),
 ]
 MemorySize = Annotated[
     str | int | None,

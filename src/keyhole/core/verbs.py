@@ -242,7 +242,17 @@ Several methods, limits or cutoffs are compared in one table:
         stage="synthesis",
         engines=("memory", "spark"),
         method="synthesis",
-        shell="keyhole.cli.synthesise.synthesise",
+        outputs=(
+            Output(
+                "out",
+                "DIR",
+                "The folder to write release and internal to.",
+                "save",
+                "release and what is internal",
+                required=True,
+                problems="keyhole.synthesis.release.require_free",
+            ),
+        ),
     ),
     Verb(
         "keyhole.utility.tabulation.tabulate",

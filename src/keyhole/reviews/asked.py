@@ -8,7 +8,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.protection.plan import Plan
 from keyhole.reviews.digits import limit_percentage
-from keyhole.reviews.settings import StudySettings, SynthesisSettings
+from keyhole.reviews.settings import StudySettings
 
 __all__ = ["asked_of_protection", "asked_of_study", "asked_of_synthesis", "score_in_words"]
 
@@ -102,7 +102,7 @@ def asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     return rows
 
 
-def asked_of_synthesis(given: SynthesisSettings, keys: Sequence[str]) -> Terms:
+def asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a synthesis; its seed is told nowhere."""
     rows = [
         ("Values replaced", f"{', '.join(given.targets)}, of {_at_risk(given, keys)}"),
@@ -121,7 +121,7 @@ def asked_of_synthesis(given: SynthesisSettings, keys: Sequence[str]) -> Terms:
     return rows
 
 
-def _at_risk(given: SynthesisSettings, keys: Sequence[str]) -> str:
+def _at_risk(given: Question, keys: Sequence[str]) -> str:
     who = "unique records" if given.cutoff == 2 else f"cells smaller than {given.cutoff}"
     if given.keys != tuple(keys):
         who += f" on {', '.join(given.keys)}"
@@ -130,6 +130,6 @@ def _at_risk(given: SynthesisSettings, keys: Sequence[str]) -> str:
     return who
 
 
-def _donors(given: SynthesisSettings) -> str:
-    who = DONORS[given.options.get("donors", "folds")]
+def _donors(given: Question) -> str:
+    who = DONORS[given.donors]
     return f"{who}, within {', '.join(given.strata)}" if given.strata else who

@@ -18,10 +18,8 @@ from keyhole.reviews.settings import (
     ScreenSettings,
     SelectionSettings,
     StudySettings,
-    SynthesisSettings,
 )
 from keyhole.reviews.source import Source
-from keyhole.synthesis.options import Options
 
 __all__ = ["resolve", "resolve_protection", "resolve_study", "resolve_synthesis"]
 
@@ -129,19 +127,14 @@ def resolve_protection(given: Values, review: Review) -> Question:
     return dataclasses.replace(question, values=values, parameters=known)
 
 
-def resolve_synthesis(given: Values, review: Review) -> SynthesisSettings:
-    """Build the settings of a synthesis; what is missing though needed is empty.
+def resolve_synthesis(given: Values, review: Review) -> Question:
+    """Build the question of a synthesis.
 
     The key is the review's, and so are weight or fraction where they are needed.
     """
-    found: Values = {"keys": review.keys, "targets": (), "seed": 0, **given}
-    drawing = {name: found.pop(name) for name in Options.__dataclass_fields__ if name in found}
-    for name in ("keys", "targets", "strata", "drop", "allow"):
-        found[name] = tuple(found.get(name, ()))
-    found["crosses"] = tuple(map(tuple, found.get("crosses", ())))
-    found["predictors"] = {t: tuple(names) for t, names in found.get("predictors", {}).items()}
+    found: Values = {"keys": review.keys, **given}
     if isinstance(found.get("rules"), str):
         found["rules_file"] = found.pop("rules")
     if "least_probability" in found and not {"weight", "fraction"} & set(found):
         found |= {"weight": review.exposure.weight, "fraction": review.exposure.fraction}
-    return SynthesisSettings(**found, options=drawing)
+    return question_of("synthesis", found)

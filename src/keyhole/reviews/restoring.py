@@ -213,7 +213,10 @@ def _asks(kind: Any) -> bool:
 
 
 def _question(section: str, value: Any) -> Question | None:
-    return None if value is None else question_of(section, _of(dict, value))
+    if value is None:
+        return None
+    given = _of(dict, value)
+    return question_of(section, {**given, **_of(dict, given.get("options", {}))})
 
 
 def _of(kind: Any, value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from keyhole.core.kinds import Kind, Place, Several, Text
+from keyhole.core.kinds import File, Kind, Place, Several, Text
 from keyhole.core.names import quoted
 from keyhole.core.options import (
     REQUIRED,
@@ -16,19 +16,16 @@ from keyhole.core.options import (
     parameters_of,
     value_problems,
 )
+from keyhole.core.shared import KeyColumns
 from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.errors import OptionError
 from keyhole.reidentification.question import Cuts, Orders, Threshold
 from keyhole.reviews.value_checks import (
     Check,
     Columns,
-    Fault,
     by_name,
     each,
     each_group,
-    each_in_lists,
-    each_in_table,
     each_key,
     is_codes,
     is_count,
@@ -41,9 +38,7 @@ from keyhole.reviews.value_checks import (
     is_name,
     is_names,
     is_positive,
-    is_rules,
     is_scores,
-    is_seed,
     is_share,
     is_text,
     is_weight,
@@ -55,8 +50,6 @@ from keyhole.reviews.value_checks import (
 )
 from keyhole.screening.dependence import NEARLY
 from keyhole.selection.criteria import CRITERIA
-from keyhole.synthesis.matching import Match
-from keyhole.synthesis.options import Model, Options
 
 __all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
 
@@ -170,21 +163,14 @@ def _protection(
     """Declare what the section of protection has besides the options of `protect`."""
 
 
-def _drawing(name: str) -> Check:
-    """Accept what an option of how implicates are drawn accepts."""
-
-    def fault(value: Any) -> Fault:
-        try:
-            Options(**{name: value})
-        except OptionError as error:
-            return error.problems[0].partition(" must be ")[2].rpartition(". Got ")[0]
-        return None
-
-    return fault
-
-
-def _words(options: tuple[str, ...]) -> str:
-    return ", ".join(f"`{word}`" for word in options[:-1]) + f" or `{options[-1]}`"
+def _synthesis(
+    *,
+    keys: KeyColumns = None,
+    rules_file: Annotated[
+        str | None, Option("A TOML file with the rules, seen from the review file.", kind=File())
+    ] = None,
+) -> None:
+    """Declare what the section of a synthesis has besides the options of `synthesise`."""
 
 
 _NAMES = list_of(is_name, "column names")
@@ -329,68 +315,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
     },
     "protection": section_of("protect", _protection, without=("cutoff", "weight", "fraction")),
-    "synthesis": {
-        "targets": Setting(_NAMES, "the columns whose values are replaced in exposed records", each,
-                           "target", required=True),
-        "seed": Setting(is_seed, "a secret whole number; the same gives the same implicates",
-                        required=True, secret=True),
-        "keys": Setting(_NAMES, "the columns an intruder could know; the review's keys", each,
-                        "key"),
-        "strata": Setting(_NAMES, "columns whose combinations are subgroups: donors are of the "
-                          "record's own", each, "stratum"),
-        "drop": Setting(_NAMES, "columns that are left out of the release, besides identifiers",
-                        each, "column to drop"),
-        "allow": Setting(_NAMES, "columns that go out although nearly every record has a value of "
-                         "its own in them", each, "column to allow"),
-        "rules": Setting(is_rules, "by name, what no replaced record may break; or a TOML file "
-                         "of it"),
-        "implicates": Setting(is_whole, "how many implicates; 5"),
-        "targeted": Setting(is_flag, "in each record replace only what breaks its minimal uniques"),
-        "graded": Setting(is_flag, "records of lower risk keep one of their targets (not if "
-                          "`targeted`); true"),
-        "decoys": Setting(is_weight, "so many common records for each one at risk change too; 0"),
-        "cutoff": Setting(is_whole, "records that share their key with fewer are at risk; 2"),
-        "weight": Setting(is_name, "the column of weights, for `least_probability`; the one of "
-                          "`[exposure]`", one, "weight"),
-        "fraction": Setting(is_fraction, "the share of the population sampled, for "
-                            "`least_probability`; the one of `[exposure]`"),
-        "least_probability": Setting(is_share, "at risk are only uniques that are unique in the "
-                                     "population with at least this probability"),
-        "predictors": Setting(table_of(_NAMES, "a list of column names"),
-                              "by target, the columns that predict it", each_in_table,
-                              "predictor"),
-        "keep_order": Setting(is_flag, "fill the targets in the order given, not the most complete "
-                              "and coarsest first"),
-        "donors": Setting(_drawing("donors"), "who gives values: `folds`, all that are not blanked "
-                          "at the time, or `common` records only"),
-        "folds": Setting(_drawing("folds"), "how many folds; 5"),
-        "match": Setting(_drawing("match"), f"which donor of those with close predictions: "
-                         f"{_words(get_args(Match))}"),
-        "neighbours": Setting(_drawing("neighbours"), "of how many close donors `k-closest` and "
-                              "`weighted` choose; 5"),
-        "cycles": Setting(_drawing("cycles"), "further cycles over the targets; 0"),
-        "knots": Setting(_drawing("knots"), "knots of the splines of numbers; 5"),
-        "dimensions": Setting(_drawing("dimensions"), "canonical dimensions on which a category "
-                              "is matched, at most; 3"),
-        "ridge": Setting(_drawing("ridge"), "added to the diagonals, as so many average records; "
-                         "1"),
-        "bootstrap": Setting(_drawing("bootstrap"), "whether records `observed` on the targets are "
-                             "drawn, or `all`"),
-        "donor_model": Setting(_drawing("donor_model"), "whether the `same` model predicts donors "
-                               "and recipients, or a `refit`"),
-        "models": Setting(table_of(one_of(get_args(Model)), f"one of {quoted(get_args(Model))}"),
-                          f"by target, its model: {_words(get_args(Model))}", by_name, "target"),
-        "change": Setting(_drawing("change"), "from this risk level (1 to 3) on no equal value is "
-                          "given; 4, at none"),
-        "relations": Setting(is_share, "how much the Cramér's V of a target and a released column "
-                             "may change; 0.05"),
-        "crosses": Setting(list_of(_NAMES, "lists of column names"),
-                           "sets of variables whose cross-tabulations are compared", each_in_lists,
-                           "cross-tabulated variable"),
-        "formula": Setting(is_text, "a regression that is compared, such as `income ~ age + sex`"),
-        "self_match": Setting(is_count, "how many records are linked to themselves, at most; "
-                              "2,000"),
-    },
+    "synthesis": section_of("synthesise", _synthesis),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.protection.plan import Plan
 from keyhole.screening.dependence import NEARLY
+from keyhole.synthesis.synthesise import DRAWING
 
 __all__ = [
     "DataSettings",
@@ -21,7 +22,6 @@ __all__ = [
     "ScreenSettings",
     "SelectionSettings",
     "StudySettings",
-    "SynthesisSettings",
 ]
 
 
@@ -120,39 +120,6 @@ class StudySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SynthesisSettings:
-    """What is replaced in which records, and how.
-
-    `seed` is a secret: it is in no file but the release's own, and is never shown. `options` are
-    those of `keyhole.synthesis.options.Options` that the review gives.
-    """
-
-    keys: tuple[str, ...]
-    targets: tuple[str, ...]
-    seed: int = field(repr=False)
-    strata: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-    rules: Mapping[str, str] | None = None
-    rules_file: str | None = None
-    implicates: int = 5
-    targeted: bool = False
-    graded: bool = True
-    decoys: float = 0.0
-    cutoff: int = 2
-    weight: str | None = None
-    fraction: float | None = None
-    least_probability: float | None = None
-    predictors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    keep_order: bool = False
-    relations: float = 0.05
-    crosses: tuple[tuple[str, ...], ...] = ()
-    formula: str | None = None
-    self_match: int = 2_000
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class ScreenSettings:
     """How sure findings must be, and the year ages are counted to (this one if None)."""
 
@@ -209,7 +176,7 @@ class Review:
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
     study: StudySettings | None = None
-    synthesis: SynthesisSettings | None = None
+    synthesis: Question | None = None
     scenarios: ScenarioSettings | None = None
     screen: ScreenSettings | None = None
     protection: Question | None = None
@@ -219,7 +186,9 @@ class Review:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         if found["synthesis"] is not None:
-            found["synthesis"].pop("seed", None)
+            # Stored reviews have how implicates are drawn apart.
+            apart = {name: found["synthesis"].pop(name) for name in DRAWING}
+            found["synthesis"]["options"] = apart
         if self.protection is not None and self.protection.plan:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:

@@ -19,8 +19,6 @@ __all__ = [
     "by_name",
     "each",
     "each_group",
-    "each_in_lists",
-    "each_in_table",
     "each_key",
     "is_codes",
     "is_count",
@@ -34,7 +32,6 @@ __all__ = [
     "is_name",
     "is_names",
     "is_positive",
-    "is_rules",
     "is_scores",
     "is_seed",
     "is_share",
@@ -199,12 +196,6 @@ def is_keys(value: Any) -> Fault:
     return fault and f'{fault}, or "scenario:NAME"'
 
 
-def is_rules(value: Any) -> Fault:
-    """Accept a file of rules, or a table of them."""
-    table = isinstance(value, Mapping) and not any(is_text(rule) for rule in value.values())
-    return None if table or not is_text(value) else "a TOML file, or a table of rules by name"
-
-
 def is_seed(value: Any) -> Fault:
     """Accept 0, 1, 2 and so on, however large."""
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -244,20 +235,6 @@ def by_name(value: Any) -> Iterator[tuple[Path, str]]:
     for name in value if isinstance(value, Mapping) else ():
         if name != "*":
             yield (name,), name
-
-
-def each_in_lists(value: Any) -> Iterator[tuple[Path, str]]:
-    """Yield the columns of lists in a list, with their places."""
-    for place, names in enumerate(value):
-        for inner, name in enumerate(names):
-            yield (place, inner), name
-
-
-def each_in_table(value: Any) -> Iterator[tuple[Path, str]]:
-    """Yield the columns of the lists that a table holds."""
-    for key, names in value.items():
-        for place, name in enumerate(names):
-            yield (key, place), name
 
 
 def each_group(value: Any) -> Iterator[tuple[Path, str]]:

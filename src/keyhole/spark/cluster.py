@@ -41,12 +41,12 @@ class Cluster:
     def __init__(
         self, master: str | None = None, session: Any = None, problems: Iterable[str] = ()
     ) -> None:
-        self._master, self._session, self._problems = master, session, tuple(problems)
+        self._master, self._session, self.problems = master, session, tuple(problems)
         self._started: SparkSession | None = None
 
     def start(self, problems: Iterable[str] = ()) -> SparkSession:
         """Return the session to work in, or raise all that is wrong."""
-        wrong = [*self._problems, *problems]
+        wrong = [*self.problems, *problems]
         if wrong:
             raise OptionError(wrong)
         if self._started is None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.options import Question
 from keyhole.data import Codes, Microdata, Variable, load
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.errors import OptionError
@@ -27,7 +28,6 @@ from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
 from keyhole.synthesis.design import LevelScores
 from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, model_columns
-from keyhole.synthesis.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +96,7 @@ class _Recipe:
 
     targets: tuple[str, ...]
     predictors: Mapping[str, tuple[str, ...]]
-    options: Options
+    question: Question
     first: frozenset[str]
     level_scores: Mapping[str, LevelScores]
     columns: Mapping[str, tuple[Variable, pl.Series, bool]]
@@ -114,7 +114,7 @@ class _Recipe:
         acceptance = Acceptance(part, self.targets, self.rules, change, constraints, blank)
         alike = self._flags("alike", held) if "alike0" in held else None
         return DrawingPlan(
-            self.targets, self.predictors, blank, self.options, acceptance, self.first, alike
+            self.targets, self.predictors, blank, self.question, acceptance, self.first, alike
         )
 
     def _flags(self, name: str, held: Arrays) -> Flags:
@@ -131,8 +131,10 @@ def _recipe(task: Task) -> _Recipe:
     constraints = tuple(
         replace(constraint, groups=nobody) for constraint in plan.acceptance.constraints
     )
+    # Neither a session nor a secret leaves this process.
+    question = plan.question.replace(engine="spark", rules=None, seed=None)
     return _Recipe(
-        plan.targets, plan.predictors, plan.options, plan.first, task.level_scores, about,
+        plan.targets, plan.predictors, question, plan.first, task.level_scores, about,
         plan.acceptance.rules, constraints,
     )  # fmt: skip
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.options import Question
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.matching import Donors
 from keyhole.synthesis.models import Fitted, centred, fit, fit_quantiles, refit, strongest
-from keyhole.synthesis.options import Options
 
 __all__ = ["Chain", "DrawingPlan"]
 
@@ -36,14 +36,14 @@ class DrawingPlan:
     """What is to be replaced, and how.
 
     `replace` has a row for each record of the file and a column for each target; the predictors
-    in `first` are the last to be left out of a model. Where `alike` is given, a
-    target of a record marked in it is taken from a record marked too.
+    in `first` are the last to be left out of a model. `question` is that of `synthesise`. Where
+    `alike` is given, a target of a record marked in it is taken from a record marked too.
     """
 
     targets: tuple[str, ...]
     predictors: Mapping[str, tuple[str, ...]]
     replace: Flags
-    options: Options
+    question: Question
     acceptance: Acceptance
     first: frozenset[str] = frozenset()
     alike: Flags | None = None
@@ -68,12 +68,12 @@ class Chain:
         self.plan, self.design, self.rows = plan, design, rows
         self._blanked = np.asarray(plan.replace[rows].any(axis=1))
         usable = np.arange(len(rows), dtype=np.int32)
-        if plan.options.donors == "common":
+        if plan.question.donors == "common":
             usable = usable[~self._blanked]
         drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
         self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
         self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
-        if plan.options.donor_model == "refit":
+        if plan.question.donor_model == "refit":
             self.observed = np.zeros(len(rows), dtype=np.float32)
             self.observed[usable] = 1.0
             self.grams["observed"] = design.gram(usable, self.observed, design.codes)
@@ -88,13 +88,13 @@ class Chain:
         """
         blanked = members[self._blanked[members]]
         folds = np.zeros(len(blanked), dtype=np.int64)
-        if self.plan.options.donors == "folds":
-            folds = random.permutation(np.arange(len(blanked)) % self.plan.options.folds)
+        if self.plan.question.donors == "folds":
+            folds = random.permutation(np.arange(len(blanked)) % self.plan.question.folds)
         given = np.repeat(self.rows[blanked][:, None], len(self.plan.targets), axis=1)
         for fold in range(int(folds.max(initial=-1)) + 1):
             here = np.flatnonzero(folds == fold)
             out = blanked[here]
-            away = blanked if self.plan.options.donors == "common" else out
+            away = blanked if self.plan.question.donors == "common" else out
             here_too = np.zeros(len(self.rows), dtype=np.bool_)
             here_too[members] = True
             here_too[away] = False
@@ -132,8 +132,8 @@ class _Fold:
             for who, predictors in self._known(t):
                 for some, alike in self._kinds(t, who):
                     self._update(t, some, self._fit_anew(t, predictors, gram, alike))
-        for _ in range(self._plan.options.cycles):
-            if self._plan.options.bootstrap == "all":
+        for _ in range(self._plan.question.cycles):
+            if self._plan.question.bootstrap == "all":
                 gram = self._gram_of_all()
                 self._fitted.clear()
             for t, target in enumerate(self._plan.targets):
@@ -167,7 +167,7 @@ class _Fold:
     def _gram(self, which: str) -> Floats:
         """Return the pool's sums of products without the records blanked here."""
         whole = self._chain.grams[which]
-        if self._plan.options.donors == "common":
+        if self._plan.question.donors == "common":
             return whole
         weights = self._chain.weights if which == "drawn" else self._chain.observed
         return whole - self._design.gram(self._recipients, weights, self._design.codes)
@@ -188,23 +188,25 @@ class _Fold:
         return self._fitted[t, predictors, alike]
 
     def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
-        options, design, target = self._plan.options, self._design, self._plan.targets[t]
+        question, design, target = self._plan.question, self._design, self._plan.targets[t]
         moments = centred(gram)
-        predictors = strongest(design, moments, target, predictors, options.ridge, self._plan.first)
-        if options.models.get(target) == "quantile" and predictors:
+        predictors = strongest(
+            design, moments, target, predictors, question.ridge, self._plan.first
+        )
+        if (question.models or {}).get(target) == "quantile" and predictors:
             weights = self._chain.weights.copy()
             weights[self._recipients] = 0
             rows = np.flatnonzero(weights)
-            model = donor_model = fit_quantiles(design, target, predictors, rows, weights, options)
+            model = donor_model = fit_quantiles(design, target, predictors, rows, weights, question)
         else:
-            variates, model = fit(design, moments, target, predictors, options)
+            variates, model = fit(design, moments, target, predictors, question)
             donor_model = model
-            if options.donor_model == "refit" and predictors:
+            if question.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))
-                donor_model = refit(design, observed, target, predictors, variates, options)
+                donor_model = refit(design, observed, target, predictors, variates, question)
         places = self._givers(t, alike)
         predicted = donor_model.predict(design.codes, places)
-        donors = Donors(predicted, match=options.match, neighbours=options.neighbours)
+        donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
         return _Source(model, donors, places)
 
     def _givers(self, t: int, alike: bool) -> Places:

@@ -37,7 +37,7 @@ from keyhole.results import Result, Table, share
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cause", "Designation", "designate", "level_label"]
+__all__ = ["MOST_DECOYS", "Cause", "Designation", "designate", "level_label"]
 
 MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""

@@ -191,7 +191,7 @@ def monotone_goal(table: ChangeTable) -> Goal:
     if met is False:
         said.append(
             "Forbid high-risk records an equal value (change 3, or 2 for medium risk too), or "
-            "let those of lower risk keep more: all targets are not to be replaced evenly."
+            "let those of lower risk keep a target (graded)."
         )
     measured = tuple(row.mean for row in table.rows)
     wanted = "rising with the level, or equal"
@@ -273,7 +273,7 @@ def _more_change(keys: Sequence[str], targets: Sequence[str], asked: Asked) -> l
     if asked.get("targeted"):
         tried.append("all targets of every record (without targeted)")
     if asked.get("graded"):
-        tried.append("all targets at every level (evenly)")
+        tried.append("all targets at every level (not graded)")
     if asked.get("change", 4) > 1:
         tried.append("no equal values (change 1)")
     untouched = [key for key in keys if key not in targets]

@@ -177,7 +177,7 @@ def draw_implicates(
         for _ in range(implicates)
     ]
     pools = list(_pools(data, plan, strata, at_risk))
-    level_scores = make_level_scores(data, plan.predictors, dimensions=plan.options.dimensions)
+    level_scores = make_level_scores(data, plan.predictors, dimensions=plan.question.dimensions)
     task = Task(data, plan, pools, level_scores, implicates, seed)
     for implicate, rows, given in (drawing or draw_here)(task, progress):
         donors[implicate][place[rows]] = given
@@ -242,7 +242,7 @@ def draw_pool(
         The seed and the number of the pool, of which the generators are made.
     """
     design = make_design(
-        data, model_columns(plan), rows, knots=plan.options.knots, level_scores=level_scores
+        data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )
     seed, number = unit
 
@@ -285,7 +285,7 @@ def _pools(
     then in the last two, and so on up to the whole file.
     """
     groups = [_groups(data, strata[:depth]) for depth in range(len(strata) + 1)]
-    if at_risk is not None and plan.options.donors == "folds":
+    if at_risk is not None and plan.question.donors == "folds":
         groups.append(_by_status(groups[-1], at_risk))
     sizes = [np.bincount(g) for g in groups]
     finest, deepest = groups[-1], len(groups) - 1

@@ -86,8 +86,9 @@ class Donors:
                 self._points, np.ascontiguousarray(queries[:, 0]), count, draws
             )
             return found
-        _, near = self._tree.query(queries, k=min(count, self._tree.n))
-        near = near.reshape(len(queries), -1)
+        wanted = min(count, self._tree.n)
+        _, near = self._tree.query(queries, k=wanted)
+        near = near.reshape(len(queries), wanted)
         if count == 1:
             begin, end = self._bounds[near[:, 0]], self._bounds[near[:, 0] + 1]
             one: Ints = begin + (draws * (end - begin)).astype(np.int64)

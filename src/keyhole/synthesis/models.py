@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.options import Question
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.design import Design, scores_name
-from keyhole.synthesis.options import Options
 
 __all__ = [
     "CentredGram",
     "Fitted",
+    "Model",
     "canonical_fit",
     "centred",
     "fit",
@@ -27,6 +29,7 @@ __all__ = [
 
 
 Columns = npt.NDArray[np.intp]
+Model = Literal["canonical", "linear", "quantile"]
 # A model has at least so many records for each of its columns.
 RECORDS_A_COLUMN = 10
 # Conditional quantiles on which a skewed target is matched.
@@ -168,18 +171,18 @@ def _explained(
 
 
 def fit(
-    design: Design, moments: CentredGram, target: str, predictors: Sequence[str], options: Options
+    design: Design, moments: CentredGram, target: str, predictors: Sequence[str], question: Question
 ) -> tuple[Floats, Fitted]:
     """Fit a target: return the weights of its columns in its variates, and the model of those."""
     if not predictors:
         return np.zeros((0, 1)), Fitted(np.full(len(design.names), -1), np.zeros((1, 1)))
     block = design.blocks[design.names.index(target)]
     columns, goal = design.columns(predictors), design.columns([target])
-    if options.models.get(target) == "linear" and block.is_numeric:
+    if (question.models or {}).get(target) == "linear" and block.is_numeric:
         weights = np.eye(block.width)[:, [0, -1] if block.has_missing else [0]]
-        return weights, refit(design, moments, target, predictors, weights, options)
-    most = 1 + block.has_missing if block.is_numeric else min(block.width - 1, options.dimensions)
-    weights, found = canonical_fit(moments, columns, goal, max(1, most), options.ridge)
+        return weights, refit(design, moments, target, predictors, weights, question)
+    most = 1 + block.has_missing if block.is_numeric else min(block.width - 1, question.dimensions)
+    weights, found = canonical_fit(moments, columns, goal, max(1, most), question.ridge)
     return weights, Fitted(*design.scores(predictors, found))
 
 
@@ -189,11 +192,11 @@ def refit(
     target: str,
     predictors: Sequence[str],
     weights: Floats,
-    options: Options,
+    question: Question,
 ) -> Fitted:
     """Fit variates of the target that are known already, so that no sign can turn."""
     columns, goal = design.columns(predictors), design.columns([target])
-    found = regress(moments, columns, goal, weights, options.ridge)
+    found = regress(moments, columns, goal, weights, question.ridge)
     return Fitted(*design.scores(predictors, found))
 
 
@@ -203,7 +206,7 @@ def fit_quantiles(
     predictors: Sequence[str],
     rows: npt.NDArray[np.integer],
     weights: npt.NDArray[np.floating],
-    options: Options,
+    question: Question,
 ) -> Fitted:
     r"""Fit conditional quantiles of a number, on which a skewed target is matched.
 
@@ -216,7 +219,7 @@ def fit_quantiles(
     at = design.names.index(target)
     observed = design.blocks[at].values[design.codes[rows, at], 0]
     columns, goal = np.append(0, design.columns(predictors)), design.columns([target])[0]
-    ridge = options.ridge * np.diag(np.append(0.0, np.ones(len(columns) - 1)))
+    ridge = question.ridge * np.diag(np.append(0.0, np.ones(len(columns) - 1)))
     start = design.gram(rows, weights, design.codes)
     found = []
     for level in QUANTILES:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.files import put_folder
-from keyhole.core.names import absent
+from keyhole.core.options import Problem
 from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
-from keyhole.errors import KeyholeError, OptionError, RunError
+from keyhole.errors import OptionError, RunError
 from keyhole.screening.identifiers import recognise
 from keyhole.synthesis.associations import NEVER_RELEASED, Relation, Relations
 from keyhole.synthesis.constraints import revealing_columns
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NEVER_RELEASED",
     "analysts_note",
-    "drop_columns",
     "dropped_columns",
     "require_free",
     "unsafe_columns",
@@ -111,27 +110,9 @@ def dropped_columns(data: Microdata) -> list[str]:
     return [variable.name for variable in data.variables if variable.role in NEVER_RELEASED]
 
 
-def drop_columns(
-    data: Microdata, drop: Sequence[str], needed: Sequence[str], problems: list[str]
-) -> Microdata:
-    """Keep some columns at home; what the release needs cannot be among them."""
-    try:
-        data.require(drop, purpose="column to drop")
-    except KeyholeError as error:
-        problems += getattr(error, "problems", [str(error)])
-        return data
-    both = [name for name in drop if name in needed]
-    problems += [
-        f"column {name!r} is to be dropped and is a key, a target or a stratum: leave it out of "
-        f"one of the two."
-        for name in both
-    ]
-    return data.with_roles(dict.fromkeys((n for n in drop if n not in both), "drop"))
-
-
 def unsafe_columns(
     data: Microdata, *, keys: Sequence[str], targets: Sequence[str], allow: Sequence[str] = ()
-) -> list[str]:
+) -> list[Problem]:
     """Say which columns of a release tell who somebody is, or what a target was.
 
     Parameters
@@ -143,23 +124,30 @@ def unsafe_columns(
     allow
         Columns that may go out all the same.
     """
-    problems = absent(allow, data.names, purpose="column to allow")
     targets = [target for target in targets if target in data.names]
     out = [
         n for n in data.names if data.variable(n).role not in NEVER_RELEASED and n not in targets
     ]
     loose = [name for name in out if name not in allow]
     naming = {name: why for name in loose if (why := _names_records(data, name))}
-    problems += [
-        f"column {name!r} {why}, so that a record would be known by it: leave it out with drop, "
-        f"or, if it may go out, name it in allow."
+    problems = [
+        Problem(
+            "column {0!r} {1}, so that a record would be known by it: leave it out with {drop}, "
+            "or, if it may go out, name it in {allow}.",
+            name,
+            why,
+        )
         for name, why in naming.items()
         if name not in keys
     ]
     problems += [
-        f"column {name!r} tells target {target!r} almost exactly, so that replacing it protects "
-        f"nobody: leave {name!r} out with drop, make it a target too, or, if it may go out, name "
-        f"it in allow."
+        Problem(
+            "column {0!r} tells target {1!r} almost exactly, so that replacing it protects nobody: "
+            "leave {0!r} out with {drop}, make it one of the {targets} too, or, if it may go out, "
+            "name it in {allow}.",
+            name,
+            target,
+        )
         for target, name in revealing_columns(data, targets, [n for n in loose if n not in naming])
     ]
     return problems
@@ -250,7 +238,7 @@ def require_free(out: Path, force: bool) -> list[str]:
         if not os.path.lexists(out):
             return []
         if not force:
-            return [f"{name} exists. Choose another name, or replace it with --force."]
+            return [Problem("{0} exists. Choose another name, or replace it with {force}.", name)]
         if out.is_symlink() or not out.is_dir() or {p.name for p in out.iterdir()} - PARTS:
             return [f"{name} holds other things than a release. Choose another name."]
     except (OSError, ValueError):

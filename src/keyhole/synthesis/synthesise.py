@@ -3,123 +3,264 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from keyhole.data.reading import load
-from keyhole.engines.choose import cluster_for
-from keyhole.exposure.checks import listed, share_problems
-from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.synthesis.designate import designate
-from keyhole.synthesis.evaluation import evaluate, evaluation_problems
-from keyhole.synthesis.goals import Limits
-from keyhole.synthesis.implicates import Implicates, Progress, draw_here
-from keyhole.synthesis.options import Options
-from keyhole.synthesis.planning import (
-    Drawn,
-    SynthesisRequest,
-    check_asked,
-    draw_with_decoys,
-    part_of,
-    read_options,
-    require_changes,
+from keyhole.core.kinds import (
+    Candidates,
+    Columns,
+    ColumnsByColumn,
+    TableOrFile,
+    WordsByColumn,
 )
-from keyhole.synthesis.release import drop_columns, dropped_columns, require_free, unsafe_columns
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    Formula,
+    Fraction,
+    Master,
+    Names,
+    RequiredKeys,
+    RequiredSeed,
+    TaskEngine,
+    Weight,
+)
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines.choose import cluster_for, is_of_pyspark
+from keyhole.engines.opening import DataFile
+from keyhole.errors import InputError, OptionError
+from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.exposure.uniques import NAMED_FROM
+from keyhole.synthesis.checks import data_problems, read_rules, require_changes
+from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
+from keyhole.synthesis.evaluation import evaluate
+from keyhole.synthesis.goals import Limits
+from keyhole.synthesis.implicates import Drawing, Implicates, draw_here
+from keyhole.synthesis.matching import Match
+from keyhole.synthesis.models import Model
+from keyhole.synthesis.planning import Drawn, SynthesisRequest, draw_with_decoys, part_of
+from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.targets import order_targets
+from keyhole.utility.implicates import MOST_IMPLICATES
 
-__all__ = ["Synthesis", "synthesise"]
+__all__ = ["DRAWING", "Synthesis", "synthesise", "synthesise_problems"]
 
 # So many subgroups that borrow a model are named.
 MOST_NAMED = 10
 
+DRAWING = (
+    *("donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions", "ridge"),
+    *("bootstrap", "donor_model", "models", "change"),
+)
+"""The options that say how implicates are drawn."""
 
+
+@dataclass(frozen=True, slots=True)
+class _Rules(TableOrFile):
+    """Rules by name, or the TOML file that holds them; in Python also a list, or `Rules`."""
+
+    def fault(self, value: Any) -> str | None:
+        is_read = isinstance(value, Rules | list | tuple)
+        return None if is_read else TableOrFile.fault(self, value)
+
+
+@documented
 def synthesise(
     data: Any,
     *,
-    keys: Iterable[str],
-    targets: Iterable[str],
-    strata: Iterable[str] = (),
-    drop: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    rules: Rules | Mapping[str, str] | str | os.PathLike[str] | None = None,
-    implicates: int = 5,
-    targeted: bool = False,
-    graded: bool = True,
-    decoys: float = 0.0,
-    seed: int,
-    cutoff: int = 2,
-    weight: str | None = None,
-    fraction: float | None = None,
-    least_probability: float | None = None,
-    predictors: Mapping[str, Sequence[str]] | None = None,
-    keep_order: bool = False,
-    relations: float = 0.05,
-    crosses: Iterable[Sequence[str]] = (),
-    formula: str | None = None,
-    self_match: int = 2_000,
+    keys: RequiredKeys,
+    targets: Annotated[
+        Names,
+        Option("The columns whose values are replaced in exposed records.", kind=Columns("target")),
+    ],
+    seed: RequiredSeed,
+    strata: Annotated[
+        Names,
+        Option(
+            "Columns whose combinations are subgroups: donors are of the record's own subgroup.",
+            kind=Columns("stratum", least=0),
+        ),
+    ] = (),
+    drop: Annotated[
+        Names,
+        Option(
+            "Columns that are left out, such as record numbers: in no model and in no release. "
+            "Identifiers and households are left out in any case.",
+            kind=Columns("column to drop", least=0),
+        ),
+    ] = (),
+    allow: Annotated[
+        Names,
+        Option(
+            "Columns that are released although nearly every record has a value of its own.",
+            kind=Columns("column to allow", least=0),
+        ),
+    ] = (),
+    rules: Annotated[
+        Rules | Mapping[str, str] | Sequence[Any] | str | os.PathLike[str] | None,
+        Option(
+            "Rules that no replaced record may break if it kept them: conditions by name, or a "
+            "TOML file of them.",
+            kind=_Rules("a TOML file, or a table of conditions by name"),
+            metavar="RULES.toml",
+        ),
+    ] = None,
+    implicates: Annotated[
+        int, Option("How many implicates to draw.", low=1, high=MOST_IMPLICATES)
+    ] = 5,
+    targeted: Annotated[
+        bool, Option("In each record replace only what breaks its minimal uniques.")
+    ] = False,
+    graded: Annotated[
+        bool, Option("Let records of lower risk keep one of their targets; not with `targeted`.")
+    ] = True,
+    decoys: Annotated[
+        float,
+        Option(
+            "How many common records change for each record at risk that is seen to change, so "
+            "that a change does not reveal a unique record.",
+            low=0,
+            high=MOST_DECOYS,
+        ),
+    ] = 0.0,
+    cutoff: Annotated[int, Option("Records in cells smaller than this are at risk.", low=2)] = 2,
+    weight: Weight = None,
+    fraction: Fraction = None,
+    least_probability: Annotated[
+        float | None,
+        Option(
+            "With `weight` or `fraction`: only records that are unique in the population with at "
+            "least this probability are at risk.",
+            low=0,
+            high=1,
+        ),
+    ] = None,
+    donors: Annotated[
+        Literal["folds", "common"],
+        Option(
+            "Who gives values: with `folds`, all records but those blanked at the time; with "
+            "`common`, as published, only records that are not replaced."
+        ),
+    ] = "folds",
+    folds: Annotated[
+        int,
+        Option("How many folds the records to replace are blanked in.", low=2, high=1000),
+    ] = 5,
+    match: Annotated[
+        Match,
+        Option(
+            "Which donor of those with close predictions: the `closest`, one of the `k-closest` "
+            "at random, or `weighted` by distance."
+        ),
+    ] = "closest",
+    neighbours: Annotated[
+        int, Option("How many donors `k-closest` chooses from.", low=1, high=1000)
+    ] = 5,
+    cycles: Annotated[
+        int,
+        Option(
+            "Further cycles in which each target is drawn again, given all the others.",
+            low=0,
+            high=1000,
+        ),
+    ] = 0,
+    knots: Annotated[
+        int, Option("How many knots the splines of numbers have.", low=3, high=20)
+    ] = 5,
+    dimensions: Annotated[
+        int,
+        Option(
+            "On how many canonical dimensions a categorical target is matched, at most.",
+            low=1,
+            high=20,
+        ),
+    ] = 3,
+    ridge: Annotated[
+        float,
+        Option(
+            "What is added to the diagonals of a model, as if so many average records were "
+            "observed.",
+            above=0,
+        ),
+    ] = 1.0,
+    bootstrap: Annotated[
+        Literal["observed", "all"],
+        Option(
+            "Which records a bootstrap draws: those `observed` on the targets, or `all`, the "
+            "filled ones included."
+        ),
+    ] = "observed",
+    donor_model: Annotated[
+        Literal["same", "refit"],
+        Option(
+            "Whether the `same` model predicts donors and recipients, or donors are predicted by "
+            "a `refit` to all observed records."
+        ),
+    ] = "same",
+    models: Annotated[
+        Mapping[str, Model] | None,
+        Option(
+            "Models of single targets: `canonical` (the default), `linear`, or `quantile` for "
+            "skewed numbers.",
+            kind=WordsByColumn(get_args(Model), "target"),
+            metavar="A=MODEL,…",
+        ),
+    ] = None,
+    change: Annotated[
+        int,
+        Option(
+            "Records of this risk level (1 to 3) and above may not receive an equal value; 4 "
+            "allows it at every level.",
+            low=1,
+            high=4,
+        ),
+    ] = 4,
+    predictors: Annotated[
+        Mapping[str, Sequence[str]] | None,
+        Option(
+            "What predicts single targets. By default all columns; for a target in the key, keys, "
+            "targets, strata and columns whose relation to it would be lost.",
+            kind=ColumnsByColumn(),
+        ),
+    ] = None,
+    keep_order: Annotated[
+        bool,
+        Option("Fill the targets in the order given, not the most complete and coarsest first."),
+    ] = False,
+    relations: Annotated[
+        float,
+        Option(
+            "How much the Cramér's V of a target and a released column may change.", low=0, high=1
+        ),
+    ] = 0.05,
+    crosses: Annotated[
+        Iterable[str | Sequence[str]],
+        Option(
+            "Sets of columns whose cross-tabulations are tested for homogeneity.",
+            kind=Candidates("cross-tabulated variable", "lists of column names"),
+            metavar="A|B,…",
+        ),
+    ] = (),
+    formula: Formula = None,
+    self_match: Annotated[
+        int, Option("How many records are linked to themselves, at most; 0 for none.", low=0)
+    ] = 2_000,
+    engine: TaskEngine = "auto",
+    master: Master = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
-    engine: Any = "auto",
-    master: str | None = None,
-    progress: Progress | None = None,
-    **options: Any,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Synthesis:
-    """Replace what makes records stand out by values of donors like them, m times.
+    """Replace values that make records stand out with those of similar records.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or microdata.
-    keys
-        The key: what an intruder may know. A record is at risk where fewer than `cutoff`
-        records share its key.
-    targets
-        The variables whose values are replaced.
-    strata
-        Columns whose combinations are subgroups, such as an age bracket and sex; donors are of
-        the record's own subgroup.
-    drop
-        Columns that stay at home, such as record numbers: in no model and in no release. So do
-        columns with the role identifier, household or drop.
-    allow
-        Columns that go out although nearly every record has a value of its own in them.
-    rules
-        Rules that no replaced record may break if it kept them: a TOML file, or a mapping.
-    implicates
-        How many implicates.
-    targeted
-        Replace in each record only a small set of targets that breaks its minimal uniques.
-    graded
-        Let records of lower risk keep one of their targets (not with `targeted`).
-    decoys
-        For each record at risk that is seen to change, so many common records change too, so
-        that being changed does not tell that a record was unique.
-    seed
-        A secret whole number; the same seed gives the same implicates.
-    weight, fraction, least_probability
-        With a weight or a sampling fraction, only uniques whose probability of being unique in
-        the population is at least so large are at risk.
-    predictors
-        For single targets, what predicts them; by default all columns, and for a target in the
-        key the keys, targets, strata, its kin, and columns whose relation to it would be lost.
-    keep_order
-        Fill the targets in the order given, instead of the most complete and coarsest first.
-    relations
-        How much the Cramér's V of a target and a released column may change.
-    crosses, formula, self_match
-        What the evaluation looks at: cross-tabulations, a regression, how many records are
-        linked to themselves.
-    out, force
-        A folder to write ``release/`` and ``internal/`` to.
-    engine, master
-        ``memory``, or ``spark`` (or a Spark session) and where Spark runs: there the implicates
-        are drawn, a pool of subgroups at a time; the file is held here all the same.
-    options
-        How implicates are drawn, see `keyhole.synthesis.options.Options`.
+    The command writes two folders: ``release`` holds the implicates and a note for their
+    analysts; ``internal`` holds the seed, who was at risk and what was measured, and stays with
+    you. In Python `out` names the folder that holds both, and `Synthesis.save` writes it later.
 
     Examples
     --------
@@ -131,95 +272,115 @@ def synthesise(
     >>> len(made.implicates), made.frame(2).height
     (2, 2000)
     """
-    cluster = cluster_for(engine, master, [data], verb="synthesis")
-    data = load(data) if cluster is None else cluster.load(data)
-    drawing = read_options(options)
-    data.require_records()
-    keys, targets = listed(keys, "keys"), listed(targets, "targets")
-    strata = listed(strata, "strata")
-    crosses = [listed(cross, "crosses") for cross in listed(crosses, "crosses")]
-    blocked = [] if out is None else require_free(Path(out), force)
-    # Found now rather than when all is drawn; that targets are missing is told elsewhere.
-    blocked += evaluation_problems(
-        data, targets or data.names[:1], crosses=crosses, formula=formula, self_match=self_match,
-        seed=seed,
-    )  # fmt: skip
-    blocked += share_problems("relations", relations)
-    data = drop_columns(data, listed(drop, "drop"), (*keys, *targets, *strata), blocked)
-    blocked += unsafe_columns(data, keys=keys, targets=targets, allow=listed(allow, "allow"))
-    bound = check_asked(data, targets, strata, rules, implicates, predictors, drawing, blocked)
-    designating = partial(
-        designate,
-        data,
-        keys=keys,
-        cutoff=cutoff,
-        weight=weight,
-        fraction=fraction,
-        least_probability=least_probability,
-        seed=seed,
-    )
+    question = bind(synthesise, locals())
+    problems = [*question.problems, *(() if out is None else require_free(Path(out), force))]
+    opened, drawing = _opened(question, data, problems)
+    problems += [text for _, text in data_problems(question, opened)]
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     request = SynthesisRequest(
-        data,
-        keys,
-        targets if keep_order else order_targets(data, targets),
-        strata,
-        bound,
-        predictors or {},
+        question,
+        opened,
+        question.targets if keep_order else order_targets(opened, question.targets),
+        read_rules(question.rules),
+        partial(_designate, question, opened),
         drawing,
-        targeted,
-        graded,
-        decoys,
-        implicates,
-        relations,
-        seed,
-        lambda wanted: designating(decoys=wanted),
-        draw_here if cluster is None else cluster.draw,
     )
-    drawn = draw_with_decoys(request, part_of(progress, 0.0, 0.7))
+    tell = None if progress is None else lambda share: progress(int(100 * share), 100)
+    drawn = draw_with_decoys(request, part_of(tell, 0.0, 0.7))
     require_changes(drawn.implicates)
-    asked = _parameters(request, drawn, cutoff, weight, fraction, least_probability)
+    asked = _parameters(request, drawn)
     evaluation = evaluate(
         drawn.implicates,
         drawn.designation,
-        crosses=crosses,
-        formula=formula,
-        self_match=self_match,
-        limits=Limits(relation=relations),
+        crosses=question.crosses,
+        formula=question.formula,
+        self_match=question.self_match,
+        limits=Limits(relation=question.relations),
         asked=asked,
-        seed=seed,
-        progress=part_of(progress, 0.7, 1.0),
+        seed=question.seed,
+        progress=part_of(tell, 0.7, 1.0),
     )
     made = Synthesis(
-        drawn.designation, drawn.choice, drawn.implicates, evaluation, bound, asked, _notes(drawn)
-    )
+        drawn.designation, drawn.choice, drawn.implicates, evaluation, request.rules, asked,
+        _notes(drawn),
+    )  # fmt: skip
     if out is not None:
         made.save(out, force=force)
     return made
 
 
-def _parameters(
-    request: SynthesisRequest,
-    drawn: Drawn,
-    cutoff: int,
-    weight: str | None,
-    fraction: float | None,
-    least_probability: float | None,
-) -> dict[str, Any]:
+def synthesise_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `synthesise` that depend on each other."""
+    if question.weight is not None and question.fraction is not None:
+        yield Problem("{fraction} and {weight} both give the population. Give one of them.")
+    if question.least_probability is not None and question.weight == question.fraction:
+        yield Problem("{least_probability} needs {weight} or {fraction}. Give one of them.")
+    if len(question.keys or ()) > MOST_VARIABLES:
+        yield Problem(
+            "{keys} must be at most {0} columns. Got {1} instead.",
+            MOST_VARIABLES,
+            len(question.keys),
+        )
+    pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets", "strata"))]
+    for option, other in pairs:
+        for name in question.values[option]:
+            if name in (question.values[other] or ()):
+                template = f"{{{option}}} and {{{other}}} both name {{0!r}}. Take it out of one."
+                yield Problem(template, name)
+    for option in ("predictors", "models"):
+        for name in question.values[option] or ():
+            if question.targets and name not in question.targets:
+                yield Problem(f"{{{option}}} names {{0!r}}, which is not among {{targets}}.", name)
+    if any(len(set(cross)) < 2 for cross in question.crosses):
+        yield Problem("each of {crosses} must name at least two variables.")
+
+
+def _opened(question: Question, source: Any, problems: list[str]) -> tuple[Microdata, Drawing]:
+    """Load the data here, note what is wrong with it, and say where implicates are drawn."""
+    reading: Mapping[str, Any] = {}
+    if isinstance(source, DataFile):
+        source, reading = source.path, source.reading
+    cluster = None
+    try:
+        cluster = cluster_for(question.engine, question.master, [source], verb="synthesis")
+    except OptionError as error:
+        problems += error.problems
+    problems += () if cluster is None else cluster.problems
+    is_folder = isinstance(source, str | os.PathLike) and Path(source).is_dir()
+    on_spark = is_folder or is_of_pyspark(source, "DataFrame")
+    if cluster and on_spark and problems:
+        raise OptionError(dict.fromkeys(problems))
+    try:
+        opened = cluster.load(source) if cluster and on_spark else load(source, **reading)
+        opened.require_records()
+    except InputError as error:
+        raise type(error)(dict.fromkeys([*problems, *error.problems])) from None
+    problems += question.column_problems(opened.names, opened.name)
+    return opened, draw_here if cluster is None else cluster.draw
+
+
+def _designate(question: Question, data: Microdata, decoys: float) -> Designation:
+    names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
+    return designate(data, decoys=decoys, **{name: question.values[name] for name in names})
+
+
+def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     """Return what was asked for, the seed included."""
+    question = request.question
+    values = {**question.values, "targets": request.targets, "models": question.models or {}}
+    first = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
+    second = ("relations", "cutoff", "weight", "fraction", "least_probability")
     rules = () if request.rules is None else request.rules.rules
-    as_they_are = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
     return {
-        **{name: getattr(request, name) for name in as_they_are},
-        "graded": request.graded and not request.targeted,
-        "relations": request.relation,
-        "cutoff": cutoff,
-        "weight": weight,
-        "fraction": fraction,
-        "least_probability": least_probability,
+        **{name: values[name] for name in first},
+        "graded": question.graded and not question.targeted,
+        **{name: values[name] for name in second},
         "predictors": drawn.plan.predictors,
         "rules": {rule.name: rule.text for rule in rules},
         "withheld": dropped_columns(request.data),
-        **{name: getattr(request.options, name) for name in Options.__dataclass_fields__},
+        **{name: values[name] for name in DRAWING},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ import polars as pl
 from keyhole.core.kinds import Columns
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Option, Problem, Question, Source, bind, documented
-from keyhole.core.shared import Level, Names
+from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.data import Microdata
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError
@@ -220,9 +220,7 @@ def tabulate(
         Option("Shares instead of counts: of the whole `table`, or within its `rows` or `cols`."),
     ] = None,
     level: Level = 0.95,
-    engine: Annotated[
-        Literal["auto", "memory"], Option("Where to compute: memory, as auto does.")
-    ] = "auto",
+    engine: EngineInMemory = "auto",
     **reading: Any,
 ) -> Tabulation:
     """Tabulate a synthetic release, with standard errors that count in the synthesis.

@@ -11,6 +11,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.kinds import Choice, Flag, Number, Whole
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
+from keyhole.workbench.editing import in_order
 from keyhole.workbench.page import Form
 
 __all__ = ["Field", "fields_of", "is_share", "read_fields", "take_fields"]
@@ -110,14 +111,22 @@ def take_fields(
     known: Mapping[str, Parameter],
     form: Form,
     prefix: str = "",
+    now: Mapping[str, Any] | None = None,
 ) -> None:
     """Write what a form says of a section's options into a review file.
 
-    A default is written only where the file states it already.
+    A default is written only where the file states it already, and a value that the option has
+    `now`, wherever it comes from, stays as it stands.
     """
     editing.take_section(document, section, {})
     stated: Any = document[section]
     for name, value in read_fields(known, form, prefix).items():
+        before = stated.get(name) if now is None else now[name]
+        if isinstance(value, list) and known[name].kind.widget == "columns":
+            value = in_order(value, before or ())  # boxes come in the order of the columns
+        fit = not known[name].fault(value)
+        if (known[name].settle(value) if fit else value) == before:
+            continue
         if name in stated or not _is_default(known[name], value):
             editing.put(document, section, name, value)
 

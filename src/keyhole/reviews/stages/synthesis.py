@@ -28,33 +28,19 @@ SYNTHESIS = "synthesis"
 IMPLICATE = "implicate"
 # Holds the seed, in the part of the folder that is the producer's alone.
 PARAMETERS = "internal/parameters.json"
-_LISTS = ("keys", "targets", "strata", "drop", "allow")
-_AS_THEY_ARE = (
-    *("implicates", "targeted", "graded", "decoys", "seed", "cutoff", "weight", "fraction"),
-    *("least_probability", "keep_order", "relations", "formula", "self_match"),
-)
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
     given = review.synthesis
     if given is None:
         return None
-    return {
-        **{name: list(getattr(given, name)) for name in _LISTS},
-        **{name: getattr(given, name) for name in _AS_THEY_ARE},
-        "rules": None if given.rules is None else dict(given.rules),
-        "predictors": {target: list(names) for target, names in given.predictors.items()},
-        "crosses": [list(cross) for cross in given.crosses],
-        **given.options,
-    }
+    return {name: value for name, value in given.values.items() if name != "rules_file"}
 
 
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.synthesis.synthesise import synthesise
 
-    data = files["data"].data
-    tell = counted(progress)
-    return synthesise(data, **asked, progress=lambda share: tell(int(100 * share), 100))
+    return synthesise(files["data"].data, **asked, progress=counted(progress))
 
 
 def _problems(folder: Path) -> list[str]:
