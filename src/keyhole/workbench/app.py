@@ -219,11 +219,10 @@ def _acted(
 
 def _start_stages(bench: Bench, project: Project, stages: tuple[str, ...]) -> None:
     """Compute what a page shows, unless all of it is current; the sidebar's exposure too."""
-    wanted = ("exposure", *stages)
-    found = project.look()
-    needed = [s for s in wanted if s in found.standings and
-              found.standings[s].state in ("stale", "absent")]  # fmt: skip
-    if found.review is not None and needed:
+    look = project.look()
+    needed = [s for s in ("exposure", *stages) if s in look.standings and
+              look.standings[s].state in ("stale", "absent")]  # fmt: skip
+    if look.review is not None and needed:
         bench.jobs.start(project.number, project.path, "stages", {"stages": needed})
 
 
@@ -281,26 +280,27 @@ def _common(request: Request) -> dict[str, Any]:
 
 
 def _problems(error: KeyholeError) -> list[str]:
-    found = getattr(error, "problems", ()) or [str(error)]
-    return [plain_problem(text) for text in found]
+    return [plain_problem(text) for text in getattr(error, "problems", ()) or [str(error)]]
 
 
 def _to(path: str) -> RedirectResponse:
     return RedirectResponse(path, status_code=303)
 
 
-def _told(title: str, text: str, status: int) -> HTMLResponse:
+def _notice(title: str, text: str, status: int) -> HTMLResponse:
     page = render("missing.html", theme="auto", title=title, text=text)
     return HTMLResponse(page, status)
 
 
 def _missing() -> HTMLResponse:
-    return _told("There is no such page", "It may have been moved, or the review closed.", 404)
+    return _notice("There is no such page", "It may have been moved, or the review closed.", 404)
 
 
 def _not_found(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
     if getattr(error, "status_code", 404) == 400:
-        return _told("That cannot be read", "What was sent has too many parts, or is cut off.", 400)
+        return _notice(
+            "That cannot be read", "What was sent has too many parts, or is cut off.", 400
+        )
     return _missing()
 
 
@@ -311,4 +311,4 @@ def _failed(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
         f"somebody edited files in the folder of the results, move that away and run the review "
         f"again."
     )
-    return _told("This page failed", text, 500)
+    return _notice("This page failed", text, 500)

@@ -1,4 +1,4 @@
-"""Which comments of a review file belong to which section, so that a change leaves them there.
+"""Comments of a review file: which section each belongs to, so that an edit leaves it there.
 
 A TOML reader counts what stands above a section's header to the section before. A person does
 not: what follows an empty line there is about the section below. It is tied to that header, and a

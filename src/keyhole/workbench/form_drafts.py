@@ -108,12 +108,10 @@ class Draft:
         """Read the forms of the draft again."""
         if self.held:
             return [captured_again(review_environment(view), self.held, self.what, waiting=True)]
+        from keyhole.environment.importers import capture_microdata, read_forms
+
         if self.what == "target" and not self.file:
-            from keyhole.environment.importers import capture_microdata
-
             return [capture_microdata(view.data)]
-        from keyhole.environment.importers import read_forms
-
         said = {k: v for k, v in self.attributes.items() if k not in SOURCE_ATTRIBUTES}
         return list(read_forms(self.folder / "sent" / self.file, **said))
 

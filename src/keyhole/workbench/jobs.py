@@ -1,4 +1,4 @@
-"""Work under way: each job is a process of its own, and goes on if the server is started anew.
+"""Jobs: each is a process of its own, and goes on if the server is started anew.
 
 A job's row tells its state and the step it is at; the process writes it there. A process that is
 gone while its row says that it runs was killed: its review goes on from the last stage kept.

@@ -1,4 +1,4 @@
-"""What stands before every page: who is asking, from where, and how much is sent.
+"""Request guard: who is asking, from where, and how much is sent.
 
 A request passes if its Host is this server's own address (a name that was made to point here is
 not), if it comes with the cookie that the launch token was exchanged for, and, where it changes

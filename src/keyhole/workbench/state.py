@@ -1,4 +1,4 @@
-"""What the workbench remembers between pages and after a restart, in one SQLite file.
+"""State of the workbench between pages and after a restart, in one SQLite file.
 
 Reviews that were opened, the versions of each review file, the jobs, and who may come in (as
 hashes). Nothing of a record is in it but what a review file itself says.

@@ -41,6 +41,8 @@ __all__ = [
 
 
 Record = Mapping[str, Any]
+VERIFICATION = "verification.json"
+_SHAPE = {"of": str, "same": bool, "figures": int, "differences": [str], "tables": [TABLE]}
 
 
 def stored_records(view: View) -> dict[str, Record]:
@@ -114,10 +116,6 @@ def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
     if found:
         study = dataclasses.replace(review.study, metrics=found)
     return dataclasses.replace(review, study=study)
-
-
-VERIFICATION = "verification.json"
-_SHAPE = {"of": str, "same": bool, "figures": int, "differences": [str], "tables": [TABLE]}
 
 
 def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:

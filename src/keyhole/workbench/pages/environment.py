@@ -41,7 +41,7 @@ LISTED = ("forms", "sources", "targets", "constructs")
 # What a list is titled, in the words of the page.
 _TITLES = {"sources": "Public sources", "targets": "Targets"}
 _TOOLTIP = re.compile(r"<title>[^<]*</title>")
-_OPEN = "from keyhole.environment import "
+_IMPORT = "from keyhole.environment import "
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def _pictures(view: View, environment: Environment, graph: CodingGraph) -> dict[
 def _choose(view: View, form: Form) -> Change:
     """Take another environment of those below the start folder, or another target."""
     seen, place = chosen_file(view.project, form.text("environment") or "")
-    return _pointed(view, seen, place.read()[0])
+    return _use_environment(view, seen, place.read()[0])
 
 
-def _pointed(view: View, store: str, environment: Environment) -> Change:
+def _use_environment(view: View, store: str, environment: Environment) -> Change:
     def edit(document: TOMLDocument) -> None:
         editing.put(document, "environment", "store", store)
         fit_environment(document, environment, view.data)
@@ -116,7 +116,7 @@ def _make(view: View, form: Form) -> Change:
     else:
         raise InputError("choose what the store is to begin with.")
     make_store(view.project.path.parent / STORE, environment)
-    return _pointed(view, STORE, environment)
+    return _use_environment(view, STORE, environment)
 
 
 def _target(view: View, form: Form) -> Change:
@@ -151,23 +151,20 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
         ]
         if what == "forms":
             rows.sort(key=lambda row: (str(row[2]), str(row[0])))
-        found.append(_list(what, listing.columns, rows, len(listing.rows)))
+        more = len(rows) - MOST_ROWS
+        cells = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows[:MOST_ROWS]]
+        found.append(
+            {
+                "what": what,
+                "title": _TITLES.get(what, what.capitalize()),
+                "columns": list(listing.columns),
+                "rows": cells,
+                "found": len(rows),
+                "of": len(listing.rows),
+                "notes": [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
+            }
+        )
     return found
-
-
-def _list(
-    what: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], of: int
-) -> dict[str, Any]:
-    more = len(rows) - MOST_ROWS
-    return {
-        "what": what,
-        "title": _TITLES.get(what, what.capitalize()),
-        "columns": list(columns),
-        "rows": [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows[:MOST_ROWS]],
-        "found": len(rows),
-        "of": of,
-        "notes": [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
-    }
 
 
 def prevalence_map(graph: CodingGraph) -> dict[str, Any] | None:
@@ -228,64 +225,53 @@ def _equivalents(
     view: View, place: EnvironmentPlace | None, draft: Draft | None
 ) -> list[Equivalent]:
     """Write how the environment is made, listed, drawn and added to."""
-    if place is None:
-        return [_begun()]
-    if place.kind == "json":
-        return [_converted(place)]
-    found = [_listed(place)]
+    if place is None or place.kind == "json":
+        return [_store_made(place)]
+    read = f"open_store({_text(place.name)}, writing=False).read().environment"
+    found = [
+        Equivalent(
+            _command("list", "--store", place.name, "forms"),
+            f'{_IMPORT}list_environment, open_store; list_environment({read}, "forms")',
+        )
+    ]
     letters = view.query.get("construct")
     if letters:
-        found.append(_drawn(place, letters))
+        command = ("show", "--store", place.name, "--svg", "codings.svg", "--", letters)
+        python = f"{_IMPORT}draw_graph, open_store; draw_graph({read}, {_text(letters)})"
+        found.append(Equivalent(_command(*command), python))
     if draft is not None:
-        found.append(_imported(view, place, draft))
+        found.append(_form_imported(view, place, read, draft))
     return found
 
 
-def _begun() -> Equivalent:
+def _store_made(place: EnvironmentPlace | None) -> Equivalent:
+    """Write how a store is made: of the example, or of a JSON file."""
+    if place is None:
+        source = ["--example"]
+        names, content = "example_environment, open_store", "example_environment()"
+    else:
+        source = ["--from", place.name]
+        names, content = "open_store, read_environment", f"read_environment({_text(place.name)})"
     python = (
-        f"{_OPEN}example_environment, open_store; "
-        f"store = open_store({_text(STORE)}, create=True); "
-        f'store.write(store.read(), example_environment(), who="me")'
+        f"{_IMPORT}{names}; store = open_store({_text(STORE)}, create=True); "
+        f'store.write(store.read(), {content}, who="me")'
     )
-    return Equivalent(_command("init", "--store", STORE, "--example"), python)
+    return Equivalent(_command("init", "--store", STORE, *source), python)
 
 
-def _converted(place: EnvironmentPlace) -> Equivalent:
-    python = (
-        f"{_OPEN}open_store, read_environment; "
-        f"store = open_store({_text(STORE)}, create=True); "
-        f'store.write(store.read(), read_environment({_text(place.name)}), who="me")'
-    )
-    return Equivalent(_command("init", "--store", STORE, "--from", place.name), python)
-
-
-def _listed(place: EnvironmentPlace) -> Equivalent:
-    python = f'{_OPEN}list_environment, open_store; list_environment({_read(place)}, "forms")'
-    return Equivalent(_command("list", "--store", place.name, "forms"), python)
-
-
-def _drawn(place: EnvironmentPlace, letters: str) -> Equivalent:
-    python = f"{_OPEN}draw_graph, open_store; draw_graph({_read(place)}, {_text(letters)})"
-    words = ("show", "--store", place.name, "--svg", "codings.svg", "--", letters)
-    return Equivalent(_command(*words), python)
-
-
-def _imported(view: View, place: EnvironmentPlace, draft: Draft) -> Equivalent:
+def _form_imported(view: View, place: EnvironmentPlace, read: str, draft: Draft) -> Equivalent:
     file = draft.file or view.review.data.file
-    words = ["import", "--store", place.name, file, "--as", draft.what]
-    words += ["--propose", "decisions.toml"]
-    read = (
-        f"read_forms({_text(file)})[0]"
-        if draft.file
-        else f"capture_microdata(keyhole.load({_text(file)}))"
-    )
+    words = ("import", "--store", place.name, file, "--as", draft.what)
+    if draft.file:
+        names, form = "read_forms", f"read_forms({_text(file)})[0]"
+    else:
+        names, form = (
+            "capture_microdata",
+            f"capture_microdata(keyhole.load({_text(file)}))",
+        )
     exact = ", exact_codes=True" if draft.what == "target" else ""
-    names = "open_store, propose, " + ("read_forms" if draft.file else "capture_microdata")
-    return Equivalent(_command(*words), f"{_OPEN}{names}; propose({_read(place)}, {read}{exact})")
-
-
-def _read(place: EnvironmentPlace) -> str:
-    return f"open_store({_text(place.name)}, writing=False).read().environment"
+    python = f"{_IMPORT}open_store, propose, {names}; propose({read}, {form}{exact})"
+    return Equivalent(_command(*words, "--propose", "decisions.toml"), python)
 
 
 def _command(*words: str) -> str:
