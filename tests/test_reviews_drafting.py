@@ -13,7 +13,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.errors import InputError
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.guessed_codes import guess_codes
+from keyhole.reviews.column_guesses import guess_codes
 
 SECTIONS = [["release"], ["selection", "frontier"], ["protection"], ["synthesis"]]
 

@@ -39,7 +39,7 @@ def described(bench: Workbench, **roles: str) -> dict[str, str]:
 def test_a_new_role_stands_above_the_comment_of_the_next_section(bench: Workbench) -> None:
     role = next(line for line in text_of(bench).splitlines() if line.startswith("id = "))
     assert bench.post("data/describe", described(bench, income="sensitive")).status_code == 303
-    comment = "# Identifiers, Safe Harbor, columns that give others away."
+    comment = "# Identifiers, Safe Harbor, columns that reveal others."
     assert f'{role}\nincome = "sensitive"\n\n{comment}\n[screen]\n' in text_of(bench)
 
 
@@ -53,8 +53,8 @@ def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
                 "first": "forward", "limit": "10", "frontier": "yes", "seconds": "5"}  # fmt: skip
     assert bench.post("select/search", searched).status_code == 303
     text = text_of(bench)
-    assert "[uniques]\nmax_size = 2    # singled out by at most so many variables\n" in text
-    assert "variables\n\n[drivers]\n\n# --- What is to go out" in text
+    assert "[uniques]\nmax_size = 2    # singled out by at most this many variables\n" in text
+    assert "variables\n\n[drivers]\n\n# --- What is to be released" in text
     assert "# seconds = 60    # all the best sets, exactly\n\n[selection]\n" in text
     assert "\n\n[frontier]\nseconds = 5\n\n# --- A plan of protections" in text
     assert "\n\n\n" not in text

@@ -1,4 +1,4 @@
-"""The text of a drafted review file: settings with their reasons, further sections as comments."""
+"""Text of a drafted review file: settings with their reasons, further sections as comments."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.environment.toml_text import comment, quote
 from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.reviews.column_guesses import Guess, share_of
 from keyhole.reviews.digits import rate
-from keyhole.reviews.guessed_codes import share_of
-from keyhole.reviews.guessing import Guess
-from keyhole.reviews.proposed_steps import Proposed, propose
 from keyhole.screening.screen import Screening
+from keyhole.synthesis.constraints import revealing_columns
 
 __all__ = ["draft_text"]
+
 
 LIMIT = 0.05
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WIDE = 96
+# A top code lies where at least this share of the records, and so many, are above it.
+ABOVE, LEAST = 0.02, 20
+# Round numbers, so that a top code is nobody's value.
+ROUND = 5
+MOST_TARGETS = 2
 
 
 def draft_text(
@@ -47,7 +53,7 @@ def draft_text(
     read
         How the file is read, where it was told.
     """
-    proposed = propose(data, found, guess)
+    proposed = _propose(data, found, guess)
     parts = [
         _head(data, file, review),
         _keys(guess),
@@ -68,7 +74,7 @@ def _head(data: Microdata, file: str, review: str) -> str:
 # The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
 # {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
 #   keyhole review {comment(shlex.quote(review))} --out findings
-# Sections with a # before each line are there to be used: take the marks away.
+# Sections that are commented out fit the file: uncomment them to use them.
 
 title = {quote(f"Review of {data.name}")}
 """
@@ -140,7 +146,7 @@ def _told(data: Microdata, name: str, codes: Sequence[Any]) -> str:
 
 def _measured(guess: Guess, year: int) -> str:
     lines = [
-        "# Identifiers, Safe Harbor, columns that give others away.",
+        "# Identifiers, Safe Harbor, columns that reveal others.",
         "[screen]",
         f"year = {year}    # to which ages are counted from years of birth",
         "",
@@ -155,14 +161,14 @@ def _measured(guess: Guess, year: int) -> str:
         lines += [
             "",
             "[uniques]",
-            f"max_size = {size}    # singled out by at most so many variables",
+            f"max_size = {size}    # singled out by at most this many variables",
         ]
     return "\n".join([*lines, ""])
 
 
 def _release() -> str:
     return _commented(
-        "What is to go out, to whom and for what: for the board, and for the public note.",
+        "What is to be released, to whom and for what: for the board, and for the public note.",
         """[release]
 to = "researchers who signed the agreement"
 purpose = "studies of health and service"
@@ -186,7 +192,9 @@ limit = {LIMIT}
 [frontier]
 seconds = 60    # all the best sets, exactly"""
     return (
-        _commented("Which variables can go out together within the limit.", text) if named else ""
+        _commented("Which variables can be released together within the limit.", text)
+        if named
+        else ""
     )
 
 
@@ -197,12 +205,12 @@ def _alternatives(name: str, coarser: Mapping[str, str]) -> str:
     return quote(name)
 
 
-def _protection(guess: Guess, proposed: Proposed) -> str:
+def _protection(guess: Guess, proposed: _Proposals) -> str:
     steps = []
     if proposed.drop:
         steps.append(
             f"[[protection.step]]\nmethod = \"drop\"\ncolumns = {_value(proposed.drop)}    "
-            f"# would give keys away"
+            f"# would reveal keys"
         )  # fmt: skip
     for name, value in proposed.top_codes.items():
         steps.append(
@@ -215,7 +223,7 @@ def _protection(guess: Guess, proposed: Proposed) -> str:
     return _commented("A plan of protections, and what each step of it costs the analyst.", text)
 
 
-def _synthesis(proposed: Proposed) -> str:
+def _synthesis(proposed: _Proposals) -> str:
     if not proposed.targets:
         return ""
     lines = [
@@ -233,17 +241,17 @@ def _synthesis(proposed: Proposed) -> str:
     return _commented(what, "\n".join(lines))
 
 
-def _study(guess: Guess, proposed: Proposed) -> str:
+def _study(guess: Guess, proposed: _Proposals) -> str:
     own = [*guess.with_role("identifier"), "id"][0]
     text = f"""[study]
 eif = "external.csv"    # a file that an intruder could have
-iuf = "truth.csv"       # the ids of both, a row for each person in both
+iuf = "truth.csv"       # the true matches: one row per person in both files
 puf_id = {quote(own)}
 eif_id = "eif_id"
 link = {_value(guess.keys if len(guess.keys) > 1 else [*guess.keys, *guess.candidates[:1]])}
 numeric = {_value(proposed.numbers)}
 metrics = ["unicity", "taxicab"]
-limit = 0.1    # the highest share of the suspected truly found"""
+limit = 0.1    # the highest acceptable share of suspected matches that are confirmed"""
     return _commented("An attack as an intruder would make it; it needs two more files.", text)
 
 
@@ -290,3 +298,87 @@ def _value(value: Any) -> str:
     if isinstance(value, Iterable):
         return "[" + ", ".join(_value(one) for one in value) + "]"
     return repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposals:
+    """Settings for the sections of a draft that are comments."""
+
+    drop: tuple[str, ...]
+    top_codes: Mapping[str, int]
+    targets: tuple[str, ...]
+    strata: tuple[str, ...]
+    telling: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+
+def _propose(data: Microdata, found: Screening, guess: Guess) -> _Proposals:
+    """Propose what to drop, to top-code, to replace and to link on.
+
+    Parameters
+    ----------
+    data, found, guess
+        The file, what screening found in it, and what its columns seem to be.
+    """
+    numbers = tuple(name for name in guess.keys if _is_number(data, name))
+    targets = _targets(data, guess)
+    strata = tuple(
+        name
+        for name in guess.keys
+        if guess.why.get(name) == "sex or gender" and name not in targets
+    )
+    return _Proposals(
+        drop=_revealing(found, guess),
+        top_codes={name: top for name in numbers if (top := _top(data, name)) is not None},
+        targets=targets,
+        strata=strata,
+        telling=_identifying(data, found, guess, targets),
+        numbers=numbers,
+    )
+
+
+def _is_number(data: Microdata, name: str) -> bool:
+    return data.variable(name).kind == "measure" and data.column(name).dtype.is_numeric()
+
+
+def _revealing(found: Screening, guess: Guess) -> tuple[str, ...]:
+    """Return columns that determine a key, and are none: they would reveal what is suppressed."""
+    by = [
+        one.by[0] for one in found.dependencies if len(one.by) == 1 and one.determined in guess.keys
+    ]
+    return tuple(n for n in dict.fromkeys(by) if n not in guess.keys and n not in guess.roles)
+
+
+def _top(data: Microdata, name: str) -> int | None:
+    """Return a round number that many records are above, if there is one."""
+    column = data.column(name).drop_nulls()
+    many = max(LEAST, int(ABOVE * len(column)))
+    if len(column) <= 2 * many:
+        return None
+    value: Any = column.sort(descending=True)[many]
+    top = int(value // ROUND * ROUND)
+    lowest: Any = column.min()
+    return top if top > lowest + ROUND else None
+
+
+def _targets(data: Microdata, guess: Guess) -> tuple[str, ...]:
+    """Choose the keys with most levels that no other key tells."""
+    if len(guess.keys) < 2:
+        return ()
+    fit = [name for name in guess.keys if guess.why.get(name) not in ("place", "sex or gender")]
+    ordered = sorted(fit, key=lambda name: -data.codes(name).size)
+    revealed = {target for target, _ in revealing_columns(data, ordered, guess.keys)}
+    return tuple([name for name in ordered if name not in revealed][:MOST_TARGETS])
+
+
+def _identifying(
+    data: Microdata, found: Screening, guess: Guess, targets: Sequence[str]
+) -> tuple[str, ...]:
+    """Return columns that would name records, or tell what a target was."""
+    away = {*guess.keys, *guess.roles}
+    others = [one.variable.name for one in found.columns
+              if one.read and one.variable.name not in away]  # fmt: skip
+    unique = {one.variable.name for one in found.near_unique}
+    tell = {name for _, name in revealing_columns(data, targets, others)} if targets else set()
+    tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
+    return tuple(name for name in others if name in tell or name in unique)

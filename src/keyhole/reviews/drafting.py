@@ -23,8 +23,8 @@ from keyhole.data.reading import (
 )
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
+from keyhole.reviews.column_guesses import Guess, guess
 from keyhole.reviews.draft_text import draft_text
-from keyhole.reviews.guessing import Guess, guess
 from keyhole.screening.screen import screen
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.results import plain_values
-from keyhole.reviews.differences import Compared, compare_values, short_name
+from keyhole.reviews.comparison import Compared, compare_kept_outputs, compare_values, short_name
 from keyhole.reviews.files import hash_or_none
-from keyhole.reviews.outputs_compared import compare_kept_outputs
 from keyhole.reviews.restoring import changed
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.stages import STAGES, Stage

@@ -16,7 +16,8 @@ from typing import Any
 
 from keyhole.core.options import Problem, Question
 from keyhole.errors import FileError, KeyholeError
-from keyhole.reviews.differences import short_name
+from keyhole.reviews.comparison import short_name
+from keyhole.reviews.dossier_format import CONTENT, PAGES, fits, out_of_place, read_json
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
@@ -24,7 +25,6 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
-from keyhole.reviews.store_shapes import CONTENT, PAGES, fits, out_of_place, read_json
 from keyhole.reviews.versions import keyhole_version, version_parts
 
 __all__ = [

@@ -22,9 +22,7 @@ from keyhole.core.files import write_whole
 from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 from keyhole.results import plain_values
-from keyhole.reviews.files import hash_file, hash_or_none
-from keyhole.reviews.folders import own_folder
-from keyhole.reviews.store_shapes import (
+from keyhole.reviews.dossier_format import (
     MARK,
     NOTE,
     REPORT,
@@ -33,6 +31,8 @@ from keyhole.reviews.store_shapes import (
     out_of_place,
     read_json,
 )
+from keyhole.reviews.files import hash_file, hash_or_none
+from keyhole.reviews.folders import own_folder
 
 __all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "is_whole", "open_store"]
 

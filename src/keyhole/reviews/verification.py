@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.results import Result, Table
-from keyhole.reviews.differences import Compared
-from keyhole.reviews.store_shapes import NOTE, REPORT
+from keyhole.reviews.comparison import Compared
+from keyhole.reviews.dossier_format import NOTE, REPORT
 
 if TYPE_CHECKING:
     import polars as pl

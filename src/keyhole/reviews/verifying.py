@@ -17,9 +17,14 @@ from keyhole.core.shared import DossierFolder
 from keyhole.errors import FileError
 from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.differences import Compared, compare_values, short_name
+from keyhole.reviews.comparison import (
+    Compared,
+    compare_charts,
+    compare_outputs,
+    compare_values,
+    short_name,
+)
 from keyhole.reviews.files import Files, hash_or_none
-from keyhole.reviews.outputs_compared import compare_charts, compare_outputs
 from keyhole.reviews.restoring import is_older, read_content, review_file, strange
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review

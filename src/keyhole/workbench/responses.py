@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.charts import browser_bundle
-from keyhole.reviews.store_shapes import read_json
+from keyhole.reviews.dossier_format import read_json
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project
 

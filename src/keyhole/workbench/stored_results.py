@@ -14,6 +14,7 @@ from typing import Any
 
 from keyhole.errors import FileError
 from keyhole.reviews.chapters import Sheet
+from keyhole.reviews.dossier_format import TABLE, fits, read_json
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder, require_no_link
 from keyhole.reviews.limits import Limit, find_limits
@@ -22,7 +23,6 @@ from keyhole.reviews.stages import selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.reviews.store import RESULTS, Store, to_json
-from keyhole.reviews.store_shapes import TABLE, fits, read_json
 from keyhole.reviews.study_chapters import Attack, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
 from keyhole.workbench.page import View

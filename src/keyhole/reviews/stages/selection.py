@@ -161,7 +161,7 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
 
 
 def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
-    from keyhole.reviews.paths import gather_paths
+    from keyhole.reviews.selection_ends import gather_paths
 
     return gather_paths(measured(files), earlier)
 

@@ -1,6 +1,6 @@
-"""What the folder of a review may hold, and in which shape; nobody's word is taken for it.
+"""Format of a dossier's folder: the files it may hold, and the shape of each.
 
-A dossier goes from hand to hand. So what is read back is looked at first: files and folders are
+A dossier goes from hand to hand, so what is read back is checked first: files and folders are
 those of the folder itself and no links, JSON has an end, and records have the shape in which
 they are written.
 """
@@ -30,6 +30,7 @@ __all__ = [
     "out_of_place",
     "read_json",
 ]
+
 
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"

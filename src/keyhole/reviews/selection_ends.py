@@ -1,4 +1,4 @@
-"""Where each method ends, beside the best that the frontier has: one table, one picture."""
+"""Ends of the selection methods beside the frontier's best sets: one table, one chart."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["End", "Paths", "gather_paths"]
+
 
 Figures = Mapping[str, Any]
 
