@@ -22,7 +22,6 @@ __all__ = [
     "each_key",
     "is_codes",
     "is_count",
-    "is_factor",
     "is_flag",
     "is_fraction",
     "is_group",
@@ -35,7 +34,6 @@ __all__ = [
     "is_scores",
     "is_seed",
     "is_share",
-    "is_steps",
     "is_text",
     "is_weight",
     "is_whole",
@@ -128,11 +126,6 @@ def is_weight(value: Any) -> Fault:
     return None if fit else f"a number of at least 0 and at most {LARGEST:,}"
 
 
-def is_factor(value: Any) -> Fault:
-    """Accept a number above 0 and at most 2."""
-    return None if _is_number(value) and 0 < value <= 2 else "a number above 0 and at most 2"
-
-
 def one_of(options: Sequence[str]) -> Check:
     """Accept one of the words."""
     return lambda value: None if value in options else f"one of {quoted(options)}"
@@ -200,12 +193,6 @@ def is_seed(value: Any) -> Fault:
     """Accept 0, 1, 2 and so on, however large."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return None if whole and value >= 0 else "a whole number of at least 0"
-
-
-def is_steps(value: Any) -> Fault:
-    """Accept a list of tables."""
-    fit = isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
-    return None if fit else "one table or more, each headed [[protection.step]]"
 
 
 def is_scores(value: Any) -> Fault:
