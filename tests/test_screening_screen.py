@@ -379,8 +379,10 @@ def test_keys_are_warned_of_and_dependences_are_those_of_keys():
 
 def test_all_problems_at_once():
     with pytest.raises(OptionError) as error:
-        screen({"age": [1]}, keys=["agee", "agee"], sure=2, nearly="high", year=12)
+        screen({"age": [1]}, keys=["agee", "ages"], sure=2, nearly="high", year=12)
     assert len(error.value.problems) == 5
+    with pytest.raises(OptionError, match="'age' is repeated"):
+        screen({"age": [1]}, keys=["age", "age"])
     with pytest.raises(FileError, match="no records"):
         screen(pl.DataFrame({"age": []}))
 

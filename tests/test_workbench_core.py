@@ -263,3 +263,13 @@ def test_the_role_of_a_key_adds_it_to_the_keys_and_takes_it_out(bench: Workbench
     assert bench.post("data/describe", fields).status_code == 303
     assert values(bench)["keys"] == ["sex", "age", "income"]
     assert "roles" not in values(bench)["data"]  # type: ignore[operator]
+
+
+def test_options_of_screening_are_fields_of_the_form(tmp_path: Path) -> None:
+    bench = start(tmp_path, REVIEW)
+    named = ["sure", "nearly", "sets", "year"]
+    given = {"asked": named, "sure": "60", "nearly": "90", "sets": "yes", "year": "2020"}
+    assert bench.post("data/screen", given).status_code == 303
+    text = (tmp_path / "review.toml").read_text()
+    assert "[screen]\nsure = 0.6\nyear = 2020\n" in text
+    assert "--sure 0.6 --year 2020" in bench.get("data").text

@@ -135,7 +135,6 @@ _REGISTERED = (
         stage="screen",
         engines=EVERYWHERE,
         method="screening",
-        shell="keyhole.cli.screen.screen",
     ),
     Verb(
         "keyhole.exposure.cells.risk",

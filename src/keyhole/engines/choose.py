@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from keyhole.core.options import Problem
 from keyhole.data.columns import Codes
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.keyed import KeyedData, keyed, keyed_choice
@@ -148,11 +149,13 @@ def _only_in_memory(engine: Any, what: str) -> list[str]:
 
 def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
     if what and engine == "spark":
-        return [f"engine must be memory or disk for {what}. Got 'spark' instead."]
+        return [Problem(f"{{engine}} must be memory or disk for {what}. Got 'spark' instead.")]
     if what and master is not None:
         return [
-            f"master is for counting on Spark, but engine must be memory or disk for {what}. Leave "
-            f"--master out."
+            Problem(
+                f"{{master}} is for counting on Spark, but {{engine}} must be memory or disk for "
+                f"{what}. Leave {{master}} out."
+            )
         ]
     return []
 

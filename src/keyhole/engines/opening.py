@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from keyhole.core.options import Question
-from keyhole.engines.choose import open_records
+from keyhole.engines.choose import SPARK, engine_problems, open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import InputError, OptionError
 
@@ -33,6 +34,7 @@ def open_for(
     needs_values_for: str = "",
     needs_memory_for: str = "",
     every_column: bool = False,
+    may_be_empty: bool = False,
     data_problems: Callable[[Records], Iterable[str]] = lambda _: (),
 ) -> Records:
     """Open the data of a question; raise everything that is wrong with both at once.
@@ -47,6 +49,8 @@ def open_for(
         What is asked that Spark cannot do, or only memory can, if anything.
     every_column
         Read the columns that the question does not name, too.
+    may_be_empty
+        Leave it to the verb whether there are records: to count them all may take long.
     data_problems
         What else is wrong with the data that was opened; columns may be absent.
     """
@@ -57,6 +61,8 @@ def open_for(
         reading["columns"] = list(question.columns()) or None
     where = {name: question.values[name] for name in WHERE if name in question.values}
     problems: list[str] = list(question.problems)
+    if where.get("engine") == "spark" and not needs_values_for:
+        _require_header(question, source, reading)
     try:
         data = open_records(
             source, here_for=needs_values_for, in_memory_for=needs_memory_for, **where, **reading
@@ -70,8 +76,21 @@ def open_for(
     problems += data_problems(data)
     if problems:
         raise OptionError(dict.fromkeys(problems))
-    data.require_records()
+    if not may_be_empty:
+        data.require_records()
     return data
+
+
+def _require_header(question: Question, source: Any, reading: Mapping[str, Any]) -> None:
+    """Raise what a file's header shows to be wrong: Spark takes long to start."""
+    try:
+        seen = import_module(SPARK).Cluster.look(source, **reading)
+    except InputError:
+        return  # raised when the file is opened, before Spark starts
+    problems = [] if seen is None else [*question.problems, *question.column_problems(*seen)]
+    where = {name: question.values.get(name) for name in WHERE}
+    if problems:
+        raise OptionError([*problems, *engine_problems(*where.values())])
 
 
 def _opened_anyhow(source: Any, reading: Mapping[str, Any], problems: list[str]) -> Records:

@@ -38,7 +38,7 @@ __all__ = ["read_review"]
 Values = dict[str, Any]
 IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study")
 """The sections that need the values of the whole file in memory."""
-VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers"}
+VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "screen": "screen"}
 """The verbs of sections whose settings are checked against one another by the verb itself."""
 
 

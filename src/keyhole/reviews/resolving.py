@@ -15,7 +15,6 @@ from keyhole.reviews.settings import (
     FrontierSettings,
     ReleaseSettings,
     Review,
-    ScreenSettings,
     SelectionSettings,
     StudySettings,
 )
@@ -46,7 +45,7 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
         drivers=question_of("drivers", sections["drivers"]) if "drivers" in sections else None,
         selection=selection,
         frontier=_frontier(sections, selection),
-        screen=ScreenSettings(**sections["screen"]) if "screen" in sections else None,
+        screen=question_of("screen", sections["screen"]) if "screen" in sections else None,
         release=_release(sections),
     )
 

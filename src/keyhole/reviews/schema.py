@@ -48,7 +48,6 @@ from keyhole.reviews.value_checks import (
     one_of,
     table_of,
 )
-from keyhole.screening.dependence import NEARLY
 from keyhole.selection.criteria import CRITERIA
 
 __all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
@@ -234,14 +233,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
                              "environment to look at, `[]` for none; all of them if left out and "
                              "the review tells none"),
     },
-    "screen": {
-        "sure": Setting(is_share, "the least confidence with which a finding is told; 0.5"),
-        "nearly": Setting(is_share, "Cramér's V, or share of entropy told, from which two "
-                          f"variables nearly duplicate each other; {NEARLY:g}"),
-        "sets": Setting(is_flag, "look for pairs that together determine a third variable; true"),
-        "year": Setting(is_whole, "the year to which ages are counted from years of birth; this "
-                        "year"),
-    },
+    "screen": section_of("screen", without=("keys",)),
     "exposure": section_of("risk", _exposure, without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),

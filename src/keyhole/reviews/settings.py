@@ -10,7 +10,6 @@ from typing import Any
 
 from keyhole.core.options import Question
 from keyhole.protection.plan import Plan
-from keyhole.screening.dependence import NEARLY
 from keyhole.synthesis.synthesise import DRAWING
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "ReleaseSettings",
     "Review",
     "ScenarioSettings",
-    "ScreenSettings",
     "SelectionSettings",
     "StudySettings",
 ]
@@ -120,16 +118,6 @@ class StudySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ScreenSettings:
-    """How sure findings must be, and the year ages are counted to (this one if None)."""
-
-    sure: float = 0.5
-    nearly: float = NEARLY
-    sets: bool = True
-    year: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ScenarioSettings:
     """The data environment, the scenarios looked at, and the one the keys are those of."""
 
@@ -178,7 +166,7 @@ class Review:
     study: StudySettings | None = None
     synthesis: Question | None = None
     scenarios: ScenarioSettings | None = None
-    screen: ScreenSettings | None = None
+    screen: Question | None = None
     protection: Question | None = None
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
 

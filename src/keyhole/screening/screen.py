@@ -8,20 +8,23 @@ since they lead the selection astray.
 from __future__ import annotations
 
 import datetime
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 import polars as pl
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import plural
-from keyhole.data.microdata import Microdata, require_columns
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
+from keyhole.data.microdata import Microdata
 from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, open_records
+from keyhole.engines.choose import engine_notes
+from keyhole.engines.opening import open_for
 from keyhole.engines.resources import in_threads
-from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.errors import FileError
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import NEARLY, Dependence, Determination
 from keyhole.screening.dependence_screening import (
@@ -43,7 +46,7 @@ from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, chec
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["HERE_FOR", "Found", "Screening", "option_problems", "screen"]
+__all__ = ["Found", "Screening", "screen"]
 
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
@@ -215,12 +218,11 @@ class Screening(Result):
         return screening_chart(self)
 
 
-SURE = 0.5
-HERE_FOR = (
-    "looking at what columns hold (with --only-dependences, which leaves that out, spark can do "
+CONTENTS = (
+    "looking at what columns hold (with {only_dependences}, which leaves that out, spark can do "
     "the rest)"
 )
-"""What Spark cannot do of a screening."""
+"""What Spark cannot do of a screening, as a problem words it."""
 
 # Names that are somebody's number or address: the first line is then a record, not a header.
 _A_VALUE = re.compile(
@@ -228,20 +230,52 @@ _A_VALUE = re.compile(
 )
 
 
+KeysOption = Annotated[
+    Names | None,
+    Option(
+        "The columns an intruder is assumed to know: only their dependences are listed, and what "
+        "is wrong with them as keys.",
+        kind=Columns("key", least=0),
+    ),
+]
+Sure = Annotated[
+    float, Option("The least confidence with which a finding is reported.", low=0, high=1)
+]
+Nearly = Annotated[
+    float,
+    Option(
+        "Bias-corrected Cramér's V, or share of entropy explained, from which two columns are near "
+        "duplicates.",
+        low=0,
+        high=1,
+    ),
+]
+Sets = Annotated[bool, Option("Look for pairs of columns that together determine a third.")]
+Year = Annotated[
+    int | None,
+    Option(
+        "The year in which ages are computed from years of birth; this year by default.",
+        low=1900,
+        high=2200,
+        metavar="Y",
+    ),
+]
+
+
 @overload
 def screen(
     data: Any,
     *,
-    keys: Iterable[str] | None = None,
-    sure: float = 0.5,
-    nearly: float = NEARLY,
-    sets: bool = True,
-    year: int | None = None,
+    keys: KeysOption = None,
+    sure: Sure = 0.5,
+    nearly: Nearly = NEARLY,
+    sets: Sets = True,
+    year: Year = None,
     only_dependences: Literal[False] = False,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Screening: ...
 
 
@@ -249,60 +283,45 @@ def screen(
 def screen(
     data: Any,
     *,
-    keys: Iterable[str] | None = None,
-    nearly: float = NEARLY,
-    sets: bool = True,
+    keys: KeysOption = None,
+    nearly: Nearly = NEARLY,
+    sets: Sets = True,
     only_dependences: Literal[True],
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> DependenceScreening: ...
 
 
+@documented
 def screen(
     data: Any,
     *,
-    keys: Iterable[str] | None = None,
-    sure: float = 0.5,
-    nearly: float = NEARLY,
-    sets: bool = True,
-    year: int | None = None,
-    only_dependences: bool = False,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    keys: KeysOption = None,
+    sure: Sure = 0.5,
+    nearly: Nearly = NEARLY,
+    sets: Sets = True,
+    year: Year = None,
+    only_dependences: Annotated[
+        bool,
+        Option(
+            "Look only for columns that determine or nearly duplicate others, not for identifiers, "
+            "Safe Harbor items and what columns hold. Spark can do no more than this, for pairs.",
+            surfaces="c",
+        ),
+    ] = False,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Screening | DependenceScreening:
-    """Find what must be seen to before a file is measured or released.
+    """Find identifiers, Safe Harbor items and dependent columns.
 
-    Direct identifiers by name, label and contents; HIPAA's Safe Harbor, item by item; record
-    numbers that tie releases together; constants and nearly unique columns; and dependences
-    among variables. Only columns are named, never a value.
-
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know: dependences are told where one of these is part,
-        and what is wrong with them as keys.
-    sure
-        The least confidence with which a finding is told, from 0 to 1.
-    nearly
-        Bias-corrected Cramér's V, or share of entropy told, from which two variables nearly
-        duplicate each other.
-    sets
-        Whether pairs that together determine a third variable are looked for.
-    year
-        The year to which ages are counted from years of birth; this year if left out.
-    only_dependences
-        Whether only dependences are looked at: the result then says nothing of identifiers, Safe
-        Harbor and what columns hold. Without it Spark is refused.
-    engine, memory, work_folder, master
-        Where to count: `memory`, `disk`, `spark` (pairs of columns only) or `auto`; what the disk
-        engine may use (`"1GB"`), where it makes its files, and where Spark runs; see
-        `keyhole.engines.choose.open_records`.
+    Columns are recognised by name, label and contents: direct identifiers, the items of HIPAA's
+    Safe Harbor, record numbers that link releases, constants and nearly unique columns, and
+    dependences among columns. No value is ever shown. What is not found may still be there: look
+    at the file yourself as well.
 
     Examples
     --------
@@ -317,18 +336,37 @@ def screen(
     >>> print(screen(bands, only_dependences=True).dependencies[0])
     'band' is determined by 'age'
     """
-    data = open_records(
-        data, engine=engine, memory=memory, work_folder=work_folder, master=master,
-        here_for="" if only_dependences else HERE_FOR,
-    )  # fmt: skip
-    problems = option_problems(
-        sure=sure, nearly=nearly, year=year, only_dependences=only_dependences
+    question = bind(screen, locals())
+    data = open_for(
+        question,
+        data,
+        needs_values_for="" if only_dependences else CONTENTS,
+        every_column=True,
+        may_be_empty=True,  # what its first line is comes first
     )
-    names = _checked(data, keys, problems)
+    places = [str(i) for i, name in enumerate(data.names, 1) if _A_VALUE.fullmatch(name)]
+    if places:
+        raise FileError(
+            f"{data.name!r} must have the names of columns in its first line. Got what looks like "
+            f"a person's number or address in column {', '.join(places)} instead: put a line of "
+            f"names before it."
+        )
+    names: tuple[str, ...] = question.keys or ()
     if only_dependences:
-        return screen_dependences(data, names, nearly=nearly, sets=sets)
-    year = datetime.date.today().year if year is None else year
-    return _screened(data, names, sure=sure, nearly=nearly, sets=sets, year=year)
+        return screen_dependences(data, names, nearly=question.nearly, sets=sets)
+    year = datetime.date.today().year if year is None else question.year
+    return _screened(data, names, sure=question.sure, nearly=question.nearly, sets=sets, year=year)
+
+
+def screen_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `screen` that depend on each other."""
+    given = question.given()
+    for name in ("sure", "year") if question.only_dependences else ():
+        if name in given:
+            yield Problem(
+                f"{{{name}}} is for what columns hold, which {{only_dependences}} does not look "
+                "at. Leave one of the two out."
+            )
 
 
 def _screened(
@@ -390,48 +428,6 @@ def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> I
                 f"{name!r} has so many different values that only its first {some:,} records were "
                 f"looked at, and counted. Give more (--memory) to have all of them looked at."
             )
-
-
-def option_problems(
-    *, sure: Any = SURE, nearly: Any = NEARLY, year: Any = None, only_dependences: bool = False
-) -> list[str]:
-    """Return what is wrong with the options of `screen`, whatever the data."""
-    problems = [
-        f"{option} must be a number from 0 to 1. Got {value!r} instead."
-        for option, value in (("sure", sure), ("nearly", nearly))
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1
-    ]
-    if year is not None and (isinstance(year, bool) or not isinstance(year, int)):
-        problems.append(f"year must be a whole number. Got {year!r} instead.")
-    elif year is not None and not 1900 <= year <= 2200:
-        problems.append(f"year must be from 1900 to 2200. Got {year!r} instead.")
-    if only_dependences and (year is not None or sure != SURE):
-        problems.append(
-            "sure and year are for what columns hold, which --only-dependences does not look at. "
-            "Leave them out, or that."
-        )
-    return problems
-
-
-def _checked(data: Records, keys: Iterable[str] | None, problems: Sequence[str]) -> tuple[str, ...]:
-    problems = list(problems)
-    names: tuple[str, ...] = ()
-    if keys is not None:
-        names = (keys,) if isinstance(keys, str) else tuple(keys)
-        try:
-            require_columns(names, data.names, purpose="key", called=data.name)
-        except ColumnError as error:
-            problems += error.problems
-    if problems:
-        raise OptionError(problems)
-    places = [str(i) for i, name in enumerate(data.names, 1) if _A_VALUE.fullmatch(name)]
-    if places:
-        raise FileError(
-            f"{data.name!r} must have the names of columns in its first line. Got what looks like "
-            f"a person's number or address in column {', '.join(places)} instead: put a line of "
-            f"names before it."
-        )
-    return names
 
 
 def _values(data: Records, name: str) -> pl.Series:

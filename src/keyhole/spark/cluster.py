@@ -85,6 +85,22 @@ class Cluster:
             return SourceData.of(open_source(path, session), request, name)
         return SourceData.of(FrameSource(source), request, name)
 
+    @staticmethod
+    def look(source: Any, **options: Any) -> tuple[tuple[str, ...], str] | None:
+        """Return the columns of a file that lies here, and its name; Spark does not run for it."""
+        if not isinstance(source, str | os.PathLike):
+            return None
+        from keyhole.spark.sources import called, look_at
+
+        how = {option: options.pop(option, None) for option in ("encoding", "delimiter")}
+        options.pop("sheet", None)
+        name = options.pop("name", None) or called(os.fspath(source))
+        seen = look_at(os.fspath(source), **how)
+        if seen is None:
+            return None
+        request_of(**options).choose(list(seen.names), repr(name))
+        return tuple(seen.names), name
+
     def study(
         self,
         sources: tuple[Any, Any, Any],

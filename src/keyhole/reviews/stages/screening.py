@@ -19,8 +19,7 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     keys = () if review.scenarios is not None and review.scenarios.chosen else review.keys
     # Named, so that in another year the question is another one.
     year = datetime.date.today().year if given.year is None else given.year
-    figures = {"sure": given.sure, "nearly": given.nearly, "sets": given.sets, "year": year}
-    return {"keys": list(keys), **figures}
+    return {"keys": list(keys), **given.values, "year": year}
 
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:

@@ -9,10 +9,12 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import equivalent
 from keyhole.data.columns import KINDS, ROLES, Variable
+from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.workbench import editing
-from keyhole.workbench.commands import equivalent
 from keyhole.workbench.editing import in_order
+from keyhole.workbench.fields import fields_of, take_fields
 from keyhole.workbench.page import Change, Form, Page, View
 
 __all__ = ["DATA"]
@@ -39,15 +41,16 @@ class _Column:
 def _context(view: View) -> dict[str, Any]:
     review = view.review
     codes = review.data.missing_codes
+    screen = review.screen or question_of("screen", {})
+    asked = {**screen.values, "keys": review.keys}
     return {
         "columns": [_column(view, one) for one in view.data.variables],
         "roles": [("", "–"), *((role, role) for role in ROLES)],
         "kinds": [(kind, kind) for kind in KINDS],
         "missing_codes": ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else None,
         "screened": _findings(view),
-        "equivalents": [
-            equivalent("screen", review.data.file, {"keys": list(review.keys)}),
-        ],
+        "screen_fields": fields_of(screen),
+        "equivalents": [equivalent("screen", asked, review.data.file, review.data.reading())],
     }
 
 
@@ -153,7 +156,7 @@ def _codes(text: str | None) -> list[Any]:
 
 def _screen(view: View, form: Form) -> Change:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
-        editing.take_section(document, "screen", {})
+        take_fields(document, "screen", SECTIONS["screen"], form)
 
     return Change("screen the file", edit)
 
