@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.shared import SMALLEST_FRACTION
 from keyhole.errors import ColumnError, OptionError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ __all__ = [
 
 # No file has cells as large as this, and counts are held in 32 bits.
 LARGEST_CUTOFF = 2**31 - 1
-# A record would stand for more people than ever lived.
-SMALLEST_FRACTION = 1e-12
 
 
 def is_number(value: Any) -> bool:

@@ -6,8 +6,7 @@ lowest numbers in one category; with its rare categories pooled. The price is wh
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -16,12 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.options import bind, documented
+from keyhole.core.shared import (
+    Cutoff,
+    EngineOption,
+    Limit,
+    MemorySize,
+    RequiredKeys,
+    WorkFolder,
+)
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
-from keyhole.engines.choose import backend_of, local_engine, open_records
+from keyhole.engines.choose import backend_of, local_engine
+from keyhole.engines.opening import open_for
 from keyhole.engines.storage import Storage, count_codes, parts
-from keyhole.errors import OptionError
-from keyhole.exposure.checks import check_cutoff, listed, problems_of, share_problems
 from keyhole.exposure.regrouping import LARGEST, round_widths
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
@@ -115,31 +122,18 @@ class Fixes(Result):
         return [Table("Cheapest fix", columns, rows, notes)]
 
 
+@documented
 def cheapest_fix(
     data: Any,
     *,
-    keys: Iterable[str],
-    limit: float,
-    cutoff: int = 3,
-    engine: str = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
+    keys: RequiredKeys,
+    limit: Limit,
+    cutoff: Cutoff = 3,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
 ) -> Fixes:
     """Find the single variable whose change brings RP within the limit at the lowest price.
-
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know.
-    limit
-        The largest RP accepted.
-    cutoff
-        Records in cells smaller than this are at risk.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
 
     Examples
     --------
@@ -149,25 +143,14 @@ def cheapest_fix(
     >>> fixes.best.variable, fixes.best.action, fixes.best.detail
     ('age', 'regroup', 'bands of 5')
     """
-    data = open_records(
-        data, engine=engine, memory=memory, work_folder=work_folder, here_for="the cheapest fix"
-    )
-    names = listed(keys, "keys")
-    _check(data, names, limit, cutoff)
+    question = bind(cheapest_fix, locals())
+    data = open_for(question, data, needs_values_for="the cheapest fix")
+    names: tuple[str, ...] = question.keys
+    limit = question.limit
     now = local_engine(data, names).tally(names, cutoff=cutoff)
     fixes = [fix for name in names for fix in _fixes(data, names, name, now, limit, cutoff)]
     fixes.sort(key=lambda f: (not f.meets, f.price if f.meets else f.rp, f.price))
     return Fixes(names, cutoff, limit, now.rp, now.cr, tuple(fixes))
-
-
-def _check(data: Records, names: tuple[str, ...], limit: Any, cutoff: Any) -> None:
-    problems = problems_of(data, names, "key") + check_cutoff(cutoff)
-    problems += share_problems("limit", limit)
-    if not names:
-        problems.append("keys must name at least one column. Got none instead.")
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
