@@ -260,7 +260,7 @@ def known_places(environment: Environment) -> list[tuple[str, str]]:
 
     Examples
     --------
-    >>> from keyhole.environment.model import Category, Construct
+    >>> from keyhole.environment.model import Category, Coding, Construct
     >>> coding = Coding("SX2.001", "SX", (Category("f"), Category("m")), label="Sex")
     >>> known_places(Environment((Construct("SX", "sex"),), (coding,)))
     [('SX', 'sex'), ('SX2.001', 'a coding of sex, 2 categories: Sex')]
@@ -300,7 +300,7 @@ def place_manually(
 
     Examples
     --------
-    >>> from keyhole.environment.model import Category, Construct
+    >>> from keyhole.environment.model import Category, Coding, Construct
     >>> coding = Coding("SX2.001", "SX", (Category("1", "Male"), Category("2", "Female")))
     >>> known = Environment((Construct("SX", "sex"),), (coding,))
     >>> asked = CapturedField("q7", "", (Category("1"), Category("2")))
