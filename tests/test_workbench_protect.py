@@ -99,8 +99,8 @@ def test_a_step_shows_its_price_and_changes_nothing_until_it_is_accepted(bench: 
     )  # fmt: skip
     assert price.lines[-1] == json.loads(json.dumps(alone.lines[-1].to_dict()))
     assert price.lines[1] == json.loads(json.dumps(alone.lines[-2].to_dict()))
-    assert f"<td>{rate(alone.last.rp, 0.1)}</td>" in page
-    assert f"<td>{rate(price.lines[-1]['lost'])}</td>" in page
+    assert f'<td class="figure">{rate(alone.last.rp, 0.1)}</td>' in page
+    assert f'<td class="figure">{rate(price.lines[-1]["lost"])}</td>' in page
     assert f"mean over the variables {', '.join(alone.targets)}." in page
     assert bench.post("protect/accept").status_code == 303
     assert values(bench)["protection"]["step"] == steps

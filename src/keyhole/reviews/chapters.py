@@ -7,14 +7,13 @@ one give the same page.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.exposure.cells import POLICIES
 from keyhole.exposure.measures import MEASURES
-from keyhole.results import share
+from keyhole.results import Table, share
 from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_synthesis
 from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
@@ -22,54 +21,16 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
 
 __all__ = [
-    "Sheet",
     "asked",
-    "data_sheet",
-    "driver_sheets",
+    "data_table",
+    "driver_tables",
     "exposure_notes",
-    "exposure_sheets",
-    "fix_sheet",
-    "uniques_sheets",
+    "exposure_tables",
+    "fix_table",
+    "uniques_tables",
 ]
 
 Figures = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table of the report; figures stand to the right."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str] = field(default=())
-    figures: frozenset[int] = frozenset()
-
-    @classmethod
-    def laid_out(
-        cls,
-        caption: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        notes: Sequence[str] = (),
-    ) -> Sheet:
-        """Find the columns that hold figures; the first names its row."""
-        right = {i for i in range(1, len(columns)) if _is_figure([row[i] for row in rows])}
-        return cls(caption, columns, rows, notes, frozenset(right))
-
-    @classmethod
-    def stored(cls, table: Figures, caption: str | None = None) -> Sheet:
-        """Take a result's own table as it was stored."""
-        title = table["title"] if caption is None else caption
-        return cls.laid_out(title, table["columns"], table["rows"], table["notes"])
-
-
-_WORDS = {"", "not estimable", "withheld"}
-
-
-def _is_figure(cells: Sequence[str]) -> bool:
-    filled = [c for c in cells if c not in _WORDS]
-    return bool(filled) and all(c.lstrip("+-−<≤").replace(",", "")[:1].isdigit() for c in filled)
 
 
 def asked(review: Review) -> list[tuple[str, str]]:
@@ -122,7 +83,7 @@ def _population(review: Review) -> str:
     return f"not estimated: neither weights nor a sampling fraction are given{household}"
 
 
-def data_sheet(review: Review, result: Figures) -> Sheet:
+def data_table(review: Review, result: Figures) -> Table:
     """Return the columns the review is about; a missing value is a category."""
     rows = [
         [c["name"], c["label"], c["kind"], c["role"] or "", f"{c['categories']:,}",
@@ -130,7 +91,7 @@ def data_sheet(review: Review, result: Figures) -> Sheet:
         for c in result["described"]
     ]  # fmt: skip
     columns = ["column", "meaning", "kind", "role", "categories", "missing"]
-    return Sheet.laid_out("The columns this review is about", columns, rows)
+    return Table("The columns this review is about", columns, rows)
 
 
 def exposure_notes(result: Figures) -> list[str]:
@@ -144,7 +105,7 @@ def exposure_notes(result: Figures) -> list[str]:
             for note in result["notes"]]  # fmt: skip
 
 
-def exposure_sheets(review: Review, result: Figures) -> list[Sheet]:
+def exposure_tables(review: Review, result: Figures) -> list[Table]:
     """Return exposure in the file, in the population, and by group."""
     counted = result["at_risk_records"]
     rows = [
@@ -152,15 +113,15 @@ def exposure_sheets(review: Review, result: Figures) -> list[Sheet]:
          f"{counted[c]:,}", share(rate)]
         for c, rate in result["at_risk"].items()
     ]  # fmt: skip
-    sheets = [Sheet.laid_out("Records by exposure", ["records", "count", "share"], rows)]
+    tables = [Table("Records by exposure", ["records", "count", "share"], rows)]
     more = [[m.label, share(result[m.name])] for m in MEASURES.values() if m.name in result]
-    sheets.append(Sheet.laid_out("Other measures of the risk", ["measure", "value"], more))
+    tables.append(Table("Other measures of the risk", ["measure", "value"], more))
     population = result.get("population")
     if population:
-        sheets.append(_population_sheet(population))
+        tables.append(_population_table(population))
     if result.get("groups"):
-        sheets.append(_group_sheet(review, result))
-    return sheets
+        tables.append(_group_table(review, result))
+    return tables
 
 
 _POPULATION = {
@@ -173,14 +134,14 @@ _POPULATION = {
 }
 
 
-def _population_sheet(population: Figures) -> Sheet:
+def _population_table(population: Figures) -> Table:
     rows = [
         [words, _amount(name, population[name])]
         for name, words in _POPULATION.items()
         if name in population
     ]
     notes = population["notes"]
-    return Sheet.laid_out("In the population", ["figure", "value"], rows, notes)
+    return Table("In the population", ["figure", "value"], rows, notes)
 
 
 def _amount(name: str, value: float | None) -> str:
@@ -189,14 +150,14 @@ def _amount(name: str, value: float | None) -> str:
     return share(value)
 
 
-def _group_sheet(review: Review, result: Figures) -> Sheet:
+def _group_table(review: Review, result: Figures) -> Table:
     groups, smallest = result["groups"], smallest_shown(result["cutoff"])
     columns = ["group", "records", "uniques", f"RP({result['cutoff']})", "CR"]
     grouping = group_records(groups, smallest, review.exposure.named_groups)
     told = hide_exposure(groups, grouping)
     title = f"By {result['by']}"
     if told is None:
-        return Sheet.laid_out(title, columns, [], [NONE_FIT])
+        return Table(title, columns, [], [NONE_FIT])
     rows = []
     for i in grouping.named:
         size, row = grouping.sizes[i], told[i]
@@ -204,7 +165,7 @@ def _group_sheet(review: Review, result: Figures) -> Sheet:
         figures = [""] * 3 if small else [row.uniques.text, row.rp, row.cr]
         rows.append([groups[i]["group"], size.text, *figures])
     rows += grouping.pool(len(columns))
-    return Sheet.laid_out(title, columns, rows, grouping.notes)
+    return Table(title, columns, rows, grouping.notes)
 
 
 LEVELS = (
@@ -214,7 +175,7 @@ LEVELS = (
 )
 
 
-def uniques_sheets(result: Figures) -> list[Sheet]:
+def uniques_tables(result: Figures) -> list[Table]:
     """Return minimal uniques by size, by variable, and the risk levels."""
     by_size = [[size, f"{count:,}"] for size, count in result["by_size"].items()]
     shares = result["risk_set"] or {}
@@ -223,15 +184,13 @@ def uniques_sheets(result: Figures) -> list[Sheet]:
         for level, count in result["levels"].items()
     ]
     return [
-        Sheet.laid_out("Minimal uniques by size", ["variables", "minimal uniques"], by_size),
-        Sheet.laid_out(
-            "Risk levels", ["level", "records", "share of those at risk"], by_level, [LEVELS]
-        ),
-        _variable_sheet(result),
+        Table("Minimal uniques by size", ["variables", "minimal uniques"], by_size),
+        Table("Risk levels", ["level", "records", "share of those at risk"], by_level, [LEVELS]),
+        _variable_table(result),
     ]
 
 
-def _variable_sheet(result: Figures) -> Sheet:
+def _variable_table(result: Figures) -> Table:
     parts, flags = result["contributions"], result["flags"]
     smallest = smallest_shown(result["cutoff"])
     ordered = sorted(result["by_variable"].items(), key=lambda item: -item[1])
@@ -246,7 +205,7 @@ def _variable_sheet(result: Figures) -> Sheet:
              protect_count(flags[name], smallest)]
         )  # fmt: skip
     columns = ["variable", "in minimal uniques", "mean share of the score", "records it flags"]
-    return Sheet.laid_out("By variable", columns, rows, _worst(result))
+    return Table("By variable", columns, rows, _worst(result))
 
 
 def _worst(result: Figures) -> list[str]:
@@ -260,12 +219,12 @@ def _worst(result: Figures) -> list[str]:
     ]
 
 
-def driver_sheets(review: Review, record: Figures) -> list[Sheet]:
+def driver_tables(review: Review, record: Figures) -> list[Table]:
     """Return the levels that stand out, and what regrouping or setting apart would do.
 
     The stage left out what is small.
     """
-    levels, *moves = [Sheet.stored(table) for table in record["tables"]]
+    levels, *moves = [Table.from_plain(table) for table in record["tables"]]
     smallest = smallest_shown(review.exposure.cutoff)
     left_out = (
         f"Left out are levels of which a count below {smallest} could be worked out: of their "
@@ -276,6 +235,6 @@ def driver_sheets(review: Review, record: Figures) -> list[Sheet]:
     return [dataclasses.replace(levels, notes=[*levels.notes, left_out, *by]), *moves]
 
 
-def fix_sheet(record: Figures) -> Sheet:
+def fix_table(record: Figures) -> Table:
     """Return the changes of one variable that help most."""
-    return Sheet.stored(record["tables"][0], "Changes of one variable, the best first")
+    return Table.from_plain(record["tables"][0], "Changes of one variable, the best first")

@@ -8,8 +8,7 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.protection.plan import Plan
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
@@ -64,7 +63,7 @@ class RemainingChapter:
     """What remains: in words, and each key on each product."""
 
     said: Sequence[str]
-    sheet: Sheet
+    table: Table
     warnings: Sequence[str]
 
 
@@ -76,12 +75,12 @@ def remaining_chapter(review: Review, results: Mapping[str, Figures]) -> Remaini
     smallest = smallest_shown(review.exposure.cutoff)
     return RemainingChapter(
         _said(review, found, smallest),
-        _sheet(found, smallest),
+        _table(found, smallest),
         _warnings(review, found, results),
     )
 
 
-def _sheet(found: Figures, smallest: int) -> Sheet:
+def _table(found: Figures, smallest: int) -> Table:
     rows = [_row(row, smallest) for row in found["rows"]]
     columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found['cutoff']})", "CR",
                "unique as before"]  # fmt: skip
@@ -97,7 +96,7 @@ def _sheet(found: Figures, smallest: int) -> Sheet:
             "Unique as before: records that were unique and still are, with the values they had. "
             "A unique of a synthesis with another key is nobody."
         )
-    return Sheet.laid_out(
+    return Table(
         "Each key on each file that could go out",
         [columns[i] for i in told],
         [[row[i] for i in told] for row in rows],

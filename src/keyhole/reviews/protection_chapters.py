@@ -13,8 +13,7 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.protection.ledger_result import HEADS, figure, meaning, missing_notes
 from keyhole.protection.prices import FIGURES
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
 
@@ -36,7 +35,7 @@ class ScreenChapter:
     """What the report shows of the screening."""
 
     said: str
-    sheets: Sequence[Sheet]
+    tables: Sequence[Table]
     warnings: Sequence[str]
 
 
@@ -64,12 +63,12 @@ def _identifying(result: Figures) -> str:
     return f"{count:,} of {result['columns']:,} columns {look} like a direct identifier."
 
 
-def _without_counts(table: Figures) -> Sheet:
+def _without_counts(table: Figures) -> Table:
     """Leave out the column that tells how many records one number has: it may be one person's."""
     dropped = [i for i, name in enumerate(table["columns"]) if name == "most records of one"]
     columns = [name for i, name in enumerate(table["columns"]) if i not in dropped]
     rows = [[cell for i, cell in enumerate(row) if i not in dropped] for row in table["rows"]]
-    return Sheet.laid_out(table["title"], columns, rows, table["notes"])
+    return Table(table["title"], columns, rows, table["notes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,10 @@ class ProtectionChapter:
 
     said: str
     within: bool | None
-    ledger: Sequence[Sheet]
-    variables: Sheet
-    compared: Sheet | None
-    next_steps: Sheet | None
+    ledger: Sequence[Table]
+    variables: Table
+    compared: Table | None
+    next_steps: Table | None
     warnings: Sequence[str]
     notes: Sequence[str]
 
@@ -140,7 +139,7 @@ def _if_read_off(result: Figures) -> str:
     return f" With what can be read off columns that stay it is {percentage(told['rp'])}."
 
 
-def _ledger(found: Figures, smallest: int) -> list[Sheet]:
+def _ledger(found: Figures, smallest: int) -> list[Table]:
     """Lay out the ledger: risk beside what is lost, then the other figures of utility."""
     lines = found["lines"]
     people = any(line["population_uniques"] is not None for line in lines)
@@ -158,7 +157,7 @@ def _ledger(found: Figures, smallest: int) -> list[Sheet]:
     columns = ["after", "changed", f"RP({found['cutoff']})", *also, "CR", "uniques",
                *(["in population"] if people else []), HEADS["lost"]]  # fmt: skip
     title = "The ledger: risk and price after each step"
-    risk = Sheet.laid_out(title, columns, rows, [*missing_notes(missing, other), _lost(found)])
+    risk = Table(title, columns, rows, [*missing_notes(missing, other), _lost(found)])
     return [risk, *_utility(lines, [False, *_few(found, smallest)])]
 
 
@@ -167,7 +166,7 @@ def _few(found: Figures, smallest: int) -> list[bool]:
     return [0 < line["changed"] < smallest for line in found["lines"] if line["step"]]
 
 
-def _utility(lines: Sequence[Figures], few: Sequence[bool]) -> list[Sheet]:
+def _utility(lines: Sequence[Figures], few: Sequence[bool]) -> list[Table]:
     # A file that is still the original is not compared: it has no test, and no difference.
     compared = [line for line in lines[1:] if line["p"] is not None] or lines[1:]
     names = [
@@ -184,7 +183,7 @@ def _utility(lines: Sequence[Figures], few: Sequence[bool]) -> list[Sheet]:
     ]  # fmt: skip
     columns = ["after", *(HEADS[name] for name in names)]
     title = "What else the analyst loses, after each step"
-    return [Sheet.laid_out(title, columns, rows, _meanings(names))]
+    return [Table(title, columns, rows, _meanings(names))]
 
 
 def _lost(found: Figures) -> str:
@@ -210,7 +209,7 @@ def _people(line: Figures) -> str:
     return "not estimable" if expected is None else f"{expected:,.0f}"
 
 
-def _variables(found: Figures) -> Sheet:
+def _variables(found: Figures) -> Table:
     rows = [
         [one["variable"], f"{one['entropy']:.2f}",
          "" if one["share"] is None else f"{one['share']:.3f}",
@@ -218,10 +217,10 @@ def _variables(found: Figures) -> Sheet:
         for one in found["variables"]
     ]  # fmt: skip
     columns = ["variable", "bits told", "share lost", "IL1s"]
-    return Sheet.laid_out("Information lost by the whole plan", columns, rows)
+    return Table("Information lost by the whole plan", columns, rows)
 
 
-def _compared(result: Figures) -> Sheet | None:
+def _compared(result: Figures) -> Table | None:
     before, after, told = result["before"], result["after"], result["read_off"]
     if after is None:
         return None
@@ -240,17 +239,17 @@ def _compared(result: Figures) -> Sheet | None:
     }
     notes = reading.get(before["missing"], [])
     columns = ["figure", "before", "after", "read off"][: len(shown) + 1]
-    return Sheet.laid_out("Before and after", columns, rows, notes)
+    return Table("Before and after", columns, rows, notes)
 
 
-def _next_steps(found: Figures, smallest: int) -> Sheet:
+def _next_steps(found: Figures, smallest: int) -> Table:
     rows = [
         [one["words"], protect_count(one["changed"], smallest), share(one["rp"]),
          f"{one['lost']:.3f}", f"{one['price']:+.3f}", "yes" if one["meets"] else "no"]
         for one in found["next_steps"]
     ]  # fmt: skip
     columns = ["add", "changed", f"RP({found['cutoff']})", "lost", "price", "meets the limit"]
-    return Sheet.laid_out("What could be added, the cheapest first", columns, rows)
+    return Table("What could be added, the cheapest first", columns, rows)
 
 
 def _without_small(note: str, smallest: int) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
@@ -25,7 +24,7 @@ Figures = Mapping[str, Any]
 class ReleasesChapter:
     """The rates of each release, what the synthesis did against the attack, and warnings."""
 
-    sheet: Sheet
+    table: Table
     said: Sequence[str]
     warnings: Sequence[str]
 
@@ -42,7 +41,7 @@ def releases_chapter(review: Review, results: Mapping[str, Figures]) -> Releases
     columns += ["within the limit"] * (limit is not None)
     rows = [_row(name, found, limit, judged) for name, found in [*own, *others]]
     return ReleasesChapter(
-        Sheet.laid_out("The same attack on each release", columns, rows),
+        Table("The same attack on each release", columns, rows),
         _said(review, results),
         list(dict.fromkeys(f"{name}: {text}." for name, row in others for text in row["warnings"])),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.tables import Table
 from keyhole.reviews import (
     chapters,
     dossier_chapters,
@@ -50,20 +51,20 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "met": found.met,
         "release": dossier_chapters.release_terms(review),
         "asked": chapters.asked(review),
-        "data": chapters.data_sheet(review, results["data"]),
-        "exposure": chapters.exposure_sheets(review, results["exposure"]),
+        "data": chapters.data_table(review, results["data"]),
+        "exposure": chapters.exposure_tables(review, results["exposure"]),
         "exposure_notes": chapters.exposure_notes(results["exposure"]),
-        "uniques": chapters.uniques_sheets(results["uniques"]) if "uniques" in results else [],
+        "uniques": chapters.uniques_tables(results["uniques"]) if "uniques" in results else [],
         "drivers": _drivers(found),
-        "fix": chapters.fix_sheet(records["fix"]) if "fix" in records else None,
+        "fix": chapters.fix_table(records["fix"]) if "fix" in records else None,
         "paths": selection_chapters.selection_paths(review, records),
-        "ends": selection_chapters.ends_sheet(records["paths"]) if "paths" in records else None,
+        "ends": selection_chapters.ends_table(records["paths"]) if "paths" in records else None,
         "comparison": _comparison(records),
         "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, records),
-        "metrics": study_chapters.metrics_sheet(review, results),
+        "metrics": study_chapters.metrics_table(review, results),
         "releases": release_chapters.releases_chapter(review, results),
         "scenarios": scenario_chapters.scenario_chapter(review, records),
         "screen": protection_chapters.screen_chapter(records),
@@ -88,22 +89,22 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     return {name: found.review.sha256, **files}
 
 
-def _drivers(found: ReviewResult) -> list[chapters.Sheet]:
+def _drivers(found: ReviewResult) -> list[Table]:
     if "drivers" not in found.records:
         return []
-    return chapters.driver_sheets(found.review, found.records["drivers"])
+    return chapters.driver_tables(found.review, found.records["drivers"])
 
 
-def _comparison(records: Mapping[str, Any]) -> chapters.Sheet | None:
+def _comparison(records: Mapping[str, Any]) -> Table | None:
     if "comparison" not in records:
         return None
-    return chapters.Sheet.stored(records["comparison"]["tables"][0])
+    return Table.from_plain(records["comparison"]["tables"][0])
 
 
-def _frontier(results: Mapping[str, Any]) -> chapters.Sheet | None:
+def _frontier(results: Mapping[str, Any]) -> Table | None:
     if "frontier" not in results:
         return None
-    return selection_chapters.frontier_sheet(results["frontier"])
+    return selection_chapters.frontier_table(results["frontier"])
 
 
 def _drawing(name: str, svg: str) -> Any:

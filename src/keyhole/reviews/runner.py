@@ -19,7 +19,7 @@ from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import STAGES, Asked, Stage, plain_tables
+from keyhole.reviews.stages import STAGES, Asked, Stage
 from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json
 from keyhole.reviews.versions import versions
 
@@ -263,7 +263,7 @@ class _Run:
             "keyhole": self.versions["keyhole"],
             "asked": _told(stage, asked),
             "result": stage.figures(result),
-            "tables": plain_tables(result),
+            "tables": [table.to_plain() for table in result.tables()],
         }
         if stage.outputs is not None:
             folder = self.store.outputs(stage.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.reviews.chapters import Sheet
+from keyhole.core.tables import Table
 from keyhole.reviews.settings import Review
 
 __all__ = ["Glance", "ScenarioChapter", "Story", "scenario_chapter"]
@@ -22,8 +22,8 @@ class Story:
     title: str
     points: Sequence[tuple[str, str]]
     notes: Sequence[str]
-    key: Sheet
-    derived: Sequence[Sheet]
+    key: Table
+    derived: Sequence[Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ScenarioChapter:
     """All scenarios: the worst of them, side by side, then one by one."""
 
     glance: Glance | None
-    sheets: Sequence[Sheet]
+    tables: Sequence[Table]
     stories: Sequence[Story]
     chosen: str | None
 
@@ -55,7 +55,7 @@ def scenario_chapter(
     result = record["result"]
     return ScenarioChapter(
         _glance(result),
-        [Sheet.stored(table) for table in record["tables"]],
+        [Table.from_plain(table) for table in record["tables"]],
         [_story(story) for story in result["stories"]],
         review.scenarios.chosen,
     )
@@ -78,6 +78,6 @@ def _story(story: Figures) -> Story:
         story["title"],
         [(row[0], row[1]) for row in points["rows"]],
         points["notes"],
-        Sheet.stored(key),
-        [Sheet.stored(table) for table in rest],
+        Table.from_plain(key),
+        [Table.from_plain(table) for table in rest],
     )

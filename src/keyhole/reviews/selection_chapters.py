@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.groups import Grouping, group_records, like_exposure
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import smallest_shown
 from keyhole.reviews.stages import selection_stage
 
-__all__ = ["Path", "Step", "before_after", "ends_sheet", "frontier_sheet", "selection_paths"]
+__all__ = ["Path", "Step", "before_after", "ends_table", "frontier_table", "selection_paths"]
 
 Figures = Mapping[str, Any]
 SHOWN = 15
@@ -41,8 +40,8 @@ class Path:
     stopped: str
     within: Sequence[str] | None
     warnings: Sequence[str]
-    candidates: Sequence[Sheet]
-    groups: Sheet | None
+    candidates: Sequence[Table]
+    groups: Table | None
 
 
 def selection_paths(review: Review, records: Mapping[str, Figures]) -> list[Path]:
@@ -80,7 +79,7 @@ def _step(step: Figures, row: Sequence[str]) -> Step:
     return Step(step["step"], step["variables"], new or None, old, row[2:])
 
 
-def _candidates(table: Figures, heads: Sequence[str]) -> Sheet:
+def _candidates(table: Figures, heads: Sequence[str]) -> Table:
     forward = table["step"].startswith("F")
     names = ("alpha", "rp", "cr", "ratio")
     rows = [
@@ -88,10 +87,10 @@ def _candidates(table: Figures, heads: Sequence[str]) -> Sheet:
         for row in table["rows"]
     ]
     what = "added" if forward else "removed"
-    return Sheet.laid_out(f"Step {table['step']}", [what, *heads], rows)
+    return Table(f"Step {table['step']}", [what, *heads], rows)
 
 
-def _groups(result: Figures, named: Sequence[str], exposure: Figures) -> Sheet:
+def _groups(result: Figures, named: Sequence[str], exposure: Figures) -> Table:
     groups = result["groups"]
     measured = like_exposure(groups, result["by"], exposure)
     grouping = group_records(measured, smallest_shown(result["cutoff"]), named)
@@ -102,7 +101,7 @@ def _groups(result: Figures, named: Sequence[str], exposure: Figures) -> Sheet:
     ]  # fmt: skip
     columns = ["group", "records", "within the limit"]
     rows += grouping.pool(len(columns))
-    return Sheet.laid_out(f"By {result['by']}", columns, rows, grouping.notes)
+    return Table(f"By {result['by']}", columns, rows, grouping.notes)
 
 
 def _told(grouping: Grouping, place: int) -> bool:
@@ -111,7 +110,7 @@ def _told(grouping: Grouping, place: int) -> bool:
     return size.exact or size.kept_back
 
 
-def ends_sheet(record: Figures) -> Sheet:
+def ends_table(record: Figures) -> Table:
     """Return the sets within the limit side by side."""
     ends = record["result"]["ends"]
     rows = [
@@ -120,10 +119,10 @@ def ends_sheet(record: Figures) -> Sheet:
         for e in ends
     ]  # fmt: skip
     columns = ["found by", "variables", "RP", "CR", "which"]
-    return Sheet.laid_out("Sets within the limit, side by side", columns, rows)
+    return Table("Sets within the limit, side by side", columns, rows)
 
 
-def frontier_sheet(result: Figures) -> Sheet:
+def frontier_table(result: Figures) -> Table:
     """Return the maximal sets with the largest CR."""
     sets = result["sets"]
     rows = [
@@ -133,10 +132,10 @@ def frontier_sheet(result: Figures) -> Sheet:
     notes = [f"And {len(sets) - SHOWN:,} more, in results.json."] if len(sets) > SHOWN else []
     title = f"Maximal sets with RP({result['cutoff']}) within {percentage(result['limit'])}"
     columns = ["", "RP", "CR", "variables", "which"]
-    return Sheet.laid_out(f"{title}, the largest CR first", columns, rows, notes)
+    return Table(f"{title}, the largest CR first", columns, rows, notes)
 
 
-def before_after(results: Mapping[str, Figures]) -> Sheet | None:
+def before_after(results: Mapping[str, Figures]) -> Table | None:
     """Set exposure on the keys beside that on the variables proposed, and on the better set."""
     sets = {
         "on the keys": results["exposure"],
@@ -160,4 +159,4 @@ def before_after(results: Mapping[str, Figures]) -> Sheet | None:
     notes = []
     if results["exposure"]["missing"] != "own":
         notes.append("The sets count a missing value as a category of its own.")
-    return Sheet.laid_out("Exposure, side by side", ["", *chosen], rows, notes)
+    return Table("Exposure, side by side", ["", *chosen], rows, notes)

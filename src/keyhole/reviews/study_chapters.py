@@ -12,8 +12,7 @@ from typing import Any
 
 from keyhole.environment.scenarios.identification import shown as interval_shown
 from keyhole.reidentification.strata import unlinked
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure
 from keyhole.reviews.nested_counts import hide_nested, nested_rate
 from keyhole.reviews.settings import Review
@@ -24,7 +23,7 @@ from keyhole.reviews.small_counts import (
 )
 from keyhole.reviews.stages import study_stage
 
-__all__ = ["Attack", "attacks", "metrics_sheet"]
+__all__ = ["Attack", "attacks", "metrics_table"]
 
 Figures = Mapping[str, Any]
 CAVEATS = 3
@@ -46,8 +45,8 @@ class Attack:
     said: Sequence[str]
     caveats: Sequence[str]
     warnings: Sequence[str]
-    wide: Sequence[Sheet]
-    narrow: Sequence[Sheet]
+    wide: Sequence[Table]
+    narrow: Sequence[Table]
 
 
 def attacks(review: Review, records: Mapping[str, Figures]) -> list[Attack]:
@@ -96,12 +95,12 @@ def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
         said=result["verdict"][:-CAVEATS],
         caveats=result["verdict"][-CAVEATS:],
         warnings=result["warnings"],
-        wide=[sheet for sheet in wide if sheet is not None],
-        narrow=[sheet for sheet in narrow if sheet is not None],
+        wide=[table for table in wide if table is not None],
+        narrow=[table for table in narrow if table is not None],
     )
 
 
-def _rates(result: Figures) -> Sheet:
+def _rates(result: Figures) -> Table:
     base = result["baseline"] or {}
     rows = []
     for name, (words, count, total) in RATES.items():
@@ -109,7 +108,7 @@ def _rates(result: Figures) -> Sheet:
         counts = [f"{result[count]:,}", f"{result[total]:,}"]
         rows.append([words, *counts, share(result[name]), _interval(result, name), chance])
     columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
-    return Sheet.laid_out("Rates", columns, rows)
+    return Table("Rates", columns, rows)
 
 
 def _interval(result: Figures, name: str) -> str:
@@ -117,7 +116,7 @@ def _interval(result: Figures, name: str) -> str:
     return "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
 
 
-def _perturbation(result: Figures, smallest: int) -> Sheet | None:
+def _perturbation(result: Figures, smallest: int) -> Table | None:
     """Set the rates with and without the perturbation side by side."""
     found = result["perturbation"]
     if not found:
@@ -131,12 +130,12 @@ def _perturbation(result: Figures, smallest: int) -> Sheet | None:
     )
     notes = [f"Values perturbed, in {found['records']:,} records of the IUF: {changed}."]
     columns = ["rate", "without it", "with it"]
-    return Sheet.laid_out("What the perturbation bought", columns, rows, notes)
+    return Table("What the perturbation bought", columns, rows, notes)
 
 
 def _strata(
     result: Figures, smallest: int, named: Sequence[str], exposure: Figures
-) -> Sheet | None:
+) -> Table | None:
     """Return the rates by stratum; the files' totals are known, so they are protected together."""
     parts = result["by_stratum"]
     if not parts:
@@ -149,7 +148,7 @@ def _strata(
     title = f"By {', '.join(result['strata'])}"
     columns = ["stratum", "PUF records", "suspected", "confirmed", "conditional", "95% interval"]
     if told is None:
-        return Sheet.laid_out(title, columns, [], [NONE_FIT])
+        return Table(title, columns, [], [NONE_FIT])
     rows = []
     for i in grouping.named:
         size, suspected, confirmed = (column[i] for column in told)
@@ -160,7 +159,7 @@ def _strata(
         small = not size.exact and not size.kept_back
         rows.append([groups[i]["group"], size.text, *([""] * 4 if small else cells)])
     rows += grouping.pool(len(columns))
-    return Sheet.laid_out(title, columns, rows, [*grouping.notes, *_unlinked(result, smallest)])
+    return Table(title, columns, rows, [*grouping.notes, *_unlinked(result, smallest)])
 
 
 def _unlinked(result: Figures, smallest: int) -> list[str]:
@@ -172,33 +171,33 @@ def _unlinked(result: Figures, smallest: int) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
-def _agreement(result: Figures, smallest: int, said: str) -> Sheet:
+def _agreement(result: Figures, smallest: int, said: str) -> Table:
     title = "By number of variables on which a pair agrees"
-    sheet = _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
-    return dataclasses.replace(sheet, notes=[*sheet.notes, said])
+    table = _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
+    return dataclasses.replace(table, notes=[*table.notes, said])
 
 
-def _places(result: Figures, smallest: int) -> Sheet:
+def _places(result: Figures, smallest: int) -> Table:
     if "by_subset_size" in result:
         title = "By size of the smallest set of variables on which a pair is alone"
         return _pairs(title, "variables", "subset_size", result["by_subset_size"], smallest)
     return _pairs("By rank within a PUF record", "rank", "rank", result["by_rank"], smallest)
 
 
-def _pairs(title: str, head: str, name: str, parts: Sequence[Figures], smallest: int) -> Sheet:
+def _pairs(title: str, head: str, name: str, parts: Sequence[Figures], smallest: int) -> Table:
     """Lay out the pairs of each part; they add up to the pairs of the study."""
     counts = [[part[what] for part in parts] for what in ("pairs", "true_pairs")]
     told = hide_nested(counts, smallest)
     if told is None:
-        return Sheet.laid_out(title, [], [], ["The pairs are too few to be shown part by part."])
+        return Table(title, [], [], ["The pairs are too few to be shown part by part."])
     rows = []
     for i, part in enumerate(parts):
         rate = nested_rate(counts[1][i], counts[0][i], (told[1][i], told[0][i]), smallest)
         rows.append([str(part[name]), told[0][i].text, told[1][i].text, rate])
-    return Sheet.laid_out(title, [head, "pairs", "true pairs", "share true"], rows)
+    return Table(title, [head, "pairs", "true pairs", "share true"], rows)
 
 
-def _variables(result: Figures, smallest: int) -> Sheet:
+def _variables(result: Figures, smallest: int) -> Table:
     """Return how many pairs agree on each variable: which of them make the suspects."""
     subsets = "by_subset_size" in result
     rows = []
@@ -213,10 +212,10 @@ def _variables(result: Figures, smallest: int) -> Sheet:
         rows.append([use["variable"], *cells])
     columns = ["variable", "of the pairs", "of the true pairs"]
     columns += ["in the smallest set"] * subsets
-    return Sheet.laid_out("Share of pairs that agree on each variable", columns, rows)
+    return Table("Share of pairs that agree on each variable", columns, rows)
 
 
-def metrics_sheet(review: Review, results: Mapping[str, Figures]) -> Sheet | None:
+def metrics_table(review: Review, results: Mapping[str, Figures]) -> Table | None:
     """Set the metrics side by side, if there are several."""
     if review.study is None or len(review.study.metrics) < 2:
         return None
@@ -228,4 +227,4 @@ def metrics_sheet(review: Review, results: Mapping[str, Figures]) -> Sheet | Non
         chance = chance if found["baseline"] else ""
         rows.append([metric, *rates, _interval(found, "conditional_rate"), chance])
     columns = ["metric", "suspected", "confirmed", "conditional", "95% interval", "by chance"]
-    return Sheet.laid_out("Metrics, side by side", columns, rows)
+    return Table("Metrics, side by side", columns, rows)

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.release_chapters import protected_rates
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_share, smallest_shown
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.synthesis_counts import Heat, heat_map, true_exposures
-from keyhole.reviews.synthesis_utility import utility_sheets
+from keyhole.reviews.synthesis_utility import utility_tables
 from keyhole.utility.figures import probability
 
 __all__ = ["GoalShown", "SynthesisChapter", "synthesis_chapter"]
@@ -51,9 +50,9 @@ class SynthesisChapter:
     met: int
     missed: int
     heats: Sequence[Heat]
-    protection: Sequence[Sheet]
-    utility: Sequence[Sheet]
-    wide: Sequence[Sheet]
+    protection: Sequence[Table]
+    utility: Sequence[Table]
+    wide: Sequence[Table]
     notes: Sequence[str]
 
 
@@ -66,7 +65,7 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
     exposed = true_exposures(result, smallest)
     goals = [_goal(goal, result, heats[0], exposed, smallest) for goal in result["goals"]]
     goals += _attack_goals(review, {name: record["result"] for name, record in records.items()})
-    narrow, wide = utility_sheets(result)
+    narrow, wide = utility_tables(result)
     return SynthesisChapter(
         done=_done(result),
         goals=goals,
@@ -74,7 +73,7 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
         missed=sum(goal.state == "unmet" for goal in goals),
         heats=heats,
         protection=[
-            _exposure_sheet(exposed),
+            _exposure_table(exposed),
             _matches(result, smallest),
             _visible(result, smallest),
         ],
@@ -172,7 +171,7 @@ def _is_exact(text: str) -> bool:
     return re.fullmatch(r"[\d.]+", text) is not None
 
 
-def _exposure_sheet(exposed: Sequence[Figures]) -> Sheet:
+def _exposure_table(exposed: Sequence[Figures]) -> Table:
     columns = ["file", "unique before", "still, own key", "true exposure", "unique after",
                "with another key", "newly alone"]  # fmt: skip
     names = ("of", "unique_before", "still", "exposure", "unique_after", "nobody", "laid_bare")
@@ -181,12 +180,10 @@ def _exposure_sheet(exposed: Sequence[Figures]) -> Sheet:
         "Of those unique after: with another key than their own, so that who finds one has found "
         "nobody; and newly alone with their own key, which others shared before."
     ]
-    return Sheet.laid_out(
-        "True exposure: unique on the key, before and after", columns, rows, notes
-    )
+    return Table("True exposure: unique on the key, before and after", columns, rows, notes)
 
 
-def _matches(result: Figures, smallest: int) -> Sheet:
+def _matches(result: Figures, smallest: int) -> Table:
     """Return the self-match rates, or say why there are none."""
     found, rows = result["self_match"], []
     for one in found["metrics"]:
@@ -201,10 +198,10 @@ def _matches(result: Figures, smallest: int) -> Sheet:
                "by chance"]  # fmt: skip
     notes = [_sentence(note) for note in found["notes"]]
     title = "Self-match: protected records that link to themselves in the original"
-    return Sheet.laid_out(title, columns if rows else [], rows, notes)
+    return Table(title, columns if rows else [], rows, notes)
 
 
-def _visible(result: Figures, smallest: int) -> Sheet:
+def _visible(result: Figures, smallest: int) -> Table:
     """Return what differences between the implicates give away."""
     found = result["visibly_changed"]
     seen, replaced = found["records"], found["replaced"]
@@ -217,9 +214,7 @@ def _visible(result: Figures, smallest: int) -> Sheet:
             count = 0 if found[name] is None else round(found[name] * seen)
             rows.append([words, protect_share(count, seen, smallest)])
     notes = [_sentence(note) for note in found["notes"]]
-    return Sheet.laid_out(
-        "What differences between implicates tell", ["figure", "value"], rows, notes
-    )
+    return Table("What differences between implicates tell", ["figure", "value"], rows, notes)
 
 
 def _without_small(note: str, smallest: int) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keyhole.results import share
-from keyhole.reviews.chapters import Sheet
+from keyhole.results import Table, share
 from keyhole.utility.figures import amount, probability
 
-__all__ = ["utility_sheets"]
+__all__ = ["utility_tables"]
 
 Figures = Mapping[str, Any]
 KINDS = {"pearson": "correlation", "cramers_v": "Cramér’s V"}
 
 
-def utility_sheets(result: Figures) -> tuple[list[Sheet], list[Sheet]]:
+def utility_tables(result: Figures) -> tuple[list[Table], list[Table]]:
     """Return the narrow and the wide tables on what the analyst gets."""
     moments = result["moments"]
     narrow = [_homogeneity(result["homogeneity"])]
@@ -26,7 +25,7 @@ def utility_sheets(result: Figures) -> tuple[list[Sheet], list[Sheet]]:
     return narrow, wide
 
 
-def _coefficients(fit: Figures) -> Sheet:
+def _coefficients(fit: Figures) -> Table:
     """Return the regression on the original beside the one combined over the implicates."""
     rows = [
         [one["name"], amount(one["original"]), _interval(one, "original_low", "original_high"),
@@ -36,7 +35,7 @@ def _coefficients(fit: Figures) -> Sheet:
     columns = ["term", "original", "95% interval", "combined", "95% interval", "overlap"]
     notes = ["Overlap: the mean share of the two intervals that lies in both."]
     notes += [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in fit["notes"]]
-    return Sheet.laid_out(f"Regression: {fit['formula']}", columns, rows, notes)
+    return Table(f"Regression: {fit['formula']}", columns, rows, notes)
 
 
 def _interval(one: Figures, low: str, high: str) -> str:
@@ -45,7 +44,7 @@ def _interval(one: Figures, low: str, high: str) -> str:
     return f"{amount(one[low])} to {amount(one[high])}"
 
 
-def _homogeneity(found: Figures) -> Sheet:
+def _homogeneity(found: Figures) -> Table:
     """Return of each variable the test that is worst."""
     tests: dict[str, list[Figures]] = {}
     for test in found["tests"]:
@@ -56,24 +55,24 @@ def _homogeneity(found: Figures) -> Sheet:
     ]
     columns = ["variable", "categories or bins", "smallest p", "adjusted"]
     notes = ["Stuart-Maxwell tests of all implicates; p adjusted after Holm."]
-    return Sheet.laid_out("Homogeneity of distributions", columns, rows, notes)
+    return Table("Homogeneity of distributions", columns, rows, notes)
 
 
 def _least(tests: Sequence[Figures], name: str) -> str:
     return probability(min((test[name] for test in tests if test[name] is not None), default=None))
 
 
-def _shares(moments: Figures) -> Sheet:
+def _shares(moments: Figures) -> Table:
     rows = [
         [one["variable"], f"{one['categories']:,}", share(one["largest_difference"]),
          share(one["moved"])]
         for one in moments["shares"]
     ]  # fmt: skip
     columns = ["variable", "categories", "largest difference", "share moved"]
-    return Sheet.laid_out("Shares of categories", columns, rows)
+    return Table("Shares of categories", columns, rows)
 
 
-def _measures(moments: Figures) -> Sheet:
+def _measures(moments: Figures) -> Table:
     # Figures in the variable's own units, and those that have none.
     names = ("mean", "synthetic_mean"), ("variance", "synthetic_variance")
     rows = [
@@ -84,10 +83,10 @@ def _measures(moments: Figures) -> Sheet:
     ]  # fmt: skip
     columns = ["variable", "mean", "synthetic", "relative difference", "variance", "synthetic",
                "ratio"]  # fmt: skip
-    return Sheet.laid_out("Means and variances", columns, rows)
+    return Table("Means and variances", columns, rows)
 
 
-def _relations(result: Figures) -> Sheet:
+def _relations(result: Figures) -> Table:
     """Return how far relations between variables moved, in a figure each."""
     rows = [_widest(result["correlations"]["pairs"], kind) for kind in KINDS]
     found = result["propensity"]
@@ -100,7 +99,7 @@ def _relations(result: Figures) -> Sheet:
         rows.append(["mean overlap of intervals", fit["formula"], share(fit["mean_overlap"])])
     notes = ["Propensity: 1 or less where nobody can tell original and synthetic."]
     columns = ["figure", "of", "value"]
-    return Sheet.laid_out("Relations", columns, [row for row in rows if row], notes)
+    return Table("Relations", columns, [row for row in rows if row], notes)
 
 
 def _widest(pairs: Sequence[Figures], kind: str) -> list[str]:

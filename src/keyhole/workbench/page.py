@@ -8,6 +8,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.reviews.runner import Standing
 from keyhole.reviews.settings import Review
@@ -106,10 +107,10 @@ class View:
         record = self.standing(stage).record
         return None if record is None else record["result"]
 
-    def tables(self, stage: str) -> list[Mapping[str, Any]]:
+    def tables(self, stage: str) -> list[Table]:
         """Return a stage's tables as they were printed."""
         record = self.standing(stage).record
-        return [] if record is None else record["tables"]
+        return [] if record is None else [Table.from_plain(one) for one in record["tables"]]
 
     def charts(self, stage: str) -> list[str]:
         """Return the names of a stage's pictures."""

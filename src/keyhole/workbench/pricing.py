@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from keyhole.core.files import write_whole
 from keyhole.core.options import Question
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
 from keyhole.protection.apply import draws, plan_problems
@@ -252,7 +253,7 @@ def _notes(found: Ledger) -> Sequence[str]:
     return [*own, *reading, *(f"{text}." for text in found.warnings)]
 
 
-def price_table(price: Price) -> dict[str, Any]:
+def price_table(price: Price) -> Table:
     """Set the file as it is, the plan and the plan with the step side by side."""
     rows = [
         [f"RP({price.cutoff})", *_rates([line["rp"] for line in price.lines], price.limit)],
@@ -266,8 +267,7 @@ def price_table(price: Price) -> dict[str, Any]:
     if price.lines[1]["step"] == 0:  # there is no plan yet
         columns.pop(2)
         rows = [[*row[:2], row[3]] for row in rows]
-    return {"title": f"The price of {price.words}", "columns": columns, "rows": rows,
-            "notes": [*price.notes, *_lost(price)]}  # fmt: skip
+    return Table(f"The price of {price.words}", columns, rows, [*price.notes, *_lost(price)])
 
 
 def _lost(price: Price) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,25 +26,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["percent"] = _percent
     environment.filters["rate"] = rate
     environment.filters["limit"] = limit_percentage
-    environment.filters["word_columns"] = _word_columns
     environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
     return environment
-
-
-def _word_columns(table: Mapping[str, Any]) -> set[int]:
-    """Return which columns of a table hold words: they stand left, figures right.
-
-    A table that knows them itself names their places under `words`.
-    """
-    if "words" in table:
-        return set(table["words"])
-
-    def is_words(cell: Any) -> bool:
-        text = str(cell).strip() if cell is not None else ""
-        return len(text) > 1 and not any(c.isdigit() for c in text[:3])
-
-    places = range(1, len(table["columns"]))
-    return {place for place in places if any(is_words(row[place]) for row in table["rows"])}
 
 
 def _percent(value: Any) -> str:

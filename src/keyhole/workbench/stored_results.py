@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.tables import Table
 from keyhole.errors import FileError
-from keyhole.reviews.chapters import Sheet
 from keyhole.reviews.dossier_format import TABLE, fits, read_json
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder, require_no_link
@@ -29,8 +29,6 @@ from keyhole.workbench.page import View
 
 __all__ = [
     "VERIFICATION",
-    "as_table",
-    "as_tables",
     "last_verification",
     "stored_attacks",
     "stored_limits",
@@ -52,22 +50,6 @@ def stored_records(view: View) -> dict[str, Record]:
         for name, standing in view.look.standings.items()
         if standing.record is not None and standing.state != "unasked"
     }
-
-
-def as_table(sheet: Sheet) -> dict[str, Any]:
-    """Return a table of the dossier as the pages print tables."""
-    return {
-        "title": sheet.caption,
-        "columns": list(sheet.columns),
-        "rows": [list(row) for row in sheet.rows],
-        "notes": list(sheet.notes),
-        "words": [i for i in range(1, len(sheet.columns)) if i not in sheet.figures],
-    }
-
-
-def as_tables(sheets: Sequence[Sheet], of: str = "") -> list[dict[str, Any]]:
-    """Return several of them; `of` tells them from others of the same title, to a reader's ear."""
-    return [as_table(sheet) | {"label": f"{sheet.caption}{of}"} for sheet in sheets]
 
 
 def stored_attacks(view: View) -> list[Attack]:
@@ -123,7 +105,6 @@ def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
 
     The review file is the one beside the folder, wherever the folder says that it is.
     """
-    from keyhole.reviews.stages import plain_tables
     from keyhole.reviews.verifying import verify
 
     require_no_link(folder)
@@ -133,13 +114,13 @@ def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
         "same": found.same,
         "figures": found.figures,
         "differences": list(found.differences),
-        "tables": plain_tables(found),
+        "tables": [table.to_plain() for table in found.tables()],
     }
     with own_folder(folder, lambda: None):
         Store(folder).write(VERIFICATION, to_json(content))
 
 
-def last_verification(folder: Path) -> Mapping[str, Any] | None:
+def last_verification(folder: Path) -> dict[str, Any] | None:
     """Return what was found, if it is of the results that are there now.
 
     Raises
@@ -153,4 +134,6 @@ def last_verification(folder: Path) -> Mapping[str, Any] | None:
     content: dict[str, Any] | None = None if path.is_symlink() else read_json(path)
     if content is None or not fits(content, _SHAPE):
         raise FileError(f"{VERIFICATION} is not what a verification writes. Verify again.")
-    return content if content["of"] == hash_or_none(folder / RESULTS) else None
+    if content["of"] != hash_or_none(folder / RESULTS):
+        return None
+    return content | {"tables": [Table.from_plain(table) for table in content["tables"]]}

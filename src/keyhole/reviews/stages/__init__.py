@@ -17,7 +17,7 @@ from keyhole.reviews.stages.selection import (
     proposed_set,
     selection_stage,
 )
-from keyhole.reviews.stages.stage import Asked, Stage, plain_tables
+from keyhole.reviews.stages.stage import Asked, Stage
 from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
 from keyhole.reviews.stages.synthesis import SYNTHESIS_STAGE
 
@@ -26,7 +26,6 @@ __all__ = [
     "Asked",
     "Stage",
     "better_set",
-    "plain_tables",
     "proposed_set",
     "selection_stage",
     "study_stage",

@@ -14,7 +14,6 @@ from keyhole.reviews.stages.stage import (
     Progress,
     Stage,
     own_picture,
-    plain_tables,
 )
 
 __all__ = ["SCENARIO_STAGE"]
@@ -40,7 +39,11 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
 def _figures(found: Any) -> Asked:
     """Keep the figures, and each scenario's story and key as tables."""
     stories = [
-        {"name": part.name, "title": part.key.scenario.title, "tables": plain_tables(part.key)}
+        {
+            "name": part.name,
+            "title": part.key.scenario.title,
+            "tables": [table.to_plain() for table in part.key.tables()],
+        }
         for part in found.parts
     ]
     return {**found.to_dict(), "stories": stories}

@@ -31,7 +31,6 @@ __all__ = [
     "counted",
     "measured",
     "own_picture",
-    "plain_tables",
 ]
 
 Asked = dict[str, Any]
@@ -141,19 +140,6 @@ def counted(progress: Progress) -> Callable[[int, int], None]:
             progress(f"{percent}%")
 
     return tell
-
-
-def plain_tables(found: Result) -> list[dict[str, Any]]:
-    """Return the tables of a result as a record keeps them."""
-    return [
-        {
-            "title": table.title,
-            "columns": list(table.columns),
-            "rows": [list(row) for row in table.rows],
-            "notes": list(table.notes),
-        }
-        for table in found.tables()
-    ]
 
 
 def own_picture(found: Result) -> altair.TopLevelMixin:

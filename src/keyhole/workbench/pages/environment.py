@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent
+from keyhole.core.tables import Table
 from keyhole.environment import model
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
@@ -60,7 +61,11 @@ def _context(view: View) -> dict[str, Any]:
         "environment": environment,
         "waiting": drafts_of(view.project) if place.writable else [],
         "undecided": undecided(environment) if place.writable else [],
-        "history": place.history(MOST_CHANGES),
+        "history": Table(
+            "Changes, the last first",
+            ["when (UTC)", "who", "what", "note"],
+            place.history(MOST_CHANGES),
+        ),
         **_pictures(view, environment, place.graph(environment)),
         **draft_context(view, draft, (environment, number)),
         "equivalents": _equivalents(view, place, draft),
@@ -134,9 +139,9 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
     --------
     >>> from keyhole.environment.model import Form
     >>> known = Environment(forms=(Form("Loan"), Form("Claim"), Form("Card", sector="bank")))
-    >>> [row[0] for row in _lists(known, None)[0]["rows"]]
+    >>> [row[0] for row in _lists(known, None)[0]["table"].rows]
     ['Claim', 'Loan', 'Card']
-    >>> [row[0] for row in _lists(known, "BANK")[0]["rows"]]
+    >>> [row[0] for row in _lists(known, "BANK")[0]["table"].rows]
     ['Card']
     """
     from keyhole.environment.listing import list_environment
@@ -152,18 +157,14 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
         if what == "forms":
             rows.sort(key=lambda row: (str(row[2]), str(row[0])))
         more = len(rows) - MOST_ROWS
-        cells = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows[:MOST_ROWS]]
-        found.append(
-            {
-                "what": what,
-                "title": _TITLES.get(what, what.capitalize()),
-                "columns": list(listing.columns),
-                "rows": cells,
-                "found": len(rows),
-                "of": len(listing.rows),
-                "notes": [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
-            }
+        table = Table(
+            _TITLES.get(what, what.capitalize()),
+            listing.columns,
+            [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows[:MOST_ROWS]],
+            [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
         )
+        listed = len(listing.rows)
+        found.append({"what": what, "table": table, "found": len(rows), "of": listed})
     return found
 
 
@@ -207,7 +208,7 @@ def _graph_picture(graph: CodingGraph, letters: str, *, tooltips: bool) -> Marku
     return Markup(drawn if tooltips else _TOOLTIP.sub("", drawn))
 
 
-def _shown_fields(environment: Environment, asked: str | None) -> dict[str, Any] | None:
+def _shown_fields(environment: Environment, asked: str | None) -> Table | None:
     """Return the fields of a form, source or target that is asked for as `forms:NAME`."""
     what, _, name = (asked or "").partition(":")
     if what not in ("forms", "sources", "targets"):
@@ -218,7 +219,7 @@ def _shown_fields(environment: Environment, asked: str | None) -> dict[str, Any]
         return None
     rows = [[f.name, f.label, f.coding or "", f.identifier or "", f.use] for f in fields]
     columns = ["field", "label", "coding", "identifier", "use"]
-    return {"title": f"Fields of {name}", "columns": columns, "rows": rows, "notes": []}
+    return Table(f"Fields of {name}", columns, rows)
 
 
 def _equivalents(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
+from keyhole.core.tables import Table
 from keyhole.exposure.uniques import FACTORS
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.drivers import ask_drivers
@@ -58,9 +58,9 @@ def _context(view: View) -> dict[str, Any]:
     }
 
 
-def _names_groups(view: View, table: Mapping[str, Any]) -> bool:
+def _names_groups(view: View, table: Table) -> bool:
     """Tell whether a table has a row a category of the column that groups records."""
-    return view.review.exposure.by is not None and table["columns"][0] == "group"
+    return view.review.exposure.by is not None and table.columns[0] == "group"
 
 
 def _measure(view: View, form: Form) -> Change:

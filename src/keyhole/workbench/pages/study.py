@@ -17,18 +17,12 @@ from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review, StudySettings
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.study import study_stage
-from keyhole.reviews.study_chapters import metrics_sheet
+from keyhole.reviews.study_chapters import metrics_table
 from keyhole.workbench import editing
 from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.editing import in_order, put_changed
 from keyhole.workbench.page import Change, Form, Page, View
-from keyhole.workbench.stored_results import (
-    as_table,
-    as_tables,
-    stored_attacks,
-    stored_limits,
-    stored_records,
-)
+from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 from keyhole.workbench.study_choices import Choices, allowed_file, study_choices
 
 __all__ = ["STUDY"]
@@ -55,10 +49,7 @@ def _context(view: View) -> dict[str, Any]:
         "scores": _written_scores(given),
         "back": urlencode({"eif": choices.eif or "", "iuf": choices.iuf or ""}),
         "absent": [stage for stage in stages if view.standing(stage).state == "absent"],
-        "attacks": [
-            (one, *(as_tables(part, f" ({one.metric})") for part in (one.wide, one.narrow)))
-            for one in stored_attacks(view)
-        ],
+        "attacks": stored_attacks(view),
         "limits": [one for one in stored_limits(view) if one.what.startswith("Conditional")],
         **_side_by_side(view, stages),
         "equivalents": _equivalents(view),
@@ -86,17 +77,12 @@ def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
     """Return the metrics and the releases beside one another, where all of them are of now."""
     review = view.review
     if not all(view.standing(stage).state == "current" for stage in stages):
-        return {"metrics_table": None, "releases": None, "releases_table": None}
+        return {"metrics_table": None, "releases": None}
     results = {name: record["result"] for name, record in stored_records(view).items()}
-    sheet = metrics_sheet(review, results)
     found = None
     if view.standing(RELEASES).state == "current":
         found = releases_chapter(review, results)
-    return {
-        "metrics_table": None if sheet is None else as_table(sheet),
-        "releases": found,
-        "releases_table": None if found is None else as_table(found.sheet),
-    }
+    return {"metrics_table": metrics_table(review, results), "releases": found}
 
 
 def _written_scores(given: StudySettings | None) -> str:

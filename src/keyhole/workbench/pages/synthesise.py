@@ -18,7 +18,7 @@ from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import fields_of, take_fields
 from keyhole.workbench.page import Change, Form, Page, View
-from keyhole.workbench.stored_results import as_tables, stored_synthesis
+from keyhole.workbench.stored_results import stored_synthesis
 
 __all__ = ["SYNTHESISE"]
 
@@ -49,8 +49,6 @@ def _context(view: View) -> dict[str, Any]:
         ),
         "rules": _written(given.rules),
         "found": found,
-        "protection": as_tables(found.protection) if found else [],
-        "utility": as_tables([*found.utility, *found.wide]) if found else [],
         "pictures": [(name, _PICTURES.get(name, name)) for name in view.charts(SYNTHESIS)],
         "released": _released(view),
         "equivalents": _equivalents(view),

@@ -1,0 +1,131 @@
+"""Tables of text: what results, reports, the workbench and notebooks show, laid out in one way."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+__all__ = ["Table"]
+
+# Cells that say that there is no figure; a column of figures may have them.
+_NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled table of text cells with notes below it; the first column names the row.
+
+    Numbers are given as text already, so that the terminal, the notebook and the
+    report show the same digits.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = field(default=())
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any], title: str | None = None) -> Self:
+        """Return the table that a record keeps, perhaps under another title."""
+        named = values["title"] if title is None else title
+        return cls(named, values["columns"], values["rows"], values["notes"])
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the table as a record keeps it.
+
+        Examples
+        --------
+        >>> Table.from_plain(Table("Risk", ["step"], [["F1"]]).to_plain()).rows
+        [['F1']]
+        """
+        return {
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": [list(row) for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+    @property
+    def figures(self) -> frozenset[int]:
+        """The columns that hold figures: they are aligned to the right."""
+        return frozenset(
+            i for i in range(len(self.columns)) if _are_figures([row[i] for row in self.rows])
+        )
+
+    def to_text(self) -> str:
+        """Lay the table out in plain text.
+
+        Examples
+        --------
+        >>> rows = [["F1", "0.011"], ["F2", ""]]
+        >>> print(Table("Risk", ["step", "rp"], rows, ["a note"]).to_text())
+        Risk
+          step     rp
+          F1    0.011
+          F2
+          a note
+        """
+        cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.rows]]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        right = self.figures
+        lines = [_printable(self.title)] if self.title else []
+        for row in cells if self.columns else []:
+            padded = [
+                cell.rjust(width) if i in right else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append(("  " + "  ".join(padded)).rstrip())
+        return "\n".join([*lines, *(f"  {_printable(note)}" for note in self.notes)])
+
+    def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
+        """Lay the table out in HTML; every cell is escaped.
+
+        Parameters
+        ----------
+        caption, notes
+            Whether the title is the caption, and whether the notes follow; a page may have
+            another place for them.
+        inline
+            Align by style attributes: for notebooks, which have no style sheet. Otherwise cells
+            have the class `figure` or `words`.
+
+        Examples
+        --------
+        >>> Table("", ["step", "rp"], [["F1", "0.011"]]).to_html()[-77:]
+        '<tr><th scope="row">F1</th><td class="figure">0.011</td></tr></tbody></table>'
+        """
+        right = self.figures
+
+        def line(cells: Sequence[str], head: bool) -> str:
+            return f"<tr>{''.join(cell(text, i, head) for i, text in enumerate(cells))}</tr>"
+
+        def cell(text: str, place: int, head: bool) -> str:
+            tag = "th" if head or not place else "td"
+            scope = f' scope="{"col" if head else "row"}"' if tag == "th" else ""
+            if inline:
+                style = f' style="text-align:{"right" if place in right else "left"}"'
+            else:
+                style = f' class="{"figure" if place in right else "words"}"' if place else ""
+            return f"<{tag}{scope}{style}>{_escaped(text)}</{tag}>"
+
+        parts = [f"<caption>{_escaped(self.title)}</caption>"] if caption and self.title else []
+        parts.append(f"<thead>{line(self.columns, True)}</thead>")
+        parts.append(f"<tbody>{''.join(line(row, False) for row in self.rows)}</tbody>")
+        told = "".join(f'<p class="note">{_escaped(note)}</p>' for note in self.notes)
+        return f"<table>{''.join(parts)}</table>{told if notes else ''}"
+
+
+def _printable(text: str) -> str:
+    """Keep control characters of hostile names out of terminals and pages."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _escaped(text: str) -> str:
+    return html.escape(_printable(text))
+
+
+def _are_figures(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell not in _NO_FIGURE]
+    return bool(filled) and all(c.lstrip("+-−<≤>≥ ").replace(",", "")[:1].isdigit() for c in filled)
