@@ -7,8 +7,9 @@ import pytest
 from tests.reviews import edit, problems, run
 
 import keyhole
+from keyhole.core.notes import Note, collect_notes
 from keyhole.errors import InputError
-from keyhole.reviews.protection_chapters import _without_small, protection_chapter
+from keyhole.reviews.protection_chapters import protection_chapter
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -111,23 +112,26 @@ def test_small_counts_of_a_step_are_hidden(folder):
     result = records["protection"]["result"]
     result["ledger"]["lines"][1]["changed"] = 2
     result["ledger"]["lines"][1]["moved"] = 2 / 45
-    result["steps"][0]["notes"] = [
-        "2 values of 1 records were taken away",
-        "a share of 0.96 of the values was kept",
-        "of 7 at risk 2 found no partner",
+    notes = [
+        Note("suppress.values", values=2, records=1),
+        Note("pram.kept", share=0.96, changed=2),
+        Note("swap.stuck", at_risk=7, stuck=2),
+        Note("suppress.values", values=1002, records=12),
     ]
+    result["steps"][0]["notes"] = [str(note) for note in notes]
+    records["protection"]["notes"] = collect_notes(notes)
     chapter = protection_chapter(found.review, records)
     risk, utility = chapter.ledger
     assert risk.rows[1][1] == "<3"
     assert risk.rows[3][0] == "3 suppress 4 columns", "a line of the ledger stays one"
     assert "corr." not in utility.columns, "a figure that no changed file has is left out"
     assert utility.rows[1][utility.columns.index("moved")] == "few"
-    assert list(chapter.notes[:3]) == [
+    assert list(chapter.notes[:4]) == [
         "Step 1: fewer than 3 values of fewer than 3 records were taken away.",
         "Step 1: all but a few values were kept.",
         "Step 1: of 7 at risk fewer than 3 found no partner.",
+        "Step 1: 1,002 values of 12 records were taken away.",
     ]
-    assert _without_small("1,002 values of 12 records", 3) == "1,002 values of 12 records"
 
 
 def test_the_seed_is_nowhere_but_where_it_belongs(folder):

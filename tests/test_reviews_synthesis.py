@@ -9,12 +9,13 @@ import pytest
 from tests.reviews import edit, problems, run
 
 import keyhole
+from keyhole.core.notes import Note, collect_notes
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS
-from keyhole.reviews.synthesis_chapters import _without_small, synthesis_chapter
-from keyhole.reviews.synthesis_counts import heat_map, true_exposures
+from keyhole.reviews.small_counts import protect_notes
+from keyhole.reviews.synthesis_chapters import heat_map, synthesis_chapter, true_exposures
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -327,10 +328,14 @@ def test_few_records_still_exposed_are_not_counted_out():
 
 
 def test_small_counts_in_notes_are_few():
-    note = "2 records broke a rule before"
-    assert _without_small(note, 3) == "fewer than 3 records broke a rule before"
-    assert _without_small("1,002 records broke a rule", 3) == "1,002 records broke a rule"
-    assert _without_small("up to 2 of 5 variables", 3) == "up to 2 of 5 variables"
+    few, many = (Note("synthesis.broken", records=count) for count in (2, 1002))
+    record = {"notes": collect_notes([few, many])}
+    texts = [str(few), str(many), "up to 2 of 5 variables"]
+    assert protect_notes(record, texts, 3) == [
+        "fewer than 3 records broke a rule before",
+        "1,002 records broke a rule before",
+        "up to 2 of 5 variables",
+    ]
 
 
 def test_goals_tell_no_more_than_the_tables(folder):

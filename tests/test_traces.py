@@ -16,7 +16,7 @@ from keyhole.cli.main import run as run_cli
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.methods import METHODS
 from keyhole.protection.options import Seed
 from keyhole.protection.plan import Plan
@@ -144,7 +144,8 @@ def test_toy_protection_method_in_a_review(folder):
 def test_what_a_method_declares_public_is_told(folder):
     try:
         declare(
-            public=("column", "distance"), note=Note("Numbers of {columns} moved by {distance}.")
+            public=("column", "distance"),
+            note=PublicNote("Numbers of {columns} moved by {distance}."),
         )
         run(folder)
         note = (folder / "out" / "public-note.html").read_text()
@@ -156,7 +157,7 @@ def test_what_a_method_declares_public_is_told(folder):
 @pytest.mark.parametrize("words", ["Moved by {distance}.", "Moved: {columns}."])
 def test_words_for_everybody_cannot_tell_what_is_secret(words):
     with pytest.raises(ValueError, match="the public note of shift tells"):
-        declare(note=Note(words))
+        declare(note=PublicNote(words))
     assert "shift" not in METHODS
 
 

@@ -25,6 +25,7 @@ from keyhole.core.marks import (
     Share,
     figure,
 )
+from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     By,
@@ -141,10 +142,7 @@ class Exposure(Result):
             notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
         if self.complete < self.records:
             left = self.records - self.complete
-            notes.append(
-                f"{left:,} records have a missing key and were not counted as at risk or as a "
-                f"cell; RP and CR are of all {self.records:,} records"
-            )
+            notes.append(Note("exposure.left-out", left=left, records=self.records))
         notes += [
             f"{name} is null: {MEASURES[name].undefined}"
             for name, value in self.measures.items()

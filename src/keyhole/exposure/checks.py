@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.notes import Note
 from keyhole.core.shared import SMALLEST_FRACTION
 from keyhole.errors import ColumnError, OptionError
 
@@ -116,7 +117,7 @@ def problems_of(data: Records, names: Iterable[str], purpose: str) -> list[str]:
 
 def scenario_note(name: str) -> str:
     """Say that the file was recoded to the key of a scenario."""
-    return f"The key is that of scenario {name!r}, at the detail at which it can be matched."
+    return Note("exposure.scenario", name=name)
 
 
 def small_group_note(cutoff: int) -> str:

@@ -35,9 +35,9 @@ __all__ = [
     "Effect",
     "GoalCheck",
     "Method",
-    "Note",
     "Outcome",
     "Protected",
+    "PublicNote",
     "column_list",
     "method",
     "warnings_table",
@@ -59,7 +59,7 @@ WEAKER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class PublicNote:
     """What the public note says of a method: what was done, and what follows for an analysis.
 
     `done` may have places in braces: ``{columns}`` for the columns changed, where they can be seen
@@ -224,7 +224,7 @@ class Method(Generic[P]):
     name: str
     effect: Effect
     public: tuple[str, ...] | None = None
-    note: Note = Note("Values were changed to protect people.", WEAKER)
+    note: PublicNote = PublicNote("Values were changed to protect people.", WEAKER)
     writes: tuple[str, ...] = ()
     clashes: Callable[[Options], list[str]] = lambda _: []
     unfit: Callable[[Microdata, Options], list[str]] = lambda _, __: []

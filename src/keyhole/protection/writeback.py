@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import plural
+from keyhole.core.notes import Note
 from keyhole.data.columns import Variable
 from keyhole.data.inference import fits, render_floats
 from keyhole.data.microdata import Microdata
@@ -193,8 +194,7 @@ def infinite_notes(data: Microdata, names: Iterable[str]) -> tuple[str, ...]:
         column = data.column(name)
         count = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
         if count:
-            ends = "stays as it is" if count == 1 else "stay as they are"
-            found.append(f"{plural(count, 'infinite value')} of column {name!r} {ends}")
+            found.append(Note("protection.infinite", values=count, column=name))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from keyhole.charts import percentage
+from keyhole.core.notes import Note
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
 from keyhole.kernels.arrays import Flags
@@ -36,14 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Study"]
 
 LINE = 88
-CAVEATS = (
-    "One point in time: the study links this PUF with this EIF as they are now. Other external "
-    "data, or later data, may succeed where this did not.",
-    "No intimate knowledge: it does not tell whether somebody who knows a respondent well could "
-    "find that person in the file.",
-    "No proof of safety: it looks for obvious weaknesses of the whole file. That it finds none "
-    "does not confirm that the file is safe.",
-)
+CAVEATS = ("study.caveat.time", "study.caveat.knowledge", "study.caveat.safety")
 
 # Chance is called an explanation if it would do as well at least this often.
 DOUBTFUL = 0.05
@@ -138,7 +132,7 @@ class Study(Result):
     @property
     def verdict(self) -> dict[str, str]:
         """What the study says, in words, by what it is about; the caveats come last."""
-        said = {
+        said: dict[str, str] = {
             "finding": _finding(self.rates),
             "chance": _chance(self.baseline),
             "overlap": _overlapping(self.overlap, self.rates),
@@ -151,7 +145,7 @@ class Study(Result):
                 f"than what will be released, rates that are acceptable here speak for the "
                 f"release, and for a finer one later."
             )
-        said.update((f"caveat {i}", text) for i, text in enumerate(CAVEATS, 1))
+        said.update((f"caveat {i}", Note(code)) for i, code in enumerate(CAVEATS, 1))
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -283,7 +277,7 @@ class Study(Result):
             out.append(part_table(f"By {name}", "stratum", self.by_stratum))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
-            said = [self.question.agreeing_in_words()]
+            said = [Note("study.agreeing", text=self.question.agreeing_in_words())]
             out.append(part_table(agreement, "agreeing", self.by_agreement, said))
             out.append(part_table(title, by_place, self.by_rank))
             out.append(use_table(self.by_variables))
@@ -300,8 +294,11 @@ class Study(Result):
             rows.append([_WORDS[name], *counts, share(rate.value), interval, chance])
         title = f"Re-identification study by {self.metric} on {', '.join(self.question.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
-        notes = [self.question.in_words(self.linked.threshold)]
-        notes += [self.question.variables_in_words(), *self.recoding]
+        notes: list[str] = [
+            Note("study.suspects", text=self.question.in_words(self.linked.threshold)),
+            Note("study.variables", text=self.question.variables_in_words()),
+            *self.recoding,
+        ]
         notes += [f"{text}." for text in self._unlinked()]
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)

@@ -18,7 +18,7 @@ from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_
 from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, smallest_shown
+from keyhole.reviews.small_counts import protect_count, protect_notes, smallest_shown
 
 __all__ = [
     "asked",
@@ -94,15 +94,10 @@ def data_table(review: Review, result: Figures) -> Table:
     return Table("The columns this review is about", columns, rows)
 
 
-def exposure_notes(result: Figures) -> list[str]:
+def exposure_notes(record: Figures) -> list[str]:
     """Return the notes on exposure; that a record or two are left out is told as "few"."""
-    left_out, smallest = result["records"] - result["complete"], smallest_shown(result["cutoff"])
-    if not 0 < left_out < smallest:
-        return list(result["notes"])
-    exact = f"{left_out:,} records have a missing key"
-    few = f"fewer than {smallest} records have a missing key"
-    return [few + note.removeprefix(exact) if note.startswith(exact) else note
-            for note in result["notes"]]  # fmt: skip
+    result = record["result"]
+    return protect_notes(record, result["notes"], smallest_shown(result["cutoff"]))
 
 
 def exposure_tables(review: Review, result: Figures) -> list[Table]:

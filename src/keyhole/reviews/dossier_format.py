@@ -38,6 +38,7 @@ _OUTPUTS = ("protection", "synthesis")
 _PARTS = ("release", "internal")
 
 TABLE = {"title": str, "columns": [str], "rows": [[str]], "notes": [str]}
+_NOTE = {"text": str, "code": str, "values": dict}
 _FILE = {"file": str, "sha256": str}
 _RECORD = {
     "stage": str,
@@ -96,6 +97,7 @@ def is_record(value: Any, stage: str) -> bool:
     """Tell whether values are the record of a stage, by their shape."""
     return (
         fits(value, _RECORD)
+        and fits(value.get("notes", []), [_NOTE])
         and value["stage"] == stage
         and all(is_own_chart(stage, name) for name in value["charts"])
         and all(len(row) == len(t["columns"]) for t in value["tables"] for row in t["rows"])

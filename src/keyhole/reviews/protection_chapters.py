@@ -5,7 +5,6 @@ How many values a step changed may be a small count; the figures of the whole fi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +14,13 @@ from keyhole.protection.ledger_result import HEADS, figure, meaning, missing_not
 from keyhole.protection.prices import FIGURES
 from keyhole.results import Table, share
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, smallest_shown
+from keyhole.reviews.small_counts import protect_count, protect_notes, smallest_shown
 
 __all__ = ["ProtectionChapter", "ScreenChapter", "protection_chapter", "screen_chapter"]
 
 Figures = Mapping[str, Any]
 # Of a step's columns, so that a line of the ledger stays one; the plan has them all.
 MOST_NAMED = 3
-# Counts of values and records in the notes of a step.
-_COUNT = re.compile(
-    r"(?<![\d.,])[\d,]+(?= (?:(?:of the )?(?:values?|records?)|at risk|found no partner)\b)"
-)
-# A share of few records tells how many they are.
-_KEPT = re.compile(r"a share of [\d.]+ of the values was kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +82,13 @@ def protection_chapter(review: Review, records: Mapping[str, Figures]) -> Protec
     """Return the chapter on the protection, if there is one."""
     if "protection" not in records or review.protection is None:
         return None
-    result, smallest = records["protection"]["result"], smallest_shown(review.exposure.cutoff)
+    record, smallest = records["protection"], smallest_shown(review.exposure.cutoff)
+    result = record["result"]
     found = result["ledger"]
     notes = [
-        f"Step {i}: {_KEPT.sub('all but a few values were kept', note) if few else note}."
-        for i, (step, few) in enumerate(zip(result["steps"], _few(found, smallest), strict=True), 1)
-        for note in step["notes"]
+        f"Step {i}: {note}."
+        for i, step in enumerate(result["steps"], 1)
+        for note in protect_notes(record, step["notes"], smallest)
     ]
     return ProtectionChapter(
         said=_said(result),
@@ -103,10 +97,8 @@ def protection_chapter(review: Review, records: Mapping[str, Figures]) -> Protec
         variables=_variables(found),
         compared=_compared(result),
         next_steps=_next_steps(found, smallest) if found["next_steps"] else None,
-        warnings=[
-            _without_small(f"{text[:1].upper()}{text[1:]}.", smallest) for text in found["warnings"]
-        ],
-        notes=[_without_small(note, smallest) for note in [*notes, *result["notes"]]],
+        warnings=[f"{text[:1].upper()}{text[1:]}." for text in found["warnings"]],
+        notes=[*notes, *protect_notes(record, result["notes"], smallest)],
     )
 
 
@@ -250,13 +242,3 @@ def _next_steps(found: Figures, smallest: int) -> Table:
     ]  # fmt: skip
     columns = ["add", "changed", f"RP({found['cutoff']})", "lost", "price", "meets the limit"]
     return Table("What could be added, the cheapest first", columns, rows)
-
-
-def _without_small(note: str, smallest: int) -> str:
-    """Write small counts of values or records in a note as small."""
-
-    def told(match: re.Match[str]) -> str:
-        count = int(match[0].replace(",", ""))
-        return f"fewer than {smallest}" if 0 < count < smallest else match[0]
-
-    return _COUNT.sub(told, note)

@@ -53,7 +53,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "asked": chapters.asked(review),
         "data": chapters.data_table(review, results["data"]),
         "exposure": chapters.exposure_tables(review, results["exposure"]),
-        "exposure_notes": chapters.exposure_notes(results["exposure"]),
+        "exposure_notes": chapters.exposure_notes(records["exposure"]),
         "uniques": chapters.uniques_tables(results["uniques"]) if "uniques" in results else [],
         "drivers": _drivers(found),
         "fix": chapters.fix_table(records["fix"]) if "fix" in records else None,

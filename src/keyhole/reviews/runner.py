@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from keyhole.core.kinds import File
+from keyhole.core.notes import collect_notes
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
@@ -256,14 +257,16 @@ class _Run:
         words = stage.title.lower()
         self.tell(words)
         result = stage.run(self.files, asked, inputs, lambda step: self.tell(f"{words}: {step}"))
+        figures, tables = stage.figures(result), [table.to_plain() for table in result.tables()]
         record = {
             "stage": stage.name,
             "title": stage.title,
             "key": key,
             "keyhole": self.versions["keyhole"],
             "asked": _told(stage, asked),
-            "result": stage.figures(result),
-            "tables": [table.to_plain() for table in result.tables()],
+            "result": figures,
+            "tables": tables,
+            "notes": collect_notes(figures, tables),
         }
         if stage.outputs is not None:
             folder = self.store.outputs(stage.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.core.notes import restore_notes
 from keyhole.results import Table, share
 from keyhole.reviews.groups import Grouping, group_records, like_exposure
 from keyhole.reviews.settings import Review
@@ -17,6 +18,7 @@ __all__ = ["Path", "Step", "before_after", "ends_table", "frontier_table", "sele
 
 Figures = Mapping[str, Any]
 SHOWN = 15
+STOPPED = "selection.stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _path(record: Figures, named: Sequence[str], exposure: Figures) -> Path:
         method=result["method"],
         heads=heads,
         steps=steps,
-        stopped=printed["notes"][0],
+        stopped=" ".join(t for t, note in restore_notes(record).items() if note.code == STOPPED),
         within=result["within_limit"],
         warnings=result["warnings"],
         candidates=[_candidates(table, heads) for table in result["tables"]],

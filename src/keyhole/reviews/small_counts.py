@@ -12,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from keyhole.core.notes import restore_notes
 
 __all__ = [
     "SMALLEST",
@@ -24,6 +27,7 @@ __all__ = [
     "in_band",
     "kept_back",
     "protect_count",
+    "protect_notes",
     "protect_share",
     "rule",
     "smallest_shown",
@@ -86,6 +90,12 @@ def rule(smallest: int) -> str:
         f"least two numbers. Totals of the whole file, such as its uniques, are shown. No "
         f"record’s values or number appear anywhere."
     )
+
+
+def protect_notes(record: Mapping[str, Any], texts: Iterable[str], smallest: int) -> list[str]:
+    """Return notes of a stored record, with small counts of records hidden."""
+    known = restore_notes(record)
+    return [known[text].hiding(smallest) if text in known else text for text in texts]
 
 
 def as_it_is(count: int) -> Shown:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.notes import restore_notes
 from keyhole.environment.scenarios.identification import shown as interval_shown
 from keyhole.reidentification.strata import unlinked
 from keyhole.results import Table, share
@@ -26,7 +27,8 @@ from keyhole.reviews.stages import study_stage
 __all__ = ["Attack", "attacks", "metrics_table"]
 
 Figures = Mapping[str, Any]
-CAVEATS = 3
+# The notes that say what a suspected pair is.
+ABOUT = ("study.suspects", "study.variables", "exposure.scenario")
 RATES = {
     "putative_rate": ("suspected, of all PUF records", "suspected", "puf_records"),
     "confirmed_rate": ("confirmed, of all PUF records", "confirmed", "puf_records"),
@@ -81,19 +83,21 @@ def _identified(result: Figures, scenarios: Figures | None) -> list[str]:
 
 def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
     result, smallest = record["result"], smallest_shown(review.exposure.cutoff)
+    notes = restore_notes(record)
+    by_code = {note.code: text for text, note in notes.items()}
+    caveats = [text for text in result["verdict"] if text in notes]
     assert review.study is not None
     wide = [_rates(result), _strata(result, smallest, review.study.named_groups, exposure)]
     narrow = [_perturbation(result, smallest)]
     if result["suspected"]:
-        said = next(t["notes"][0] for t in record["tables"] if "agreeing" in t["columns"])
-        narrow += [_agreement(result, smallest, said), _places(result, smallest)]
-        narrow += [_variables(result, smallest)]
+        narrow.append(_agreement(result, smallest, by_code.get("study.agreeing")))
+        narrow += [_places(result, smallest), _variables(result, smallest)]
     return Attack(
         stage=record["stage"],
         metric=result["metric"],
-        suspected=" ".join(record["tables"][0]["notes"][: 3 if "scenario" in result else 2]),
-        said=result["verdict"][:-CAVEATS],
-        caveats=result["verdict"][-CAVEATS:],
+        suspected=" ".join(by_code[code] for code in ABOUT if code in by_code),
+        said=[text for text in result["verdict"] if text not in caveats],
+        caveats=caveats,
         warnings=result["warnings"],
         wide=[table for table in wide if table is not None],
         narrow=[table for table in narrow if table is not None],
@@ -171,10 +175,10 @@ def _unlinked(result: Figures, smallest: int) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
-def _agreement(result: Figures, smallest: int, said: str) -> Table:
+def _agreement(result: Figures, smallest: int, said: str | None) -> Table:
     title = "By number of variables on which a pair agrees"
     table = _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
-    return dataclasses.replace(table, notes=[*table.notes, said])
+    return dataclasses.replace(table, notes=[*table.notes, *([said] if said else [])])
 
 
 def _places(result: Figures, smallest: int) -> Table:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.core.notes import restore_notes
 from keyhole.results import Table, share
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.release_chapters import protected_rates
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_share, smallest_shown
+from keyhole.reviews.small_counts import protect_notes, protect_share, smallest_shown
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.synthesis_counts import Heat, heat_map, true_exposures
 from keyhole.reviews.synthesis_utility import utility_tables
@@ -25,8 +26,6 @@ from keyhole.utility.figures import probability
 __all__ = ["GoalShown", "SynthesisChapter", "synthesis_chapter"]
 
 Figures = Mapping[str, Any]
-# Counts of records in notes, wherever they stand.
-_COUNT = re.compile(r"(?<![\d.,])\d{1,3}(?= (?:records|values)\b)|(?<=have such: )\d{1,3}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +59,15 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
     """Return the chapter on the synthesis, if there is one."""
     if "synthesis" not in records:
         return None
-    result, smallest = records["synthesis"]["result"], smallest_shown(review.exposure.cutoff)
+    record, smallest = records["synthesis"], smallest_shown(review.exposure.cutoff)
+    result, notes = record["result"], restore_notes(record)
     heats = _heats(result, smallest)
     exposed = true_exposures(result, smallest)
-    goals = [_goal(goal, result, heats[0], exposed, smallest) for goal in result["goals"]]
+    goals = [
+        _goal(goal, notes[goal["goal"]].code, result, heats[0], exposed, smallest)
+        for goal in result["goals"]
+        if goal["goal"] in notes
+    ]
     goals += _attack_goals(review, {name: record["result"] for name, record in records.items()})
     narrow, wide = utility_tables(result)
     return SynthesisChapter(
@@ -75,11 +79,11 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
         protection=[
             _exposure_table(exposed),
             _matches(result, smallest),
-            _visible(result, smallest),
+            _visible(record, smallest),
         ],
         utility=narrow,
         wide=wide,
-        notes=[_sentence(_without_small(note, smallest)) for note in result["notes"]],
+        notes=[_sentence(note) for note in protect_notes(record, result["notes"], smallest)],
     )
 
 
@@ -133,11 +137,11 @@ def _heats(result: Figures, smallest: int) -> list[Heat]:
 
 
 def _goal(
-    goal: Figures, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
+    goal: Figures, code: str, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
 ) -> GoalShown:
     name, advice = goal["goal"], goal["advice"]
-    measured = _measured(goal, result, heat, exposed, smallest)
-    if name.startswith("P(") and not _is_exact(measured) and goal["met"] is False:
+    measured = _measured(goal, code, result, heat, exposed, smallest)
+    if code == "goal.unique" and not _is_exact(measured) and goal["met"] is False:
         advice = "Ask for more decoys."  # how many would tell what is hidden
     state, verdict = VERDICTS[goal["met"]]
     advice = advice.replace("=False", " = false").replace("=True", " = true")
@@ -145,26 +149,26 @@ def _goal(
 
 
 def _measured(
-    goal: Figures, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
+    goal: Figures, code: str, result: Figures, heat: Heat, exposed: Sequence[Figures], smallest: int
 ) -> str:
     """Write what a goal measured, as far as the tables below tell it."""
-    name, value = goal["goal"], goal["measured"]
-    if name.startswith("mean number"):
+    value = goal["measured"]
+    if code == "goal.changed":
         return ", ".join(row.mean or "none" for row in heat.rows)
-    if value is None or name.startswith("homogeneity"):
+    if value is None or code == "goal.homogeneity":
         return probability(value)
-    if name.startswith("true exposure after"):
+    if code == "goal.exposure.attacked":
         return str(exposed[-1]["counted"])
-    if name.startswith("true exposure"):
+    if code == "goal.exposure":
         worst = max(exposed[:-1], key=lambda one: one["rate"] or 0)
         return str(worst["counted"])
-    if name.startswith("self-match"):
+    if code == "goal.self-match.metric":
         worst = max(result["self_match"]["metrics"], key=lambda one: one["matched"])
         return protect_share(worst["matched"], worst["records"], smallest)
-    if not name.startswith("P("):
-        return share(value)
-    seen = result["visibly_changed"]["records"]
-    return protect_share(round(value * seen), seen, smallest)
+    if code == "goal.unique":
+        seen = result["visibly_changed"]["records"]
+        return protect_share(round(value * seen), seen, smallest)
+    return share(value)
 
 
 def _is_exact(text: str) -> bool:
@@ -201,9 +205,9 @@ def _matches(result: Figures, smallest: int) -> Table:
     return Table(title, columns if rows else [], rows, notes)
 
 
-def _visible(result: Figures, smallest: int) -> Table:
+def _visible(record: Figures, smallest: int) -> Table:
     """Return what differences between the implicates give away."""
-    found = result["visibly_changed"]
+    found = record["result"]["visibly_changed"]
     seen, replaced = found["records"], found["replaced"]
     rows = [["records replaced", f"{replaced:,}"]]
     if seen is not None:
@@ -213,15 +217,8 @@ def _visible(result: Figures, smallest: int) -> Table:
                             ("p_at_risk", "P(at risk | visibly changed)")):  # fmt: skip
             count = 0 if found[name] is None else round(found[name] * seen)
             rows.append([words, protect_share(count, seen, smallest)])
-    notes = [_sentence(note) for note in found["notes"]]
+    notes = [_sentence(note) for note in protect_notes(record, found["notes"], smallest)]
     return Table("What differences between implicates tell", ["figure", "value"], rows, notes)
-
-
-def _without_small(note: str, smallest: int) -> str:
-    """Write small counts of records in a note as small."""
-    return _COUNT.sub(
-        lambda count: f"fewer than {smallest}" if 0 < int(count[0]) < smallest else count[0], note
-    )
 
 
 def _sentence(note: str) -> str:

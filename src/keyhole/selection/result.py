@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from keyhole.core.notes import Note
 from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.results import Result, Table
 
@@ -199,7 +200,7 @@ class Selection(Result):
         if self.within_limit is not None:
             within = " ".join(self.within_limit) or "no variable at all"
         return [
-            _why(self.stopped, self.method, self.limit),
+            Note("selection.stopped", text=_why(self.stopped, self.method, self.limit)),
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [scenario_note(self.scenario)]),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
@@ -327,14 +328,14 @@ def _notes(
     size: int,
     names: Sequence[str],
 ) -> list[str]:
-    notes = []
+    notes: list[str] = []
     risky, drawn = int(at_risk.sum()), int(decoy.sum())
     if not risky:
         notes.append("no record is at risk: there is nothing to synthesise")
     if not common.any():
         notes.append("every record is at risk: there are no common records, for decoys or donors")
     elif drawn < round(decoys * risky):
-        notes.append(f"only {drawn:,} records are common: there are no more decoys")
+        notes.append(Note("synthesis.common", records=drawn))
     if least_probability is not None:
         notes.append(
             f"at risk are the unique records with a probability of at least {least_probability:g} "

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from keyhole.charts import listed
+from keyhole.core.notes import Note
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import share_problems
 from keyhole.results import Table
@@ -142,7 +143,7 @@ def homogeneity_goal(found: Distributions, limits: Limits, asked: Asked = NOTHIN
     if sparse and not failing:
         advice = f"Too few records changed to judge {listed(sparse)}."
     return Goal(
-        "homogeneity (smallest adjusted p)",
+        Note("goal.homogeneity"),
         found.smallest,
         f"at least {limits.p:g}",
         False if failing else met,
@@ -158,7 +159,7 @@ def _is_sparse(one: VariableTest) -> bool:
 
 def relations_goal(found: Relations, limits: Limits) -> Goal:
     """Judge whether targets hang together with all other columns as before."""
-    name, wanted = "relations (largest change of Cramér's V)", f"at most {limits.relation:g}"
+    name, wanted = Note("goal.relations"), f"at most {limits.relation:g}"
     if found.largest is None:
         return Goal(name, None, wanted, None, "There is no column to compare a target with.")
     beyond = found.beyond(limits.relation)
@@ -195,7 +196,7 @@ def monotone_goal(table: ChangeTable) -> Goal:
         )
     measured = tuple(row.mean for row in table.rows)
     wanted = "rising with the level, or equal"
-    return Goal("mean number changed (low, medium, high)", measured, wanted, met, " ".join(said))
+    return Goal(Note("goal.changed"), measured, wanted, met, " ".join(said))
 
 
 def exposure_goals(
@@ -214,8 +215,8 @@ def exposure_goals(
     again = None if len(found.implicates) == 1 else found.reconstructed
     none = "No record was unique on the key."
     for name, value, more, why in (
-        ("true exposure (worst implicate)", found.worst, ".", none),
-        ("true exposure after the mean or mode attack", again, f".{after}",
+        (Note("goal.exposure"), found.worst, ".", none),
+        (Note("goal.exposure.attacked"), again, f".{after}",
          alone if found.worst is not None else none),
     ):  # fmt: skip
         met = None if value is None else value <= limits.true_exposure
@@ -231,16 +232,17 @@ def self_match_goal(
     wanted = f"at most {limits.self_match:g}"
     worst = found.worst
     if worst is None or worst.matched.value is None:
-        return Goal("self-match", None, wanted, None, " ".join(sentences(found.notes)))
+        return Goal(Note("goal.self-match"), None, wanted, None, " ".join(sentences(found.notes)))
     met = worst.matched.value <= limits.self_match
     more = _or(_more_change(found.keys, targets, asked))
     advice = "" if met else f"Replace more of a record. Try {more}."
-    return Goal(f"self-match (by {worst.metric})", worst.matched.value, wanted, met, advice)
+    name = Note("goal.self-match.metric", metric=worst.metric)
+    return Goal(name, worst.matched.value, wanted, met, advice)
 
 
 def decoy_goal(found: VisibleChanges, designation: Designation) -> Goal:
     """Judge whether decoys make it unsure that a changed record was unique."""
-    name, decoys = "P(unique | visibly changed)", designation.decoys_asked
+    name, decoys = Note("goal.unique"), designation.decoys_asked
     if not decoys:
         said = "No decoys were asked for: decoys 1 has as many common records replaced."
         if found.records is None:  # a single implicate gives nothing away

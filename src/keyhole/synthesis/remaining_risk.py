@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.notes import Note
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
@@ -273,9 +274,10 @@ class VisibleChanges(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Why a figure is not there."""
-        notes = [
-            f"{one.column} tells {one.target} almost exactly, and {one.records:,} records "
-            f"contradict it: drop it, or make it a target or a stratum"
+        notes: list[str] = [
+            Note(
+                "synthesis.contradicted", column=one.column, target=one.target, records=one.records
+            )
             for one in self.contradictions
         ]
         if self.records is None:

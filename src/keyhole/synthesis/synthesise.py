@@ -16,6 +16,7 @@ from keyhole.core.kinds import (
     TableOrFile,
     WordsByColumn,
 )
+from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     Formula,
@@ -391,13 +392,10 @@ def _notes(made: Drawn) -> tuple[str, ...]:
         int((d == drawn.rows[:, None])[plan.replace[drawn.rows]].sum()) for d in drawn.donors
     )
     if alone:
-        notes.append(
-            f"{alone:,} values over all implicates stayed as they were, because no donor of the "
-            f"record's own subgroup could give one"
-        )
+        notes.append(Note("synthesis.alone", values=alone))
     broken = plan.acceptance.broken_before
     if broken is not None and broken.any():
-        notes.append(f"{int(broken.any(axis=1).sum()):,} records broke a rule before")
+        notes.append(Note("synthesis.broken", records=int(broken.any(axis=1).sum())))
     return (*notes, *_borrowing(drawn))
 
 

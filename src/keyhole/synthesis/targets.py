@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.names import quoted
+from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed, problems_of
@@ -186,12 +187,10 @@ def _notes(
     targeted: bool,
     lost: npt.NDArray[np.int64],
 ) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if len(lost):
-        notes.append(
-            f"minimal uniques that hold no target, so that nothing breaks them: {len(lost):,}, "
-            f"records that have such: {len(np.unique(lost)):,}"
-        )
+        records = len(np.unique(lost))
+        notes.append(Note("synthesis.unbroken", uniques=len(lost), records=records))
     spared = [name for name in names if name not in designation.keys]
     if targeted and spared:
         notes.append(

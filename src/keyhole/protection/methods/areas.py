@@ -22,7 +22,7 @@ from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.method import AS_CODED, GoalCheck, Note, Outcome, Protected, method
+from keyhole.protection.method import AS_CODED, GoalCheck, Outcome, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became, merged_labels
 from keyhole.protection.options import (
     POSITIVE,
@@ -410,7 +410,7 @@ def _sizes(options: Options) -> Options:
 @method(
     "geographic-threshold",
     "codes",
-    note=Note("Small areas were put together in {columns}.", AS_CODED),
+    note=PublicNote("Small areas were put together in {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     sizes=_sizes,

@@ -9,7 +9,7 @@ from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
-from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import Options
 
 __all__ = ["drop"]
@@ -25,7 +25,7 @@ def _suggest(_: Microdata, fix: Fix) -> Options | None:
     return {"columns": [fix.variable]} if fix.action == "drop" else None
 
 
-@method("drop", "drops", note=Note("Left out: {columns}."), unfit=_unfit, suggest=_suggest)
+@method("drop", "drops", note=PublicNote("Left out: {columns}."), unfit=_unfit, suggest=_suggest)
 def drop(
     data: Microdata,
     *,

@@ -18,11 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.kinds import Number, Text
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
-from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.methods.microaggregation import DOMINANT
 from keyhole.protection.options import (
     FINITE,
@@ -262,7 +263,7 @@ _FACTS: dict[str, Any] = {
 @method(
     "top-code",
     "codes",
-    note=Note(
+    note=PublicNote(
         "The highest values were put together in {columns}.",
         "Means and spreads of numbers whose extremes were put together are too small; medians are "
         "not affected.",
@@ -325,7 +326,7 @@ def top_code(
 @method(
     "bottom-code",
     "codes",
-    note=Note(
+    note=PublicNote(
         "The lowest values were put together in {columns}.",
         "Means of numbers whose lowest values were put together are too high; medians are not "
         "affected.",
@@ -454,5 +455,6 @@ def _shown(limit: Any) -> str:
 def _notes(options: Options, limit: Any, out: Flags) -> tuple[str, ...]:
     if "share" not in options:
         return ()
-    share = out.mean() if len(out) else 0.0
-    return (f"limit {_shown(limit)}: a share of {share:.4g} is beyond, {options['share']:g} asked",)
+    share = float(out.mean()) if len(out) else 0.0
+    asked, beyond = float(options["share"]), int(out.sum())
+    return (Note("extremes.beyond", limit=_shown(limit), share=share, asked=asked, changed=beyond),)

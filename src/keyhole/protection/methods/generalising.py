@@ -13,7 +13,7 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
 from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
-from keyhole.protection.method import AS_CODED, Note, Protected, method
+from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became
 from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of
 from keyhole.protection.writeback import put_levels
@@ -101,7 +101,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
 @method(
     "generalise",
     "codes",
-    note=Note("Made coarser: {columns}.", AS_CODED),
+    note=PublicNote("Made coarser: {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda _: True,

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, numeric_problems
 from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
 
@@ -75,7 +76,7 @@ def _strata(
 @method(
     "microaggregate",
     "perturbs",
-    note=Note("Numbers were replaced by means of similar records.", WEAKER),
+    note=PublicNote("Numbers were replaced by means of similar records.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
     sizes=lambda options: {"k": options.get("k")},
@@ -144,8 +145,7 @@ def microaggregate(
         left = max(left, int((group < 0).sum()))
     notes = [f"{plural(groups, 'group')} of {k} or more"]
     if left:
-        ends = "misses a value and was left as it is", "miss a value and were left as they are"
-        notes.append(f"{plural(left, 'record')} {ends[left > 1]}")
+        notes.append(Note("microaggregate.left", changed=left))
     if ruled:
         notes.append(
             f"{plural(ruled, 'mean')} {were(ruled)} replaced by medians: one record had more than "

@@ -12,7 +12,7 @@ from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import (
     FINITE,
     POSITIVE,
@@ -67,7 +67,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "noise",
     "perturbs",
     public=("columns",),
-    note=Note("A little was added at random to some numbers.", WEAKER),
+    note=PublicNote("A little was added at random to some numbers.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
     needs_order=True,

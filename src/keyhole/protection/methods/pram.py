@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from keyhole.core.kinds import Number
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.methods.rank_swapping import exchange
 from keyhole.protection.options import (
     Options,
@@ -96,7 +97,7 @@ def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> li
     "pram",
     "exchanges",
     public=("column",),
-    note=Note("Some categories were changed at random.", WEAKER),
+    note=PublicNote("Some categories were changed at random.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
 )
@@ -168,8 +169,10 @@ def _notes(before: Codes, after: Codes) -> tuple[str, ...]:
     counts = np.bincount(old, minlength=len(place))
     shares = np.bincount(old, weights=same, minlength=len(place)) / np.maximum(counts, 1)
     frequent = shares[counts >= FREQUENT]
-    least = f", of the frequent category that changed most {frequent.min(initial=1):.2f}"
-    return (f"a share of {same.mean():.2f} of the values was kept{least if len(frequent) else ''}",)
+    kept = {"share": float(same.mean()), "changed": int((~same).sum())}
+    if not len(frequent):
+        return (Note("pram.kept", **kept),)
+    return (Note("pram.kept.frequent", **kept, least=float(frequent.min(initial=1))),)
 
 
 def _counts(codes: Codes) -> Floats:

@@ -13,7 +13,7 @@ from keyhole.core.shared import Names
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, Seed, draw_from
 from keyhole.protection.writeback import one_form
 
@@ -33,7 +33,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "rank-swap",
     "exchanges",
     public=("columns",),
-    note=Note("Numbers were exchanged between records with similar ones.", WEAKER),
+    note=PublicNote("Numbers were exchanged between records with similar ones.", WEAKER),
     unfit=_unfit,
     needs_order=True,
 )

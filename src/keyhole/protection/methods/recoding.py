@@ -18,7 +18,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection.method import AS_CODED, Note, Protected, method
+from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.options import (
     FINITE,
     POSITIVE,
@@ -321,7 +321,7 @@ def _suggest(data: Microdata, fix: Fix) -> Options | None:
 @method(
     "recode",
     "codes",
-    note=Note("Categories were put together in {columns}.", AS_CODED),
+    note=PublicNote("Categories were put together in {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda options: "map" not in options and options.get("output", "label") == "label",

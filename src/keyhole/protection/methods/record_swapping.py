@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from keyhole.core.kinds import Columns
-from keyhole.core.names import plural, were
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.protection.method import WEAKER, Note, Protected, method
+from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.methods.rank_swapping import exchange
 from keyhole.protection.options import Options, Seed, draw_from
 from keyhole.protection.writeback import cell_numbers
@@ -95,7 +95,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "swap-records",
     "exchanges",
     public=("area", "match", "keys"),
-    note=Note("Values were exchanged between pairs of similar records.", WEAKER),
+    note=PublicNote("Values were exchanged between pairs of similar records.", WEAKER),
     writes=("area",),
     clashes=_clashes,
     unfit=_unfit,
@@ -202,8 +202,8 @@ def _paired(
 
 def _notes(at_risk: Flags, source: Ints) -> tuple[str, ...]:
     moved = source != np.arange(len(source))
-    notes = [f"{plural(int(moved.sum()), 'record')} {were(int(moved.sum()))} swapped"]
+    notes = [Note("swap.moved", records=int(moved.sum()))]
     stuck = int((at_risk & ~moved).sum())
     if at_risk.any():
-        notes.append(f"of {int(at_risk.sum()):,} at risk {stuck:,} found no partner")
+        notes.append(Note("swap.stuck", at_risk=int(at_risk.sum()), stuck=stuck))
     return tuple(notes)

@@ -10,7 +10,7 @@ import polars as pl
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.method import AS_CODED, Note, Protected, method
+from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.options import (
     POSITIVE,
     Options,
@@ -91,7 +91,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "round",
     "codes",
     public=("column", "base", "how"),
-    note=Note("Rounded: {columns}.", AS_CODED),
+    note=PublicNote("Rounded: {columns}.", AS_CODED),
     unfit=_unfit,
     draws=lambda options: options.get("how") == "random",
     needs_order=True,

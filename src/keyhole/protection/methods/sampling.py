@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.kinds import Columns
-from keyhole.core.names import plural, were
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.method import Note, Protected, method
+from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import (
     Options,
     Seed,
@@ -41,7 +41,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "sample",
     "samples",
     public=("fraction", "size", "by", "weight"),
-    note=Note(
+    note=PublicNote(
         "Only a random part of the records is in the file.",
         "Whether somebody was surveyed does not tell whether they are in the file.",
     ),
@@ -134,7 +134,7 @@ def _drawn(cells: Ints, sizes: Ints, generator: np.random.Generator) -> npt.NDAr
 
 def _notes(sizes: Ints, strata: tuple[str, ...]) -> tuple[str, ...]:
     kept = int(sizes.sum())
-    notes = [f"{plural(kept, 'record')} {were(kept)} kept"]
+    notes: list[str] = [Note("sample.kept", records=kept)]
     empty = int((sizes == 0).sum())
     if strata and empty:
         notes.append(f"{empty:,} of {len(sizes):,} strata have no record left")

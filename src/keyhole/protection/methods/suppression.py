@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import numpy as np
 
 from keyhole.core.kinds import Amounts, Columns
-from keyhole.core.names import nearest, plural, shown, were
+from keyhole.core.names import nearest, plural, shown
+from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
@@ -16,7 +17,7 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.kernels.arrays import Words
-from keyhole.protection.method import GoalCheck, Note, Outcome, Protected, method
+from keyhole.protection.method import GoalCheck, Outcome, Protected, PublicNote, method
 from keyhole.protection.options import (
     Options,
     exactly_one,
@@ -93,7 +94,7 @@ def _aim(options: Options) -> str:
 @method(
     "suppress",
     "suppresses",
-    note=Note(
+    note=PublicNote(
         "Single values that made records stand out were taken away; they are missing.",
         "Values that were taken away are not missing at random: they belong to unusual records. "
         "They cannot be told from values that were missing before.",
@@ -227,6 +228,6 @@ def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
         "own": "a missing value is a category of its own",
     }[found.missing]
     return (
-        f"{plural(values, 'value')} of {plural(records, 'record')} {were(values)} taken away",
+        Note("suppress.values", values=values, records=records),
         f"goal {_aim(options)}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
     )

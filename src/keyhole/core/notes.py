@@ -1,0 +1,167 @@
+"""Notes: remarks of results with a code and values, all worded here.
+
+A note is its words, so that `--json` and tables show a sentence. Whoever has to know what a remark
+is about reads its code, and whoever must not tell a small count has it worded again without.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+__all__ = ["WORDS", "Note", "collect_notes", "restore_notes"]
+
+WORDS: dict[str, str] = {
+    # Exposure and studies
+    "exposure.scenario": "The key is that of scenario {name!r}, at the detail at which it can be "
+    "matched.",
+    "exposure.left-out": "{left:count} records have a missing key and were not counted as at risk "
+    "or as a cell; RP and CR are of all {records:,} records",
+    "study.suspects": "{text}",
+    "study.variables": "{text}",
+    "study.agreeing": "{text}",
+    "study.caveat.time": "One point in time: the study links this PUF with this EIF as they are "
+    "now. Other external data, or later data, may succeed where this did not.",
+    "study.caveat.knowledge": "No intimate knowledge: it does not tell whether somebody who knows "
+    "a respondent well could find that person in the file.",
+    "study.caveat.safety": "No proof of safety: it looks for obvious weaknesses of the whole file. "
+    "That it finds none does not confirm that the file is safe.",
+    "selection.stopped": "{text}",
+    # Protection
+    "protection.infinite": "{values:count infinite value} of column {column!r} "
+    "{values:stays as it is|stay as they are}",
+    "extremes.beyond": "limit {limit}: a share of {share:.4g} is beyond, {asked:g} asked",
+    "microaggregate.left": "{changed:count record} {changed:misses a value and was left as it is|"
+    "miss a value and were left as they are}",
+    "pram.kept": "a share of {share:.2f} of the values was kept",
+    "pram.kept.frequent": "a share of {share:.2f} of the values was kept, of the frequent category "
+    "that changed most {least:.2f}",
+    "sample.kept": "{records:count record} {records:was|were} kept",
+    "suppress.values": "{values:count value} of {records:count record} {values:was|were} taken "
+    "away",
+    "swap.moved": "{records:count record} {records:was|were} swapped",
+    "swap.stuck": "of {at_risk:count} at risk {stuck:count} found no partner",
+    # Synthesis
+    "synthesis.common": "only {records:count} records are common: there are no more decoys",
+    "synthesis.unbroken": "minimal uniques that hold no target, so that nothing breaks them: "
+    "{uniques:,}, records that have such: {records:count}",
+    "synthesis.alone": "{values:count} values over all implicates stayed as they were, because no "
+    "donor of the record's own subgroup could give one",
+    "synthesis.broken": "{records:count} records broke a rule before",
+    "synthesis.contradicted": "{column} tells {target} almost exactly, and {records:count} records "
+    "contradict it: drop it, or make it a target or a stratum",
+    "goal.homogeneity": "homogeneity (smallest adjusted p)",
+    "goal.relations": "relations (largest change of Cramér's V)",
+    "goal.changed": "mean number changed (low, medium, high)",
+    "goal.exposure": "true exposure (worst implicate)",
+    "goal.exposure.attacked": "true exposure after the mean or mode attack",
+    "goal.self-match": "self-match",
+    "goal.self-match.metric": "self-match (by {metric})",
+    "goal.unique": "P(unique | visibly changed)",
+}
+"""The words of each note. `count` marks a number of records or values that is hidden if small, and
+a noun after it is put in the plural; `one|many` chooses by the number."""
+
+# Where a share gives a small count away: the words without it. `changed` is that count.
+_OF_FEW: dict[str, str] = {
+    "extremes.beyond": "limit {limit}: few values are beyond, a share of {asked:g} asked",
+    "pram.kept": "all but a few values were kept",
+    "pram.kept.frequent": "all but a few values were kept",
+}
+
+
+class Note(str):
+    """A remark: its words, its code and the values in it.
+
+    Examples
+    --------
+    >>> note = Note("suppress.values", values=1, records=1)
+    >>> note
+    '1 value of 1 record was taken away'
+    >>> note.hiding(3)
+    'fewer than 3 values of fewer than 3 records were taken away'
+    >>> note.code, note.values
+    ('suppress.values', {'values': 1, 'records': 1})
+    """
+
+    __slots__ = ("code", "values")
+    code: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, code: str, /, **values: Any) -> Note:
+        """Word the remark."""
+        note = super().__new__(cls, _Words().format(WORDS[code], **values))
+        note.code, note.values = code, values
+        return note
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        """Let the remark be copied."""
+        return (self.code,), dict(self.values)
+
+    def hiding(self, smallest: int) -> str:
+        """Return the words without a count of records below the smallest that is shown."""
+        few = 0 < self.values.get("changed", 0) < smallest
+        words = _OF_FEW.get(self.code, WORDS[self.code]) if few else WORDS[self.code]
+        return _Words(smallest).format(words, **self.values)
+
+
+class _Words(string.Formatter):
+    """Formats with counts, of which those below the smallest shown are hidden."""
+
+    def __init__(self, smallest: int = 0) -> None:
+        self.smallest = smallest
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        hidden = isinstance(value, int) and 0 < value < self.smallest
+        one, choice, many = format_spec.partition("|")
+        if choice:
+            return one if value == 1 and not hidden else many
+        kind, _, noun = format_spec.partition(" ")
+        if kind != "count":
+            return str(super().format_field(value, format_spec))
+        text = f"fewer than {self.smallest}" if hidden else f"{value:,}"
+        if not noun:
+            return text
+        return f"{text} {noun}" if value == 1 and not hidden else f"{text} {noun}s"
+
+
+def collect_notes(*values: Any) -> list[dict[str, Any]]:
+    """Return the notes in plain values as a record keeps them beside their words.
+
+    Examples
+    --------
+    >>> collect_notes({"notes": [Note("sample.kept", records=20)], "rows": [["a"]]})
+    [{'text': '20 records were kept', 'code': 'sample.kept', 'values': {'records': 20}}]
+    """
+    found = {str(note): note for note in _notes_in(values)}
+    return [
+        {"text": text, "code": note.code, "values": dict(note.values)}
+        for text, note in found.items()
+    ]
+
+
+def _notes_in(value: Any) -> Iterator[Note]:
+    if isinstance(value, Note):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _notes_in(value.values())
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        for item in value:
+            yield from _notes_in(item)
+
+
+def restore_notes(record: Mapping[str, Any]) -> dict[str, Note]:
+    """Return the notes of a stored record by their words.
+
+    Examples
+    --------
+    >>> kept = collect_notes([Note("sample.kept", records=2)])
+    >>> restore_notes({"notes": kept})["2 records were kept"].hiding(3)
+    'fewer than 3 records were kept'
+    """
+    return {
+        note["text"]: Note(note["code"], **note["values"])
+        for note in record.get("notes", ())
+        if note["code"] in WORDS
+    }
