@@ -11,9 +11,9 @@ import keyhole
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
-from keyhole.reviews.release_chapters import releases_chapter
+from keyhole.reviews.small_counts import LEAST, pool_bars
 from keyhole.reviews.stages.releases import IMPLICATE_1
-from keyhole.reviews.synthesis_bars import LEAST, pool_bars
+from keyhole.reviews.study_chapters import releases_chapter
 from keyhole.synthesis.comparisons import TargetBars
 
 pytestmark = pytest.mark.usefixtures("plain_charts")

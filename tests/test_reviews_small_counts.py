@@ -19,7 +19,7 @@ from keyhole.reviews.small_counts import (
     smallest_shown,
 )
 from keyhole.reviews.study_chapters import _strata
-from keyhole.reviews.synthesis_counts import true_exposures
+from keyhole.reviews.synthesis_chapters import true_exposures
 
 SMALLEST = 3
 

@@ -1,16 +1,18 @@
-"""What a review asked of a study, a protection, a synthesis: terms and their values in words."""
+"""Terms of a review: what was asked, and its values in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keyhole.charts import percentage
 from keyhole.core.options import Question
+from keyhole.exposure.cells import POLICIES
 from keyhole.protection.plan import Plan
 from keyhole.reviews.digits import limit_percentage
-from keyhole.reviews.settings import StudySettings
+from keyhole.reviews.settings import Review, StudySettings
 
-__all__ = ["asked_of_protection", "asked_of_study", "asked_of_synthesis", "score_in_words"]
+__all__ = ["asked_terms", "score_in_words"]
 
 Terms = list[tuple[str, str]]
 DONORS = {
@@ -19,7 +21,57 @@ DONORS = {
 }
 
 
-def asked_of_study(study: StudySettings) -> Terms:
+def asked_terms(review: Review) -> Terms:
+    """Return what was asked, as terms and their values."""
+    exposure, chosen = review.exposure, review.selection
+    rows = [
+        ("File", review.data.file),
+        ("An intruder could know", _known(review)),
+        ("At risk", f"records in cells smaller than {exposure.cutoff}"),
+        ("Missing keys", POLICIES[exposure.missing]),
+        ("Population", _population(review)),
+    ]
+    if review.scenarios is not None and review.scenarios.names:
+        rows.append(("Scenarios looked at", ", ".join(review.scenarios.names)))
+    if exposure.limit is not None:
+        rows.append(("Highest RP on the keys", limit_percentage(exposure.limit)))
+    if chosen is not None:
+        groups = [" or ".join(group) for group in chosen.candidates]
+        rows += [
+            ("Variables kept", ", ".join(chosen.keep) or "none"),
+            ("Candidates to go out", ", ".join(groups)),
+            (
+                "Selection",
+                f"{', '.join(chosen.methods)}; RP within {limit_percentage(chosen.limit)}",
+            ),
+        ]
+    if review.study is not None:
+        rows += _asked_of_study(review.study)
+    if review.protection is not None:
+        rows += _asked_of_protection(review.protection, review.keys)
+    if review.synthesis is not None:
+        rows += _asked_of_synthesis(review.synthesis, review.keys)
+    return rows
+
+
+def _known(review: Review) -> str:
+    names = ", ".join(review.keys)
+    if review.scenarios is None or review.scenarios.chosen is None:
+        return names
+    return f"{names}, at the detail of scenario {review.scenarios.chosen!r}"
+
+
+def _population(review: Review) -> str:
+    exposure = review.exposure
+    household = f", households by {exposure.household}" if exposure.household else ""
+    if exposure.weight is not None:
+        return f"each record stands for as many people as {exposure.weight} says{household}"
+    if exposure.fraction is not None:
+        return f"{percentage(exposure.fraction)} of the population is in the file{household}"
+    return f"not estimated: neither weights nor a sampling fraction are given{household}"
+
+
+def _asked_of_study(study: StudySettings) -> Terms:
     """Return what was asked of a study."""
     numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else "; all as categories"
     if study.metrics == ("adhoc",):
@@ -89,7 +141,7 @@ _BANDS = {
 }
 
 
-def asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
+def _asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a protection; its seed is told nowhere."""
     steps = [
         f"{step.method} {', '.join(step.columns)}".strip() for step in Plan.parse(given.plan).steps
@@ -102,7 +154,7 @@ def asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     return rows
 
 
-def asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:
+def _asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a synthesis; its seed is told nowhere."""
     rows = [
         ("Values replaced", f"{', '.join(given.targets)}, of {_at_risk(given, keys)}"),

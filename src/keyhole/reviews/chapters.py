@@ -1,86 +1,37 @@
-"""What each chapter of the report shows, from the stored results: tables of text, protected.
+"""Chapters of the report on the data, exposure, uniques, drivers and scenarios.
 
-Chapters are made from the stages' dictionaries, never from the data: a stored result and a fresh
-one give the same page.
+Other subjects have modules of their own. Chapters are made from the stages' dictionaries, never
+from the data: a stored result and a fresh one give the same page.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.exposure.cells import POLICIES
 from keyhole.exposure.measures import MEASURES
 from keyhole.results import Table, share
-from keyhole.reviews.asked import asked_of_protection, asked_of_study, asked_of_synthesis
-from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, protect_notes, smallest_shown
 
 __all__ = [
-    "asked",
+    "Glance",
+    "ScenarioChapter",
+    "Story",
     "data_table",
     "driver_tables",
     "exposure_notes",
     "exposure_tables",
     "fix_table",
+    "scenario_chapter",
     "uniques_tables",
 ]
 
 Figures = Mapping[str, Any]
-
-
-def asked(review: Review) -> list[tuple[str, str]]:
-    """Return what was asked, as terms and their values."""
-    exposure, chosen = review.exposure, review.selection
-    rows = [
-        ("File", review.data.file),
-        ("An intruder could know", _known(review)),
-        ("At risk", f"records in cells smaller than {exposure.cutoff}"),
-        ("Missing keys", POLICIES[exposure.missing]),
-        ("Population", _population(review)),
-    ]
-    if review.scenarios is not None and review.scenarios.names:
-        rows.append(("Scenarios looked at", ", ".join(review.scenarios.names)))
-    if exposure.limit is not None:
-        rows.append(("Highest RP on the keys", limit_percentage(exposure.limit)))
-    if chosen is not None:
-        groups = [" or ".join(group) for group in chosen.candidates]
-        rows += [
-            ("Variables kept", ", ".join(chosen.keep) or "none"),
-            ("Candidates to go out", ", ".join(groups)),
-            (
-                "Selection",
-                f"{', '.join(chosen.methods)}; RP within {limit_percentage(chosen.limit)}",
-            ),
-        ]
-    if review.study is not None:
-        rows += asked_of_study(review.study)
-    if review.protection is not None:
-        rows += asked_of_protection(review.protection, review.keys)
-    if review.synthesis is not None:
-        rows += asked_of_synthesis(review.synthesis, review.keys)
-    return rows
-
-
-def _known(review: Review) -> str:
-    names = ", ".join(review.keys)
-    if review.scenarios is None or review.scenarios.chosen is None:
-        return names
-    return f"{names}, at the detail of scenario {review.scenarios.chosen!r}"
-
-
-def _population(review: Review) -> str:
-    exposure = review.exposure
-    household = f", households by {exposure.household}" if exposure.household else ""
-    if exposure.weight is not None:
-        return f"each record stands for as many people as {exposure.weight} says{household}"
-    if exposure.fraction is not None:
-        return f"{percentage(exposure.fraction)} of the population is in the file{household}"
-    return f"not estimated: neither weights nor a sampling fraction are given{household}"
 
 
 def data_table(review: Review, result: Figures) -> Table:
@@ -233,3 +184,71 @@ def driver_tables(review: Review, record: Figures) -> list[Table]:
 def fix_table(record: Figures) -> Table:
     """Return the changes of one variable that help most."""
     return Table.from_plain(record["tables"][0], "Changes of one variable, the best first")
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One scenario: its points in words, its key, and how the key was derived."""
+
+    title: str
+    points: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+    key: Table
+    derived: Sequence[Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The worst case at the head of the report."""
+
+    name: str
+    rp: float
+    probability: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioChapter:
+    """All scenarios: the worst of them, side by side, then one by one."""
+
+    glance: Glance | None
+    tables: Sequence[Table]
+    stories: Sequence[Story]
+    chosen: str | None
+
+
+def scenario_chapter(
+    review: Review, records: Mapping[str, Mapping[str, Any]]
+) -> ScenarioChapter | None:
+    """Return the chapter, if the review has scenarios."""
+    if "scenarios" not in records or review.scenarios is None:
+        return None
+    record = records["scenarios"]
+    result = record["result"]
+    return ScenarioChapter(
+        _glance(result),
+        [Table.from_plain(table) for table in record["tables"]],
+        [_story(story) for story in result["stories"]],
+        review.scenarios.chosen,
+    )
+
+
+def _glance(result: Figures) -> Glance | None:
+    found = [part for part in result["scenarios"] if part["scenario"] == result["worst"]]
+    if not found:
+        return None
+    bounds = found[0]["identification"]["p_identification"]
+    ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
+    return Glance(
+        found[0]["scenario"], found[0]["exposure"]["rp"], " to ".join(ends) or "not estimable"
+    )
+
+
+def _story(story: Figures) -> Story:
+    points, key, *rest = story["tables"]
+    return Story(
+        story["title"],
+        [(row[0], row[1]) for row in points["rows"]],
+        points["notes"],
+        Table.from_plain(key),
+        [Table.from_plain(table) for table in rest],
+    )

@@ -10,12 +10,11 @@ from keyhole.reviews import (
     chapters,
     dossier_chapters,
     protection_chapters,
-    release_chapters,
-    scenario_chapters,
     selection_chapters,
     study_chapters,
     synthesis_chapters,
 )
+from keyhole.reviews.asked import asked_terms
 from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
@@ -50,7 +49,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "limits": found.limits,
         "met": found.met,
         "release": dossier_chapters.release_terms(review),
-        "asked": chapters.asked(review),
+        "asked": asked_terms(review),
         "data": chapters.data_table(review, results["data"]),
         "exposure": chapters.exposure_tables(review, results["exposure"]),
         "exposure_notes": chapters.exposure_notes(records["exposure"]),
@@ -65,8 +64,8 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, records),
         "metrics": study_chapters.metrics_table(review, results),
-        "releases": release_chapters.releases_chapter(review, results),
-        "scenarios": scenario_chapters.scenario_chapter(review, records),
+        "releases": study_chapters.releases_chapter(review, results),
+        "scenarios": chapters.scenario_chapter(review, records),
         "screen": protection_chapters.screen_chapter(records),
         "protection": protection_chapters.protection_chapter(review, records),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),

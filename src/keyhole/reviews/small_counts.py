@@ -1,22 +1,36 @@
-"""Small counts in a report are protected by one rule, which the report states.
+"""Small counts, hidden from a board by one rule, which the report states.
 
 A report about disclosure must not disclose. Totals of the whole file are shown as they are;
 small counts of records of a group or a category are not, nor what they could be worked out
 from. What a reader is told of a count is an interval: one number, the numbers below the smallest
 shown, or nothing. Where counts add up to a known total, further ones are withheld until every
 small one could still be one of several numbers.
+
+Of counts that are each a part of the one before, like suspected and confirmed records, what one
+column shows narrows the others down: they are hidden together, until for each small count another
+table can be named that agrees with all that is shown. Bars of pictures are pooled.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from keyhole.core.notes import restore_notes
 
+if TYPE_CHECKING:
+    from keyhole.synthesis.comparisons import TargetBars
+    from keyhole.synthesis.evaluation import Evaluation
+
 __all__ = [
+    "LEAST",
     "SMALLEST",
     "WITHHELD",
     "Shown",
@@ -24,13 +38,17 @@ __all__ = [
     "below",
     "could_be",
     "hide_counts",
+    "hide_nested",
     "in_band",
     "kept_back",
+    "nested_rate",
+    "pool_bars",
     "protect_count",
     "protect_notes",
     "protect_share",
     "rule",
     "smallest_shown",
+    "without_small",
     "worked_out",
 ]
 
@@ -38,6 +56,11 @@ SMALLEST = 3
 # A band of rates must hold this many times the smallest count that is shown.
 BAND_HOLDS = 2
 BANDS = (1, 2, 5, 10, 20, 50)  # percent
+# The least records of a bar: more than any count that a report hides, for the usual cutoffs.
+LEAST = 10
+SIDES = ("original", "synthetic", "lowest", "highest")
+
+Columns = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +241,168 @@ def protect_share(count: int, total: int, smallest: int = SMALLEST) -> str:
     if any(0 < one < smallest for one in (count, total - count)):
         return in_band(count / total, total, smallest).text
     return f"{count / total:.4f}"
+
+
+def hide_nested(
+    columns: Columns, smallest: int, first: Sequence[Shown] | None = None
+) -> list[list[Shown]] | None:
+    """Tell columns of counts, each a part of the one before, so that no small one is worked out.
+
+    Parameters
+    ----------
+    columns
+        The counts, column by column.
+    smallest
+        Counts below this are small.
+    first
+        What is told of the first column, if that is settled; where it is not told itself, nothing
+        is told of the others.
+
+    Returns
+    -------
+    list or None
+        What is told, column by column; None where nothing can be.
+
+    Examples
+    --------
+    >>> told = hide_nested([[90, 80, 70], [40, 30, 20], [9, 8, 1]], 3)
+    >>> [[one.text for one in column] for column in told]
+    [['90', '80', '70'], ['40', '30', '20'], ['9', 'withheld', '<3']]
+    """
+    # From which column on a row is withheld.
+    closed = {i: 1 for i, one in enumerate(first or ()) if not one.exact}
+    start = 0 if first is None else 1
+    while True:
+        shown = _shown(columns, smallest, closed, first)
+        told = _told_at(columns, shown, smallest)
+        if told is None:
+            return shown
+        level = max(told, start)
+        others = [i for i in range(len(columns[0])) if closed.get(i, len(columns)) > level]
+        if not others:
+            return None
+        closed[_cover(others, columns, smallest)] = level
+
+
+def _shown(
+    columns: Columns, smallest: int, closed: Mapping[int, int], first: Sequence[Shown] | None
+) -> list[list[Shown]]:
+    out = [
+        [kept_back() if closed.get(i, len(columns)) <= level
+         else below(smallest) if count < smallest
+         else as_it_is(count) for i, count in enumerate(column)]
+        for level, column in enumerate(columns)
+    ]  # fmt: skip
+    if first is not None:
+        out[0] = list(first)
+    return out
+
+
+def _cover(rows: Sequence[int], columns: Columns, smallest: int) -> int:
+    """Choose the row to withhold: the smallest with nothing small in it, else the largest."""
+    fit = [i for i in rows if columns[-1][i] > smallest]
+    if fit:
+        return min(fit, key=lambda i: columns[-1][i])
+    return max(rows, key=lambda i: columns[0][i])
+
+
+def _told_at(columns: Columns, shown: Sequence[Sequence[Shown]], smallest: int) -> int | None:
+    """Return a column of which a small count might be worked out, or None."""
+    table = list(zip(*columns, strict=True))
+    marks = list(zip(*shown, strict=True))
+    for level, i in product(range(len(columns)), range(len(table))):
+        if 0 < table[i][level] < smallest and not _could_differ(table, marks, i, level):
+            return level
+    return None
+
+
+def _could_differ(
+    table: Sequence[Sequence[int]], marks: Sequence[Sequence[Shown]], i: int, level: int
+) -> bool:
+    """Tell whether one more or less there and one less or more elsewhere agrees with the marks."""
+    return any(
+        _agrees(_moved(table[i], move, 1), marks[i])
+        and any(j != i and _agrees(_moved(table[j], move, -1), marks[j]) for j in range(len(table)))
+        for move in _moves(len(table[i]), level)
+    )
+
+
+def _moves(columns: int, level: int) -> Iterator[tuple[int, ...]]:
+    """Yield what may be added to a row: one more or less in a column, and in others with it."""
+    for move in product((0, 1), repeat=columns):
+        if move[level]:
+            yield move
+            yield tuple(-step for step in move)
+
+
+def _moved(row: Sequence[int], move: Sequence[int], sign: int) -> list[int]:
+    return [count + sign * step for count, step in zip(row, move, strict=True)]
+
+
+def _agrees(row: Sequence[int], marks: Sequence[Shown]) -> bool:
+    parts = all(part <= whole for whole, part in pairwise(row))
+    return parts and all(
+        mark.low <= count and (mark.high is None or count <= mark.high)
+        for count, mark in zip(row, marks, strict=True)
+    )
+
+
+def nested_rate(part: int, whole: int, told: tuple[Shown, Shown], smallest: int) -> str:
+    """Write the share of a part in its whole, as far as the two are told."""
+    small, every = told
+    if not every.exact or small.kept_back:
+        return WITHHELD.text
+    return f"{part / whole:.4f}" if small.exact else in_band(part / whole, whole, smallest).text
+
+
+def without_small(found: Evaluation, records: int) -> Evaluation:
+    """Return an evaluation whose bars all stand for several records of the original."""
+    return dataclasses.replace(found, bars=tuple(pool_bars(one, records) for one in found.bars))
+
+
+def pool_bars(bars: TargetBars, records: int) -> TargetBars:
+    """Put small bars together with another: a bin with its neighbour, a category with the rarest.
+
+    Ranges of implicates are added up as well, so that they are never too narrow.
+
+    Examples
+    --------
+    >>> from keyhole.synthesis.comparisons import TargetBars
+    >>> shares = (0.5, 0.48, 0.02)
+    >>> few = TargetBars("ms", False, ("M", "S", "W"), shares, shares, shares, shares)
+    >>> pool_bars(few, 100).labels, pool_bars(few, 100).original
+    (('M', 'S and others'), (0.5, 0.5))
+    """
+    while len(bars.labels) > 1:
+        counts = np.rint(np.array(bars.original) * records)
+        small = np.flatnonzero(counts < LEAST)
+        if not len(small):
+            break
+        bars = _joined(bars, int(small[0]), counts)
+    return bars
+
+
+def _joined(bars: TargetBars, place: int, counts: npt.NDArray[np.float64]) -> TargetBars:
+    """Put the bar at a place together with another."""
+    labels = list(bars.labels)
+    if bars.ordered:
+        at = place - 1 if place else 1
+        first = min(place, at)
+        label = labels[first]
+        if not first and len(labels) > 2:
+            label = f"below {labels[2]}"
+    else:
+        others = np.where(np.arange(len(counts)) == place, np.inf, counts)
+        at = int(np.argmin(others))
+        first = min(place, at)
+        label = labels[at] if labels[at].endswith("others") else f"{labels[at]} and others"
+    labels[first] = label
+    gone = max(place, at)
+    del labels[gone]
+    columns: dict[str, Any] = {}
+    for side in SIDES:
+        values = list(getattr(bars, side))
+        values[first] = values[place] + values[at]
+        del values[gone]
+        columns[side] = tuple(values)
+    return dataclasses.replace(bars, labels=tuple(labels), **columns)

@@ -12,12 +12,11 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent
 from keyhole.errors import OptionError
-from keyhole.reviews.release_chapters import releases_chapter
 from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review, StudySettings
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.study import study_stage
-from keyhole.reviews.study_chapters import metrics_table
+from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.editing import in_order, put_changed
