@@ -225,3 +225,32 @@ def test_values_without_moments_do_not_stop_the_run(people, factor):
     )
     made = keyhole.synthesise(frame, drop=["puf_id", "household"], **ASKED)
     assert "not estimable" in made.summary()
+
+
+def test_a_cycle_over_subgroups_with_few_records_to_replace():
+    random = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "sex": random.choice(["f", "m"], 120),
+            "state": random.choice(list("abcdefgh"), 120),
+            "age": random.integers(20, 26, 120),
+            "ms": random.choice(list("swdm"), 120),
+        }
+    )
+    made = keyhole.synthesise(
+        frame, keys=["sex", "state", "age"], targets=["state", "ms"], strata=["sex"], cycles=1,
+        implicates=1, seed=1, self_match=0,
+    )  # fmt: skip
+    assert made.frame(1).height == 120
+
+
+def test_the_seed_may_stand_in_a_file(csv, tmp_path, capsys):
+    (tmp_path / "seed").write_text("7\n")
+    words = ["synthesise", str(csv), "--keys", "sex,age,race1,homstate", "--targets", "age,race1"]
+    words += ["--implicates", "1", "--self-match", "0", "--no-graded"]
+    assert run([*words, "--seed", "7", "--out", str(tmp_path / "a")]) == 0
+    assert run([*words, "--seed-file", str(tmp_path / "seed"), "--out", str(tmp_path / "b")]) == 0
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    capsys.readouterr()
+    assert run([*words, "--out", str(tmp_path / "c")]) == 2
+    assert capsys.readouterr().err.count("--seed") == 1
