@@ -15,7 +15,7 @@ from keyhole.data.examples import LINK, World, veterans
 from keyhole.reidentification import Pairs, link
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.linking import prepare
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.study import linking_question
 from keyhole.reidentification.variables import Category
 
 __all__ = ["ALPHA", "CAP", "METRICS", "SCORES", "Files", "make_files", "variables_of"]
@@ -86,11 +86,15 @@ class Files:
 
     def categories(self) -> list[Category]:
         """Return the variables encoded for unicity: numeric ones in quintiles."""
-        return list(prepare(*self._loaded, Question(**self._settings("unicity"))).categories)
+        return list(
+            prepare(*self._loaded, linking_question(**self._settings("unicity"))).categories
+        )
 
     def costs(self, metric: str) -> Costs:
         """Return the encoded variables and their prices: what the rivals are given."""
-        costs = prepare(*self._loaded, Question(**self._settings(metric), alpha=ALPHA)).costs
+        costs = prepare(
+            *self._loaded, linking_question(**self._settings(metric), alpha=ALPHA)
+        ).costs
         assert costs is not None
         return costs
 

@@ -65,9 +65,9 @@ def _study(folder, **changed):
         ({"metric": "taxicab", "strata": "race1"}, ["a linking variable and a stratum"]),
         ({"strata": "sex", "kinds": "mood=text", "missing_codes": "luck:-9", "master": "here"},
          ["--kinds names 'mood'", "--missing-codes names 'luck'", "master must be local"]),
-        ({"metric": "adhoc", "strata": "sex"}, ["--scores must name a TOML file"]),
+        ({"metric": "adhoc", "strata": "sex"}, ["--scores must say how each linking variable is"]),
         ({"metric": "adhoc", "strata": "sex", "scores": "away.toml"}, ["'away.toml'"]),
-        ({"metric": "taxi", "strata": "sex"}, ["Did you mean taxicab?"]),
+        ({"metric": "taxi", "strata": "sex"}, ["Did you mean 'taxicab'?"]),
         ({"eif": "hdfs:/host/eif", "strata": "sex"}, ["does not exist"]),
     ],
 )  # fmt: skip

@@ -219,7 +219,7 @@ BAD = {
     "numeric that is not linked": ({}, "--numeric income", "'income'"),
     "no linking variable": ({}, "--link ,", "empty name|at least one"),
     "one linking variable": ({}, "--link sex", "at least two"),
-    "linking variable twice": ({}, "--link sex,sex", "more than once"),
+    "linking variable twice": ({}, "--link sex,sex", "'sex' is repeated"),
     "no category in both": (
         {"eif": f"eif_id,sex,age,state\n{SECRET},x,3,zz\nb,y,{NUMBER},yy\n"}, "--link sex,state",
         "'sex'",
@@ -240,7 +240,7 @@ BAD = {
     "rank cap of zero": ({}, "--metric taxicab --rank-cap 0", "rank.cap must be"),
     "permutations below zero": ({}, "--permutations -1", "permutations must be"),
     "seed below zero": ({}, "--seed -1", "seed must be"),
-    "adhoc without scores": ({}, "--metric adhoc", "--scores must name a TOML file"),
+    "adhoc without scores": ({}, "--metric adhoc", "--scores must say how.*TOML file"),
     "scores outside 0-5": (
         {"scores": "sex = { exact = 6 }\nage = { absolute = [[0, -1]] }\nstate = { exact = 5 }\n"},
         "--metric adhoc --scores scores.toml",
@@ -255,11 +255,11 @@ BAD = {
     ),
     "scores for another metric": (
         {"scores": "sex = { exact = 5 }\n"}, "--metric taxicab --scores scores.toml",
-        "scores belong to metric 'adhoc'",
+        "--scores go with --metric adhoc",
     ),
     "scores that are not there": ({}, "--metric adhoc --scores nowhere.toml", "nowhere.toml"),
     "engine not there": ({}, "--engine disk", "engine must be"),
-    "master without Spark": ({}, "--master local[2]", "--master is for --engine spark"),
+    "master without Spark": ({}, "--master local[2]", "master is for counting on Spark"),
     "no master of Spark": ({}, "--engine spark --master locall", "master must be"),
     "what Spark cannot do": (
         {}, "--engine spark --pairs pairs.csv --metric unicity,taxicab --blank sex",
@@ -268,7 +268,7 @@ BAD = {
     "kinds of no column": ({}, "--kinds agee=measure", "'agee'.*none of the files"),
     "missing codes of no column": ({}, "--missing-codes agee:-9", "'agee'.*none of the files"),
     "pairs in no format": ({}, "--pairs pairs.pdf", "--pairs"),
-    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is the file that is read"),
+    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is a file that is read"),
     "picture in no format": ({}, "--plot study.pdf", "--plot"),
 }  # fmt: skip
 
@@ -357,9 +357,9 @@ def test_a_release_without_ids_is_attacked_by_its_rows(files, keyhole, tmp_path)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("--metric taxikab", "metric must be one of .* Did you mean taxicab"),
+        ("--metric taxikab", "--metric must be one of .* Did you mean 'taxicab'"),
         ("--metric unicity,taxicab --pairs pairs.csv", "--pairs needs one --puf and one --metric"),
-        ("--puf puf={puf}", "--puf gives the name 'puf' twice"),
+        ("--puf puf={puf}", "--puf must be .* Got the name 'puf' twice"),
     ],
 )
 def test_what_cannot_be_compared_is_told(files, keyhole, tmp_path, monkeypatch, more, said):
@@ -378,3 +378,15 @@ def test_a_linking_variable_may_be_blank_if_asked(files, keyhole, tmp_path):
     code, out, _ = keyhole(*words, "--blank", "homstate")
     assert code == 0
     assert "Warning: 'homstate' is not told by this release" in out
+
+
+def test_candidates_may_lack_what_is_blank(files, keyhole, tmp_path):
+    pl.read_csv(files / "puf.csv").drop("homstate").write_csv(tmp_path / "coarse.csv")
+    words = words_for(files, "--missing-codes", "age:-9", "--permutations", "0", "--json")
+    words += ["--puf", tmp_path / "coarse.csv", "--blank", "homstate"]
+    code, out, err = keyhole(*words)
+    assert (code, err) == (0, "")
+    rows = json.loads(out)["comparison"]
+    assert [row["release"] for row in rows] == ["puf", "coarse"]
+    said = ["'homstate' is not told by this release" in " ".join(r["warnings"]) for r in rows]
+    assert said == [False, True]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from keyhole.data import load
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.reidentification.indexing import collapse
-from keyhole.reidentification.linking import link
 from keyhole.reidentification.strata import number_strata
+from keyhole.reidentification.study import link
 from keyhole.reidentification.variables import (
     Category,
     Number,
@@ -176,25 +176,27 @@ def problem(error: type[InputError], puf=PUF, eif=EIF, **options) -> str:
 
 def test_all_bad_options_at_once():
     text = problem(
-        OptionError, link=["a", "bb", "a"], numeric=["x"], metric="manhattan", alpha=2,
+        OptionError, link=["a", "bb"], numeric=["x"], metric="manhattan", alpha=2,
         threshold="mine", cuts="own", orders="some", rank_cap=0, strata=["a", "gg"], scores={},
     )  # fmt: skip
     for words in (
-        "metric must be one of unicity, taxicab, euclidean, adhoc. Got 'manhattan' instead.",
-        "threshold must be one of published, derived. Got 'mine' instead.",
-        "cuts must be one of puf, each. Got 'own' instead.",
-        "orders must be one of all, highest. Got 'some' instead.",
+        "metric must be one of 'unicity', 'taxicab', 'euclidean', 'adhoc', or several. Got "
+        "'manhattan' instead.",
+        "threshold must be one of 'published', 'derived'. Got 'mine' instead.",
+        "cuts must be one of 'puf', 'each'. Got 'own' instead.",
+        "orders must be one of 'all', 'highest'. Got 'some' instead.",
         "alpha must be a number above 0 and at most 1. Got 2 instead.",
         "rank_cap must be a whole number of at least 1. Got 0 instead.",
-        "link lists 'a' more than once. List it once.",
         "linking variable 'bb' is not a column of 'PUF data'.",
         "linking variable 'bb' is not a column of 'EIF data'.",
         "stratum 'gg' is not a column of 'PUF data'.",
         "numeric 'x' must belong to a linking variable.",
-        "'a' is a linking variable and a stratum.",
-        "scores belong to metric 'adhoc'.",
+        "link and strata both name 'a': a linking variable and a stratum.",
     ):
         assert words in text
+    text = problem(OptionError, link=["a", "bb", "a"], scores={})
+    assert "link must be a list that names each column once ('a' is repeated)." in text
+    assert "scores go with metric adhoc. Got 'taxicab' instead" in text
 
 
 @pytest.mark.parametrize("alpha", [0, -1, 1.5, "0.5", None, True, float("nan")])
@@ -207,9 +209,10 @@ def test_the_cap_must_make_sense(cap):
     assert "rank_cap must be" in problem(OptionError, rank_cap=cap)
 
 
-@pytest.mark.parametrize("names", [[], ["a"], "a"])
+@pytest.mark.parametrize("names", [["a"], "a"])
 def test_one_variable_is_not_enough(names):
     assert "link must name at least two variables" in problem(OptionError, link=names)
+    assert "link must name at least one column" in problem(OptionError, link=[])
 
 
 def test_a_variable_of_another_type_names_both_files():

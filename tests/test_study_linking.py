@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyhole.core.options import bind
 from keyhole.reidentification import indexing, neighbours
 from keyhole.reidentification.costs import euclidean, taxicab
-from keyhole.reidentification.linking import link
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.study import link, study
 from keyhole.reidentification.variables import Category, Number
 
 NAMES = ("a", "b", "c", "x", "y")
@@ -196,14 +196,14 @@ def random_costs(seed: int):
         codes = [rng.integers(0, size + 1, n).astype(np.int32) for n in (puf, eif)]
         categories.append(Category(str(name), *codes, pl.Series(range(size))))
     if seed % 2:
-        return taxicab(categories, Question((), alpha=[0.5, 0.25, 1 / 3, 1.0, 0.7][seed % 5]))
+        return taxicab(categories, bind(study, {"alpha": [0.5, 0.25, 1 / 3, 1.0, 0.7][seed % 5]}))
     measured = [
         Number("z", *(np.where(rng.random(n) < 0.1, np.nan, np.round(rng.normal(size=n), 1))
                       for n in (puf, eif)))
         for _ in range(int(rng.integers(0, 4)))
     ]  # fmt: skip
     threshold = ["published", "derived"][seed % 4 // 2]
-    question = Question((), alpha=[0.5, 0.4][seed % 3 // 2], threshold=threshold)
+    question = bind(study, {"alpha": [0.5, 0.4][seed % 3 // 2], "threshold": threshold})
     return euclidean([*categories, *measured], question)
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.errors import ColumnError
 from keyhole.reidentification.baseline import permuted_baseline
-from keyhole.reidentification.question import Question
 from keyhole.reidentification.rates import (
     Rate,
     agreements,
@@ -21,10 +21,15 @@ from keyhole.reidentification.rates import (
     rates_by_stratum,
 )
 from keyhole.reidentification.strata import Strata, number_strata
+from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import find_truth, restore
 
 PUF, EIF = 9, 7
 PAIRS = st.sets(st.tuples(st.integers(0, PUF - 1), st.integers(0, EIF - 1)), max_size=30)
+
+
+def asked(link, **settings):
+    return bind(study, {"link": link, "numeric": ["x"], **settings})
 
 
 def arrays(pairs):
@@ -154,7 +159,7 @@ def test_numbers_agree_within_a_fifth_and_missing_with_nothing():
     puf = frames(x=[0, 25, 50, 75, 100], c=["a", None, "b", "b", "b"])
     eif = frames(x=[19.0, 20.5, None], c=["a", None, "b"])
     pairs = np.array([0, 0, 1, 4]), np.array([0, 1, 1, 2])
-    found = agreements(puf, eif, pairs, Question(["x", "c"], numeric=["x"]))
+    found = agreements(puf, eif, pairs, asked(["x", "c"]))
     # The PUF's cuts are at 20, 40, 60 and 80.
     assert [same.tolist() for same in found] == [[True, False, True, False],
                                                  [True, False, False, True]]  # fmt: skip
@@ -163,9 +168,9 @@ def test_numbers_agree_within_a_fifth_and_missing_with_nothing():
 def test_each_file_can_be_cut_by_itself():
     puf, eif = frames(x=list(range(100))), frames(x=list(range(0, 1000, 10)))
     pairs = np.array([5, 99]), np.array([5, 99])
-    own = agreements(puf, eif, pairs, Question(["x"], numeric=["x"], cuts="each"))
+    own = agreements(puf, eif, pairs, asked(["x"], cuts="each"))
     assert next(own).tolist() == [True, True]
-    shared = agreements(puf, eif, pairs, Question(["x"], numeric=["x"]))
+    shared = agreements(puf, eif, pairs, asked(["x"]))
     assert next(shared).tolist() == [False, True]
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from keyhole.errors import FileError, OptionError
 from keyhole.reidentification import neighbours
-from keyhole.reidentification.linking import link
 from keyhole.reidentification.scores import load_scores
+from keyhole.reidentification.study import link
 
 
 def ranked(scores: dict[int, float], cap: int):
@@ -244,7 +244,7 @@ def test_a_bad_score_says_why(score, words):
 
 def test_every_variable_needs_a_score():
     assert "linking variable 'x' must have a score" in refused({"a": {"exact": 5}}, ("a", "x"))
-    assert "scores must map each linking variable" in refused(None, ("a", "x"))
+    assert "scores must say how each linking variable is scored" in refused(None, ("a", "x"))
 
 
 @pytest.mark.parametrize(

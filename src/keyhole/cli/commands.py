@@ -24,11 +24,12 @@ from keyhole.cli.output import (
 )
 from keyhole.cli.progress import working
 from keyhole.cli.source import be_quiet
-from keyhole.core.kinds import File, Flag, TableOrFile
+from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
     Parameter,
     Problem,
     Source,
+    bind,
     name_as_flag,
     parameters_of,
     source_of,
@@ -57,7 +58,10 @@ def command_of(verb: Verb) -> Callable[..., None]:
     function = verb.function()
     offered = {n: p for n, p in parameters_of(function).items() if "c" in p.option.surfaces}
     has_file = "data" in inspect.signature(function).parameters
-    reading = reading_parameters() if has_file else {}
+    data_options = [name for name, p in offered.items() if isinstance(p.kind, Data)]
+    reading = reading_parameters() if has_file or data_options else {}
+    if data_options:  # the options themselves say what a column is for
+        reading.pop("roles", None)
 
     def command(**words: Any) -> None:
         problems: list[str] = []
@@ -82,7 +86,17 @@ def command_of(verb: Verb) -> Callable[..., None]:
             source = () if not has_file else (_source(words["file"], how),)
             if has_file:
                 problems += outputs.problems(words["file"], verb.records)
-            problems += _writing(written, words, offered, force)
+            elif data_options:
+                problems += outputs.problems(None)
+            problems += _writing(written, words, _inputs(offered, values), force)
+            for output in written:
+                if output.needs:
+                    needed = imported(output.needs)(bind(function, values))
+                    problems += [problem.named(name_as_flag) for problem in needed]
+            for name in data_options:
+                values[name] = _read_so(values.get(name), how)
+            if values.get("engine") == "spark":
+                be_quiet()
             with told_with(dict.fromkeys(problems)):
                 result = function(*source, **values)
             for output, path in written.items():
@@ -110,7 +124,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
 def _writing(
     written: Mapping[Output, Path],
     words: Mapping[str, Any],
-    offered: Mapping[str, Parameter],
+    inputs: dict[str, Path],
     force: bool,
 ) -> list[str]:
     """Say what stands in the way of writing the outputs of a verb."""
@@ -124,13 +138,8 @@ def _writing(
             check = check_data_file if output.is_data else lambda _: None
             problems += writing_problems(flag, path, check, force)
     targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
-    targets |= {f"--{n}": words[n] for n in ("records", "plot") if written and words.get(n)}
-    inputs: dict[str, Path] = {}
-    for name, parameter in offered.items():
-        if isinstance(parameter.kind, File | TableOrFile) and words[name]:
-            given = words[name] if isinstance(words[name], list) else [words[name]]
-            flag = name_as_flag(name)
-            inputs |= {flag if given == [one] else f"{flag} {one}": Path(one) for one in given}
+    if written or words.get("file") is None:
+        targets |= {f"--{n}": words[n] for n in ("records", "plot") if words.get(n)}
     if words.get("file") is not None:
         inputs["the data"] = words["file"]
     return [*problems, *one_file_problems(targets, inputs)]
@@ -174,6 +183,28 @@ def _read_secrets(
     return values
 
 
+def _inputs(offered: Mapping[str, Parameter], values: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files that options name, by flag."""
+    found: dict[str, Path] = {}
+    for name, parameter in offered.items():
+        if isinstance(parameter.kind, File | Data | TableOrFile):
+            value = values.get(name)
+            several = value if isinstance(value, dict | list) else [value]
+            paths = several.values() if isinstance(several, dict) else several
+            flag = name_as_flag(name)
+            for path in paths:
+                if isinstance(path, str):
+                    found[flag if len(several) == 1 else f"{flag} {path}"] = Path(path)
+    return found
+
+
+def _read_so(value: Any, reading: Mapping[str, Any]) -> Any:
+    """Return a file, or several by name, with how they are read."""
+    if isinstance(value, Mapping):
+        return {name: _source(path, reading) for name, path in value.items()}
+    return value if value is None else _source(value, reading)
+
+
 def _source(file: Path, reading: Mapping[str, Any]) -> Any:
     from keyhole.engines.opening import DataFile
 
@@ -193,9 +224,8 @@ def _read(
             values[name] = word
             continue
         try:
-            read = parameter.kind.read
-            several = isinstance(word, list)
-            values[name] = [item for one in word for item in read(one)] if several else read(word)
+            kind = parameter.kind
+            values[name] = kind.read_all(word) if isinstance(word, list) else kind.read(word)
         except ValueError as error:
             template = f"{{{name}}} must be written like {{0}}. Got {{1}} instead: check its marks."
             shown = "another value" if parameter.option.secret else str(error)

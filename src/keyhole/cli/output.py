@@ -29,13 +29,13 @@ class Outputs:
     records: Path | None = None
     force: bool = False
 
-    def problems(self, source: Path, columns: Sequence[str] = ()) -> list[str]:
+    def problems(self, source: Path | None, columns: Sequence[str] = ()) -> list[str]:
         """Return what stands in the way of writing, before anything is computed.
 
         Parameters
         ----------
         source
-            The file that is read, which is never written over.
+            The file that is read, which is never written over; none if there are several.
         columns
             The columns that the records will have.
         """
@@ -149,12 +149,12 @@ def _problems_of(
     path: Path | None,
     check_format: Callable[[Path], None],
     force: bool,
-    source: Path,
+    source: Path | None,
 ) -> list[str]:
     found = writing_problems(option, path, check_format, force)
     if found or path is None:
         return found
-    if not _are_one(path, source):
+    if source is None or not _are_one(path, source):
         return []
     return [f"{option}: {str(path)!r} is the file that is read. Give another name."]
 

@@ -26,11 +26,13 @@ __all__ = [
     "Column",
     "Columns",
     "ColumnsByColumn",
+    "Data",
     "File",
     "Flag",
     "Kind",
     "Memory",
     "Number",
+    "Releases",
     "Several",
     "TableOrFile",
     "Text",
@@ -66,6 +68,10 @@ class Kind:
     def read(self, text: str) -> Any:
         """Read the value from the word typed on a command line or in a form."""
         return text
+
+    def read_all(self, words: Sequence[str]) -> Any:
+        """Read the value from the words of an option that was given several times."""
+        return [item for word in words for item in self.read(word)]
 
     def write(self, value: Any) -> str:
         """Write a settled value as the word that `read` reads."""
@@ -261,6 +267,91 @@ class File(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Data(Kind):
+    """Data: the path of a file; in Python also a frame or microdata."""
+
+    metavar: ClassVar[str] = "FILE"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a path, or what may be a frame."""
+        fit = bool(value.strip()) if isinstance(value, str) else value is not None
+        fit = fit and not isinstance(value, bool | int | float)
+        return None if fit else "a file, a frame or microdata"
+
+
+@dataclass(frozen=True, slots=True)
+class Releases(Data):
+    """Data, or several by name.
+
+    On the command line a name stands before its file, as in ``A=a.csv``; without one it is that of
+    the file.
+    """
+
+    metavar: ClassVar[str] = "[NAME=]FILE"
+    repeatable: ClassVar[bool] = True
+
+    def fault(self, value: Any) -> str | None:
+        """Accept data, or data by name."""
+        given = list(value.values()) if self.are_several(value) else [value]
+        fit = bool(given) and not any(Data().fault(item) for item in given)
+        return None if fit else "a file, a frame or microdata, or at least one of them by name"
+
+    def settle(self, value: Any) -> dict[str, Any]:
+        """Return the data by name; a frame, which has none, is the PUF.
+
+        Examples
+        --------
+        >>> Releases().settle("data/puf.csv.gz"), list(Releases().settle({"age": [31, 47]}))
+        ({'puf': 'data/puf.csv.gz'}, ['PUF'])
+        """
+        if self.are_several(value):
+            return {str(name): item for name, item in value.items()}
+        if isinstance(value, str | os.PathLike):
+            return {_called(os.fspath(value)): value}
+        name = getattr(value, "name", "data")
+        return {"PUF" if name == "data" or not isinstance(name, str) else name: value}
+
+    def read_all(self, words: Sequence[str]) -> dict[str, str]:
+        """Read files with or without a name.
+
+        Examples
+        --------
+        >>> Releases().read_all(["A=a.csv", "b.csv"])
+        {'A': 'a.csv', 'b': 'b.csv'}
+        """
+        found: dict[str, str] = {}
+        for word in words:
+            name, mark, rest = word.partition("=")
+            is_named = bool(mark and name.strip() and rest) and not os.path.exists(word)
+            path = rest if is_named else word
+            label = name.strip() if is_named else _called(path)
+            if label in found:
+                raise ValueError(f"the name {label!r} twice")
+            found[label] = path
+        return found
+
+    def write(self, value: Any) -> str:
+        """Write the first file, with its name where that is not the file's."""
+        name, path = next(iter(self.settle(value).items()))
+        return str(path) if name == _called(str(path)) else f"{name}={path}"
+
+    @staticmethod
+    def are_several(value: Any) -> bool:
+        """Tell data by name from a frame given as a table of its columns."""
+        return isinstance(value, Mapping) and all(
+            isinstance(item, str | os.PathLike | Mapping)
+            or any(hasattr(item, name) for name in ("columns", "names", "path"))
+            for item in value.values()
+        )
+
+
+def _called(path: str) -> str:
+    """Return what a file or folder is called."""
+    name = os.path.basename(os.path.abspath(path))
+    return name if os.path.isdir(path) else name.removesuffix(".gz").rpartition(".")[0] or name
+
+
+@dataclass(frozen=True, slots=True)
 class Memory(Kind):
     """An amount of memory, like ``1GB``."""
 
@@ -413,9 +504,10 @@ class Candidates(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Several(Kind):
-    """One or more values of another kind, each once."""
+    """One or more values of another kind, each once; `least` tells whether there may be none."""
 
     of: Kind
+    least: int = 0
 
     metavar: ClassVar[str] = "X,…"
     widget: ClassVar[str] = "text"
@@ -432,6 +524,8 @@ class Several(Kind):
         if items is None:
             fault = self.of.fault(value)
             return fault and f"{fault}, or several"
+        if len(items) < self.least:
+            return f"{self.of.fault(None)}, or several"
         for item in items:
             if fault := self.of.fault(item):
                 return f"{fault}, or several"
@@ -443,9 +537,10 @@ class Several(Kind):
         items = _listed(value)
         return tuple(self.of.settle(item) for item in ([value] if items is None else items))
 
-    def read(self, text: str) -> tuple[Any, ...]:
-        """Read the items."""
-        return tuple(self.of.read(item) for item in split_words(text, ",")) if text.strip() else ()
+    def read(self, text: str) -> Any:
+        """Read the items, or the only one."""
+        items = [self.of.read(item) for item in split_words(text, ",")] if text.strip() else []
+        return items[0] if len(items) == 1 else tuple(items)
 
     def write(self, value: Any) -> str:
         """Write the items."""

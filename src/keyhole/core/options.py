@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from keyhole.core.kinds import Choice, Column, Flag, Kind, Number, Place, Text, Whole
+from keyhole.core.kinds import Choice, Column, Flag, Kind, Number, Place, Several, Text, Whole
 from keyhole.core.names import absent, nearest
 from keyhole.errors import OptionError
 
@@ -137,11 +137,14 @@ class Parameter:
 
     def fault(self, value: Any) -> str | None:
         """Say what a value must be, where it is not."""
-        return None if value is None and self.optional else self.kind.fault(value)
+        fit = value is None and (self.optional or self.default == ())
+        return None if fit else self.kind.fault(value)
 
     def settle(self, value: Any) -> Any:
-        """Return a fit value in the form in which it is kept."""
-        return None if value is None else self.kind.settle(value)
+        """Return a fit value in the form in which it is kept; none of a list is an empty one."""
+        if value is None:
+            return () if self.default == () else None
+        return self.kind.settle(value)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns that a value names."""
@@ -441,8 +444,11 @@ def value_problems(
 
 def _remedy(parameter: Parameter, value: Any) -> str:
     """Name the word that was meant."""
-    words = parameter.kind.words if isinstance(parameter.kind, Choice) else ()
-    near = nearest(value, list(words), most=1) if isinstance(value, str) and words else []
+    kind = parameter.kind.of if isinstance(parameter.kind, Several) else parameter.kind
+    words = kind.words if isinstance(kind, Choice) else ()
+    given = value if isinstance(value, list | tuple) else [value]
+    strange = [one for one in given if isinstance(one, str) and one not in words]
+    near = nearest(strange[0], list(words), most=1) if strange and words else []
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -33,6 +33,9 @@ class Output:
         ``package.module.function``. Without one it is a file of any name.
     is_data
         Whether it is a file of records, in a format that its extension names.
+    needs
+        The function that says of a question why it cannot be written:
+        ``package.module.function``.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Output:
     required: bool = False
     problems: str = ""
     is_data: bool = False
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +271,17 @@ Several methods, limits or cutoffs are compared in one table:
         stage="study",
         engines=("memory", "spark"),
         method="study",
-        shell="keyhole.cli.study.study",
+        outputs=(
+            Output(
+                "pairs",
+                "OUT",
+                "Write the suspected pairs with their ids to a .csv, .parquet and so on.",
+                "save_pairs",
+                "pairs",
+                is_data=True,
+                needs="keyhole.reidentification.study.pairs_problems",
+            ),
+        ),
     ),
     Verb(
         "keyhole.reviews.drafting.init",

@@ -219,7 +219,7 @@ def cluster_for(
     verb
         What is to be done, for messages.
     in_memory_for
-        By its name what was asked for that can only be done in memory.
+        By its name what was asked for that can only be done in memory; options in braces.
 
     Examples
     --------
@@ -227,14 +227,16 @@ def cluster_for(
     True
     """
     name, session = _asked_engine(engine, sources)
-    problems = engine_problems(name, master=master)
+    problems: list[str] = engine_problems(name, master=master)
     if name == "disk":
         problems.append(f"engine must be memory or spark for {verb}. Got 'disk' instead.")
     if name == "memory" and session is not None:
         problems.append("engine must be spark for a frame of Spark's own. Got 'memory' instead.")
     if name == "spark":
         asked = [what for what, value in (in_memory_for or {}).items() if value]
-        problems += [f"engine must be memory for {what}. Got 'spark' instead." for what in asked]
+        problems += [
+            Problem(f"{{engine}} must be memory for {what}. Got 'spark' instead.") for what in asked
+        ]
         return import_module(SPARK).Cluster(master, session, problems)
     if problems:
         raise OptionError(problems)

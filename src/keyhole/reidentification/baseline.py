@@ -10,36 +10,16 @@ import numpy as np
 
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints, Numbers
-from keyhole.reidentification.question import Question
 
 __all__ = [
     "Baseline",
     "Chances",
-    "chance_problems",
     "deal_all",
     "deal_stratum",
     "find_chances",
     "permuted_baseline",
     "summarise",
 ]
-
-MOST_PERMUTATIONS = 100_000
-
-
-def chance_problems(question: Question) -> list[str]:
-    """Return what is wrong with how often ids are dealt out, and the seed."""
-    permutations, seed = question.permutations, question.seed
-    problems = [
-        f"{name} must be a whole number, 0 or more. Got {value!r} instead."
-        for name, value in (("permutations", permutations), ("seed", seed))
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
-    ]
-    if not problems and permutations > MOST_PERMUTATIONS:
-        problems.append(
-            f"permutations must be at most {MOST_PERMUTATIONS:,}. Got {permutations:,} "
-            f"instead: a few hundred are enough for the middle 95%."
-        )
-    return problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import quoted
-from keyhole.data import load
+from keyhole.core.options import Question
 from keyhole.errors import InputError, OptionError
-from keyhole.reidentification.candidates import blank_variables
-from keyhole.reidentification.question import column_names
+from keyhole.reidentification.files import StudyFiles, blank_variables
+from keyhole.reidentification.question import variables_in_words
 from keyhole.reidentification.result import Study
-from keyhole.reidentification.study import Progress, study
+from keyhole.reidentification.study import Progress, attack_release, study
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["ComparedStudy", "StudyComparison", "compare_studies"]
+__all__ = ["ComparedStudy", "StudyComparison", "attack_all", "compare_studies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class StudyComparison(Result):
             )
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
         first = self.rows[0].study
-        notes = [first.question.variables_in_words(), *first.recoding, *self._warnings()]
+        notes = [variables_in_words(first.question), *first.recoding, *self._warnings()]
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
 
     def _warnings(self) -> list[str]:
@@ -117,6 +117,31 @@ class StudyComparison(Result):
         from keyhole.reidentification.charts import comparison_chart
 
         return comparison_chart(self)
+
+
+def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyComparison:
+    """Attack every release by every metric.
+
+    A linking variable that a release leaves out, or blanks everywhere, is taken as missing in all
+    of its records, with a warning, if another release has it.
+    """
+    absent = {name: blank_variables(puf, question.link) for name, puf in files.pufs.items()}
+    nowhere = set(question.link).intersection(*absent.values())  # told to be wrong by the attack
+    rows: list[ComparedStudy] = []
+    problems: list[str] = []
+    for name in files.pufs:
+        gone = (*question.blank, *(one for one in absent[name] if one not in nowhere))
+        asked = question.replace(blank=tuple(dict.fromkeys(gone)))
+        for metric in question.metric:
+            tell(f"{name} by {metric}")
+            try:
+                found = attack_release(files, name, asked.replace(metric=metric), tell)
+                rows.append(ComparedStudy(name, found))
+            except InputError as error:
+                problems += [f"release {quoted([name])}: {text}" for text in error.problems]
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    return StudyComparison(tuple(rows))
 
 
 def compare_studies(
@@ -164,29 +189,12 @@ def compare_studies(
         raise OptionError(
             f"pufs must map names of releases to their files. Got {type(pufs).__name__} instead."
         )
-    metrics = column_names(metrics)
-    if not pufs or not metrics:
-        raise OptionError("pufs and metrics must each name at least one. Got none instead.")
-    own = isinstance(iuf, Mapping) and set(iuf) == set(pufs)
-    loaded = {name: load(puf) for name, puf in pufs.items()}
-    link = column_names(options.get("link"))
-    absent = {name: blank_variables(puf, link) for name, puf in loaded.items()}
-    nowhere = set(link).intersection(*absent.values())  # of which `study` says that it is wrong
-    rows: list[ComparedStudy] = []
-    problems: list[str] = []
-    for name, puf in loaded.items():
-        gone = (*column_names(options.get("blank")), *(n for n in absent[name] if n not in nowhere))
-        asked = {**options, "blank": gone, "eif": eif, "iuf": iuf[name] if own else iuf}
-        for metric in metrics:
-            if progress is not None:
-                progress(f"{name} by {metric}")
-            by_metric = {**asked, "metric": metric}
-            if metric != "adhoc" and "adhoc" in metrics:
-                by_metric.pop("scores", None)
-            try:
-                rows.append(ComparedStudy(name, study(puf=puf, **by_metric)))
-            except InputError as error:
-                problems += [f"release {quoted([name])}: {text}" for text in error.problems]
-    if problems:
-        raise OptionError(dict.fromkeys(problems))
-    return StudyComparison(tuple(rows))
+    asked: dict[str, Any] = {"eif": eif, "iuf": iuf, "metric": metrics, "progress": progress}
+    try:
+        found: Any = study(puf=pufs, **asked, **options)
+    except InputError as error:
+        single = [f"release {quoted(pufs)}: {text}" for text in error.problems]
+        raise type(error)(single if len(pufs) == 1 else error.problems) from None
+    if isinstance(found, StudyComparison):
+        return found
+    return StudyComparison((ComparedStudy(next(iter(pufs)), found),))

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from keyhole.core.options import Question
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import LOGISTIC
-from keyhole.reidentification.question import Question
 from keyhole.reidentification.variables import Category, Number, quintiles, z_scores
 
 __all__ = ["BEST_SCORE", "DECIMALS", "Costs", "Graded", "additive", "euclidean", "taxicab"]
@@ -152,7 +152,7 @@ def taxicab(variables: Sequence[Category | Number], question: Question) -> Costs
     The mean over v variables is ranked as the sum, which is exact.
     """
     counted = [v if isinstance(v, Category) else quintiles(v, question.cuts) for v in variables]
-    alpha = float(question.alpha)
+    alpha = question.alpha
     most = Fraction(str(alpha)) * len(variables) / 2 * DECIMALS
     return Costs(tuple(counted), (), 1.0, alpha, alpha / 2, math.ceil(most))
 
@@ -164,7 +164,7 @@ def euclidean(variables: Sequence[Category | Number], question: Question) -> Cos
     """
     scaled = [v if isinstance(v, Category) else z_scores(v) for v in variables]
     counted = tuple(v for v in scaled if isinstance(v, Category))
-    alpha, count = float(question.alpha), len(variables)
+    alpha, count = question.alpha, len(variables)
     missing = alpha * alpha
     graded = tuple(Graded(v.name, v.puf, v.eif, missing) for v in scaled if isinstance(v, Number))
     derived, largest = alpha / math.sqrt(2 * count), 1 / math.sqrt(count)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.core.names import absent, repeated
+from keyhole.core.names import absent
+from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.reidentification.costs import (
@@ -26,15 +25,13 @@ from keyhole.reidentification.costs import (
     taxicab,
 )
 from keyhole.reidentification.neighbours import Progress, find_nearest
-from keyhole.reidentification.question import Cuts, Metric, Orders, Question, Threshold
-from keyhole.reidentification.scores import adhoc, score_problems
+from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import number_strata
-from keyhole.reidentification.unicity import MOST_VARIABLES, find_mates
+from keyhole.reidentification.unicity import find_mates
 from keyhole.reidentification.variables import (
     Category,
     linking_category,
     linking_variable,
-    strangers,
     variable_problems,
 )
 from keyhole.results import Result, Table, share
@@ -43,11 +40,10 @@ __all__ = [
     "Attack",
     "Pairs",
     "check_variables",
+    "column_problems",
     "find_pairs",
-    "link",
     "only",
     "prepare",
-    "setting_problems",
 ]
 
 Places = Mapping[str, npt.NDArray[np.integer]]
@@ -131,11 +127,11 @@ class Pairs(Result):
             return {**out, "cuts": asked.cuts, "orders": asked.orders}
         return {
             **out,
-            "alpha": float(asked.alpha),
+            "alpha": asked.alpha,
             "cuts": asked.cuts,
             "threshold": self.threshold,
             "threshold_rule": asked.threshold,
-            "rank_cap": int(asked.rank_cap),
+            "rank_cap": asked.rank_cap,
         }
 
     def to_frame(self) -> pl.DataFrame:
@@ -208,7 +204,7 @@ class Attack:
                 "rank": np.ones(len(mates.puf), dtype=np.int64),
                 "subset": mates.subset,
             }
-        cap = min(int(asked.rank_cap), self.costs.eif_records)  # nobody has more pairs
+        cap = min(asked.rank_cap, self.costs.eif_records)  # nobody has more pairs
         ranked = find_nearest(self.costs, strata, cap, progress=progress)
         score, count = ranked.keys / DECIMALS, len(asked.link)
         if asked.metric == "taxicab":
@@ -263,49 +259,16 @@ def prepare(
     return Attack(question, costs=price(variables, question))
 
 
-def link(puf: Any, eif: Any, *, progress: Progress | None = None, **settings: Any) -> Pairs:
-    """Find the pairs of records that an intruder would suspect to be one person.
-
-    Parameters
-    ----------
-    puf, eif
-        The public use file and the external intruder file: files, frames or `Microdata`.
-    progress
-        Called now and then with the work done and all of it.
-    settings
-        The linking variables, the metric and its settings: the parameters of
-        `keyhole.reidentification.question.Question`.
-
-    Notes
-    -----
-    Taxicab is the mean over the variables of 0 (same), 1 (different) or alpha (missing),
-    suspected below alpha / 2. Euclidean is the root of the sum of squares over v, where a
-    numeric variable scores 2 e^x / (1 + e^x) - 1 with x = min(abs(z - z'), 6), suspected below
-    alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`). Adhoc is the sum of declared
-    scores, suspected above 5 v / 2. All are compared to nine decimals. Of the pairs of a PUF
-    record the ranks are kept while they hold no more than `rank_cap` pairs. Unicity pairs
-    are alone with each other in a cell of some variables, among the records complete on it.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> puf = pl.DataFrame({"sex": ["f", "m", "m"], "age": [31, 47, 50], "state": ["a", "b", "b"]})
-    >>> eif = pl.DataFrame({"sex": ["m", "f"], "age": [47, 31], "state": ["b", None]})
-    >>> found = link(puf, eif, link=["sex", "age", "state"], metric="taxicab")
-    >>> found.to_frame().rows()
-    [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
-    """
-    question = Question(**settings).with_scores()
-    return find_pairs(load(puf), load(eif), question, progress)
-
-
 def find_pairs(
     puf: Microdata, eif: Microdata, question: Question, progress: Progress | None = None
 ) -> Pairs:
-    """Check what is asked, its scores read, and search both files for the suspected pairs."""
+    """Check the files, and search both for the suspected pairs; the scores have been read."""
     if puf.name == eif.name:
         puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
-    problems = setting_problems(question, {puf.name: puf.names, eif.name: eif.names})
+    problems = [
+        *question.problems,
+        *column_problems(question, {puf.name: puf.names, eif.name: eif.names}),
+    ]
     if problems:
         raise OptionError(problems)
     check_variables(puf, eif, question)
@@ -330,49 +293,12 @@ def check_variables(puf: Microdata, eif: Microdata, question: Question) -> None:
         raise ColumnError(problems)
 
 
-def setting_problems(question: Question, files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Say everything that is wrong with what is asked of files, given by name their columns."""
-    problems = []
-    choices = {"metric": Metric, "threshold": Threshold, "cuts": Cuts, "orders": Orders}
-    for option, choice in choices.items():
-        if getattr(question, option) not in get_args(choice):
-            problems.append(
-                f"{option} must be one of {', '.join(get_args(choice))}. "
-                f"Got {getattr(question, option)!r} instead."
-            )
-    alpha, cap = question.alpha, question.rank_cap
-    if not (isinstance(alpha, Real) and not isinstance(alpha, bool) and 0 < alpha <= 1):
-        problems.append(f"alpha must be a number above 0 and at most 1. Got {alpha!r} instead.")
-    if not (isinstance(cap, Integral) and not isinstance(cap, bool) and cap >= 1):
-        problems.append(f"rank_cap must be a whole number of at least 1. Got {cap!r} instead.")
-    problems += _name_problems(question)
+def column_problems(question: Question, files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say which linking variables and strata are no columns of the files, given by name."""
     columns = {"linking variable": question.link, "stratum": question.strata}
-    for file, known in files.items():
-        for purpose, names in columns.items():
-            problems += absent(names, list(known), purpose=purpose, where=repr(file))
-    return problems
-
-
-def _name_problems(question: Question) -> list[str]:
-    link, problems = question.link, []
-    if len(set(link)) < 2:
-        problems.append(f"link must name at least two variables. Got {len(set(link))} instead.")
-    if question.metric == "unicity" and len(link) > MOST_VARIABLES:
-        problems.append(
-            f"link must name at most {MOST_VARIABLES} variables for unicity. "
-            f"Got {len(link)} instead."
-        )
-    for option in ("link", "numeric", "strata"):
-        twice = repeated(getattr(question, option))
-        problems += [f"{option} lists {name!r} more than once. List it once." for name in twice]
-    problems += strangers(question.numeric, link, "numeric")
-    problems += [
-        f"{name!r} is a linking variable and a stratum. Leave it out of one of them."
-        for name in link
-        if name in question.strata
+    return [
+        problem
+        for file, known in files.items()
+        for purpose, names in columns.items()
+        for problem in absent(names, list(known), purpose=purpose, where=repr(file))
     ]
-    if question.metric == "adhoc":
-        problems += score_problems(question.scores, link)
-    elif question.scores is not None:
-        problems.append(f"scores belong to metric 'adhoc'. Got metric {question.metric!r} instead.")
-    return problems

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import BAND, DECIMALS, TABLE
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.question import Question
 from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import Strata
 from keyhole.reidentification.variables import Category, linking_category
@@ -260,7 +260,9 @@ def agreements(
     >>> puf = load({"sex": ["f", None], "age": [20, 60]})
     >>> eif = load({"sex": ["f", "m"], "age": [21, 60]})
     >>> pairs = np.array([0, 1]), np.array([0, 1])
-    >>> found = agreements(puf, eif, pairs, Question(["sex", "age"], numeric=["age"]))
+    >>> from keyhole.reidentification.study import linking_question
+    >>> asked = linking_question(link=["sex", "age"], numeric=["age"])
+    >>> found = agreements(puf, eif, pairs, asked)
     >>> [same.tolist() for same in found]
     [[True, False], [True, True]]
     """

@@ -5,20 +5,29 @@ What it cannot say stands beside what it says (Singer & Dajani, sections 1 and 3
 
 from __future__ import annotations
 
+import os
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
+from keyhole.core.options import Question
+from keyhole.data.reading import load
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.linking import Pairs
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.question import (
+    agreeing_in_words,
+    question_figures,
+    suspected_in_words,
+    variables_in_words,
+)
 from keyhole.reidentification.rates import (
     Part,
     Rate,
@@ -75,6 +84,8 @@ class Study(Result):
         The scenario to whose key the files were recoded, if they were.
     engine
         Where it was run. On Spark the pairs stay on the cluster: `linked` has none.
+    beside
+        Further results that belong to it: the `identification` of a scenario.
     """
 
     rates: Rates
@@ -93,6 +104,7 @@ class Study(Result):
     eif_ids: pl.DataFrame
     scenario: str | None = None
     engine: str = "memory"
+    beside: Mapping[str, Result] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:
@@ -102,7 +114,7 @@ class Study(Result):
     @property
     def metric(self) -> str:
         """How pairs were suspected."""
-        return self.question.metric
+        return str(self.question.metric)
 
     @property
     def puf_records(self) -> int:
@@ -154,7 +166,7 @@ class Study(Result):
         named = {} if self.scenario is None else {"scenario": self.scenario}
         gaps = self.gaps and {"puf": self.gaps[0].to_dict(), "eif": self.gaps[1].to_dict()}
         return {
-            **self.question.to_dict(self.linked.threshold),
+            **question_figures(self.question, self.linked.threshold),
             **named,
             "puf_records": self.puf_records,
             "eif_records": self.eif_records,
@@ -175,6 +187,7 @@ class Study(Result):
             "verdict": list(self.verdict.values()),
             "warnings": list(self.warnings),
             "notes": self._notes(),
+            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     @property
@@ -261,6 +274,10 @@ class Study(Result):
         )
         return pl.DataFrame([*columns, *figures])
 
+    def save_pairs(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the suspected pairs with their ids to a file, in the format of its extension."""
+        load(self.pairs_frame()).save(path, force=force)
+
     def tables(self) -> list[Table]:
         """Return the figures as tables, then what they say in words."""
         by_place = "size" if self.metric == "unicity" else "rank"
@@ -277,11 +294,12 @@ class Study(Result):
             out.append(part_table(f"By {name}", "stratum", self.by_stratum))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
-            said = [Note("study.agreeing", text=self.question.agreeing_in_words())]
+            said = [Note("study.agreeing", text=agreeing_in_words(self.question))]
             out.append(part_table(agreement, "agreeing", self.by_agreement, said))
             out.append(part_table(title, by_place, self.by_rank))
             out.append(use_table(self.by_variables))
-        return [*out, self._verdict_table()]
+        beside = (table for result in self.beside.values() for table in result.tables())
+        return [*out, self._verdict_table(), *beside]
 
     def _rate_table(self) -> Table:
         by_chance = self._by_chance()
@@ -295,8 +313,8 @@ class Study(Result):
         title = f"Re-identification study by {self.metric} on {', '.join(self.question.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
         notes: list[str] = [
-            Note("study.suspects", text=self.question.in_words(self.linked.threshold)),
-            Note("study.variables", text=self.question.variables_in_words()),
+            Note("study.suspects", text=suspected_in_words(self.question, self.linked.threshold)),
+            Note("study.variables", text=variables_in_words(self.question)),
             *self.recoding,
         ]
         notes += [f"{text}." for text in self._unlinked()]

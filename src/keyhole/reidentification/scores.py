@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 from keyhole.errors import FileError, OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
-from keyhole.reidentification.question import Question, Score
+from keyhole.reidentification.question import Score
 from keyhole.reidentification.variables import (
     Category,
     common_codes,

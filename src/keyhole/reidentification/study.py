@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 
-from keyhole.data.keyed import KeyedData
+from keyhole.core.kinds import Choice, Columns, Data, Releases, Several, TableOrFile, Whole
+from keyhole.core.names import quoted
+from keyhole.core.options import Option, Problem, Question, bind, documented, parameters_of
+from keyhole.core.shared import (
+    Master,
+    Names,
+    ScenarioOption,
+    StoreOption,
+    TargetOption,
+    TaskEngine,
+)
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines.choose import cluster_for
+from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.arrays import Flags
-from keyhole.reidentification.baseline import Baseline, chance_problems, permuted_baseline
-from keyhole.reidentification.candidates import attach_ids, linking_keys, with_blanks
+from keyhole.reidentification.baseline import Baseline, permuted_baseline
+from keyhole.reidentification.files import (
+    StudyFiles,
+    attach_ids,
+    linking_keys,
+    read_files,
+    with_blanks,
+)
 from keyhole.reidentification.linking import Pairs, find_pairs
 from keyhole.reidentification.question import (
     Cuts,
     Metric,
     Orders,
-    Question,
-    Scores,
     Threshold,
-    column_names,
+    taken_as_categories,
+    with_scores,
 )
 from keyhole.reidentification.rates import (
     Part,
@@ -37,6 +54,7 @@ from keyhole.reidentification.rates import (
     rates_by_stratum,
 )
 from keyhole.reidentification.result import Study
+from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import (
     Perturbation,
@@ -48,92 +66,150 @@ from keyhole.reidentification.truth import (
     require_rows,
     restore,
 )
+from keyhole.reidentification.unicity import MOST_VARIABLES
+from keyhole.reidentification.variables import strangers
 
-__all__ = ["study"]
+__all__ = ["attack_release", "link", "linking_question", "study", "study_files"]
 
 Progress = Callable[..., None]
-Names = str | Iterable[str] | None
 
 
+@documented
 def study(
     *,
-    puf: Any,
-    eif: Any,
-    iuf: Any,
-    puf_id: Names,
-    eif_id: Names,
-    link: Names = None,
-    scenario: KeyedData | None = None,
-    numeric: Names = (),
-    metric: Metric = "unicity",
-    alpha: float = 0.5,
-    threshold: Threshold = "published",
-    cuts: Cuts = "puf",
-    scores: Scores | str | os.PathLike[str] | None = None,
-    orders: Orders = "all",
-    rank_cap: int = 5,
-    strata: Names = (),
-    permutations: int = 200,
-    seed: int = 1,
-    ids_from: Any = None,
-    blank: Names = (),
-    engine: Any = "auto",
-    master: str | None = None,
+    puf: Annotated[
+        Any,
+        Option(
+            "The file to be released (PUF). Several by name are compared; the folder of a "
+            "synthesis stands for its first implicate.",
+            kind=Releases(),
+        ),
+    ],
+    eif: Annotated[Any, Option("The intruder's file (EIF).", kind=Data())],
+    iuf: Annotated[
+        Any,
+        Option(
+            "The internal file (IUF): the ids of both, a row for each pair that is one person. If "
+            "it has linking variables too, these are the values before perturbation.",
+            kind=Data(),
+        ),
+    ],
+    puf_id: Annotated[Names, Option("The columns that name a PUF record.", kind=Columns("PUF id"))],
+    eif_id: Annotated[
+        Names, Option("The columns that name an EIF record.", kind=Columns("EIF id"))
+    ],
+    link: Annotated[
+        Names,
+        Option(
+            "The linking variables, which both files have under the same names; or give "
+            "`scenario`.",
+            kind=Columns("linking variable", least=0),
+        ),
+    ] = (),
+    scenario: ScenarioOption = None,
+    store: StoreOption = None,
+    target: TargetOption = None,
+    numeric: Annotated[
+        Names,
+        Option(
+            "Those of them that are numbers; the others are categories.",
+            kind=Columns("numeric", least=0),
+        ),
+    ] = (),
+    metric: Annotated[
+        Metric | Sequence[Metric],
+        Option(
+            "How pairs are suspected: `unicity`, `taxicab`, `euclidean` or `adhoc`. Several are "
+            "compared.",
+            kind=Several(Choice(get_args(Metric)), least=1),
+            metavar="M,…",
+        ),
+    ] = "unicity",
+    alpha: Annotated[
+        float,
+        Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1),
+    ] = 0.5,
+    threshold: Annotated[
+        Threshold,
+        Option("The threshold as published, or as it follows from the euclidean metric."),
+    ] = "published",
+    cuts: Annotated[
+        Cuts,
+        Option(
+            "Whether numbers are cut into fifths of the PUF's values or each file's own, for "
+            "unicity and taxicab."
+        ),
+    ] = "puf",
+    scores: Annotated[
+        Any,
+        Option(
+            "How agreement on each linking variable is scored from 0 to 5, for adhoc: a TOML file, "
+            "or a table.",
+            kind=TableOrFile(),
+        ),
+    ] = None,
+    orders: Annotated[
+        Orders,
+        Option("Whether all sets of linking variables are tried or only the highest, for unicity."),
+    ] = "all",
+    rank_cap: Annotated[
+        int,
+        Option(
+            "Ranks are kept while they hold at most this many pairs of a PUF record.",
+            kind=Whole(low=1, high=math.inf),
+        ),
+    ] = 5,
+    strata: Annotated[
+        Names,
+        Option(
+            "Variables within whose categories records are linked.",
+            kind=Columns("stratum", least=0),
+        ),
+    ] = (),
+    permutations: Annotated[
+        int,
+        Option(
+            "How often ids are dealt out at random, to see what chance would confirm; 0 for never.",
+            low=0,
+            high=100_000,
+        ),
+    ] = 200,
+    seed: Annotated[
+        int, Option("The seed of the permutations.", kind=Whole(low=0, high=math.inf))
+    ] = 1,
+    ids_from: Annotated[
+        Any,
+        Option(
+            "For a PUF without ids, like an implicate: the file it was made from, which has them "
+            "in the same rows.",
+            kind=Data(),
+            surfaces="c",
+        ),
+    ] = None,
+    blank: Annotated[
+        Names,
+        Option(
+            "Linking variables that the PUF may lack: taken as missing in every record, with a "
+            "warning. Of several candidates each may lack what another has.",
+            kind=Columns("blank", least=0),
+            surfaces="c",
+        ),
+    ] = (),
+    engine: TaskEngine = "auto",
+    master: Master = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Attack a public file with an external one, and check the suspects against the truth.
+    """Attack the file with an intruder's, and see who is found.
 
-    Parameters
-    ----------
-    puf, eif, iuf
-        The public file, the intruder's file and the internal file with the ids of both: each a
-        file, a frame or `Microdata`. If the internal file has linking variables too, they are
-        taken as the values before perturbation, and the study runs with and without it.
-    puf_id, eif_id
-        The column or columns that name a record of the PUF and of the EIF.
-    link
-        The linking variables, which both files have.
-    scenario
-        The key of a scenario, to whose detail the files are recoded; its columns that the EIF
-        has are the linking variables if none are given, but for the strata.
-    numeric
-        Those of them that are numbers; the others are categories.
-    metric
-        How pairs are suspected: `unicity`, `taxicab`, `euclidean` or `adhoc`.
-    alpha
-        What a missing value costs (taxicab, euclidean).
-    threshold
-        `published`, or `derived` as it follows from the metric's definition (euclidean).
-    cuts
-        Whether numbers are cut into fifths of the PUF's values or each file's own (unicity,
-        taxicab).
-    scores
-        By linking variable how values are scored from 0 to 5, or a TOML file of it (adhoc);
-        see `keyhole.reidentification.scores`.
-    orders
-        Whether `all` sets of variables are tried or only the `highest` (unicity).
-    rank_cap
-        Ranks are kept while they hold at most this many pairs of a PUF record.
-    strata
-        Variables within whose categories records are linked.
-    permutations, seed
-        How often ids are dealt out at random for the baseline (0: never), and its seed.
-    ids_from
-        For a release without ids, like an implicate of a synthesis: the file it was made from,
-        which has the ids in the same rows. A PUF that has its ids keeps them.
-    blank
-        Linking variables that the PUF may lack or have missing everywhere: they are taken as
-        missing in every record, with a warning.
-    engine, master
-        ``memory``, or ``spark`` (or a Spark session) and where Spark runs: there the files, which
-        may be folders or frames of Spark's own, stay on the cluster, and strata cut the work.
-    progress
-        Called with what is being done, and now and then with the work done and all of it.
+    Suspected are the PUF records that the metric pairs with the EIF, confirmed those of them
+    whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
+    Several releases or metrics give a `StudyComparison`.
 
-    Returns
-    -------
-    Study
-        The rates with intervals and baseline, where they come from, and a verdict in words.
+    Notes
+    -----
+    Files are read by path, or given as frames or `Microdata`; on Spark they may be folders or
+    frames of Spark's own, and strata cut the work. `progress` is called with what is being done,
+    and now and then with the work done and all of it.
 
     Examples
     --------
@@ -146,46 +222,160 @@ def study(
     >>> found.confirmed <= found.suspected <= found.puf_records
     True
     """
-    question = Question(
-        link=column_names(link), numeric=column_names(numeric), metric=metric, alpha=alpha,
-        threshold=threshold, cuts=cuts, scores=scores, orders=orders, rank_cap=rank_cap,
-        strata=column_names(strata), blank=column_names(blank), permutations=permutations,
-        seed=seed,
-    )  # fmt: skip
-    ids = (column_names(puf_id), column_names(eif_id))
-    cluster = cluster_for(
-        engine, master, (puf, eif, iuf), verb="a study",
-        in_memory_for={"a scenario's recoding": scenario is not None, "blank": question.blank,
-                       "ids_from": ids_from is not None},
-    )  # fmt: skip
-    if cluster is not None:
-        remote: Study = cluster.study((puf, eif, iuf), ids, question)
+    question = bind(study, locals())
+    files = study_files(question)
+    if not isinstance(files, StudyFiles):  # they are on Spark
+        remote: Study = files.study(_by_one_metric(question))
         return remote
-    files = _Files(_load(puf, "PUF"), _load(eif, "EIF"), _load(iuf, "IUF"), *ids)
-    if scenario is not None:
-        question = replace(question, link=linking_keys(scenario, files.eif, question))
-        keyed, outside, inside = (
-            scenario.recode(data, partial=True) for data in (files.puf, files.eif, files.iuf)
+    # What is found keeps the question, but not the data.
+    question = question.replace(puf=None, eif=None, iuf=None, ids_from=None, engine=None)
+    if question.scenario:
+        from keyhole.environment.scenarios.choice import scenario_keys
+
+        (key,) = scenario_keys(question, next(iter(files.pufs.values())))
+        files = replace(files, key=key)
+    tell = progress or _say_nothing
+    if len(files.pufs) > 1 or len(question.metric) > 1:
+        from keyhole.reidentification.compare import attack_all
+
+        return attack_all(files, question, tell)  # type: ignore[return-value]
+    found = attack_release(files, next(iter(files.pufs)), _by_one_metric(question), tell)
+    named = any(isinstance(one, str) for one in question.scenario or ())
+    return replace(found, beside={"identification": key.identification(found)} if named else {})
+
+
+def study_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `study` that depend on each other."""
+    from keyhole.environment.scenarios.choice import scenario_problems
+
+    yield from scenario_problems(question, instead_of="link", beside=True)
+    if question.scenario and question.numeric:
+        yield Problem(
+            "{numeric} and {scenario} exclude each other: the key of a scenario holds groups. "
+            "Leave {numeric} out."
         )
-        files = _Files(keyed, outside, inside, *ids)
-    if ids_from is not None and not set(files.puf_id) <= set(files.puf.names):
-        files = replace(files, puf=attach_ids(files.puf, _load(ids_from, "file of ids"), ids[0]))
-    whole, warnings = with_blanks(files.puf, files.eif, question.blank)
-    files = replace(files, puf=whole)
-    truth = _checked_truth(files, question)
-    result = _attack(files, truth, question.with_scores(), progress or _say_nothing)
-    name = None if scenario is None else scenario.name
-    return replace(result, warnings=(*warnings, *result.warnings), scenario=name)
+    if question.link:
+        yield from _linking_problems(question)
+    if "adhoc" not in question.metric and question.scores is not None:
+        yield Problem(
+            "{scores} go with {metric} adhoc. Got {0} instead: leave the scores out.",
+            quoted(question.metric),
+        )
+    if "adhoc" in question.metric and question.scores is None:
+        yield Problem(
+            "{scores} must say how each linking variable is scored, for {metric} adhoc. Got none "
+            "instead: write a TOML file, with lines like {0}.",
+            "sex = { exact = 5 }",
+        )
+
+
+def _linking_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with the linking variables, given or taken from a scenario."""
+    linked = question.link
+    if len(linked) < 2:
+        yield Problem("{link} must name at least two variables. Got {0} instead.", len(linked))
+    if "unicity" in question.metric and len(linked) > MOST_VARIABLES:
+        yield Problem(
+            "{link} must name at most {0} variables for unicity. Got {1} instead.",
+            MOST_VARIABLES,
+            len(linked),
+        )
+    for text in strangers(question.numeric, linked, ""):
+        yield Problem("{numeric}{0}", text)
+    for name in linked:
+        if name in question.strata:
+            yield Problem(
+                "{link} and {strata} both name {0!r}: a linking variable and a stratum. Leave it "
+                "out of one of them.",
+                name,
+            )
+    if "adhoc" in question.metric and question.scores is not None:
+        try:
+            scores = question.scores
+            declared = load_scores(scores) if isinstance(scores, str | os.PathLike) else scores
+            texts = score_problems(declared, linked)
+        except InputError as error:
+            texts = list(error.problems)
+        for text in texts:
+            yield Problem("{scores}: {0}", text)
+
+
+def pairs_problems(question: Question) -> Iterator[Problem]:
+    """Say why the pairs of a study cannot be written, if they cannot."""
+    if len(question.puf or ()) > 1 or len(question.metric) > 1:
+        yield Problem("{pairs} needs one {puf} and one {metric}. Leave it out, or the others.")
+    if question.engine == "spark":
+        yield Problem("{engine} must be memory for {pairs}. Got 'spark' instead.")
+
+
+def study_files(question: Question) -> Any:
+    """Read the files of a study, or return the Spark cluster that will.
+
+    All that is wrong with them and with the question is told at once.
+    """
+    problems: list[str] = list(question.problems)
+    pufs = question.puf or {}
+    sources = [*pufs.values(), question.eif, question.iuf]
+    sheets = [one.reading.get("sheet") for one in sources if isinstance(one, DataFile)]
+    in_memory_for = {
+        "comparing studies": len(pufs) > 1 or len(question.metric) > 1,
+        "a scenario's recoding": question.scenario,
+        "{blank}": question.blank,
+        "{ids_from}": question.ids_from is not None,
+        "{sheet}": any(sheets),
+    }
+    try:
+        cluster = cluster_for(
+            question.engine, question.master, sources, verb="a study", in_memory_for=in_memory_for
+        )
+    except OptionError as error:
+        cluster, problems = None, [*problems, *error.problems]
+    if cluster is not None:
+        cluster.look_at_study(_by_one_metric(question))
+        return cluster
+    files = read_files(question, problems)
+    if problems:
+        raise OptionError(dict.fromkeys([*problems, *_content_problems(files, question)]))
+    return files
+
+
+def _content_problems(files: StudyFiles, question: Question) -> list[str]:
+    """Say what is wrong with ids and columns, as far as that shows before anything is linked."""
+    if question.scenario or question.blank or files.ids is not None or len(files.pufs) != 1:
+        return []
+    (puf,), (iuf,) = files.pufs.values(), files.iufs.values()
+    try:
+        _checked_truth(_Files(puf, files.eif, iuf, question.puf_id, question.eif_id), question)
+    except InputError as error:
+        return list(error.problems)
+    return []
+
+
+def _by_one_metric(question: Question) -> Question:
+    """Return the question with the first of its metrics, which says what else matters."""
+    return question.replace(metric=question.metric[0])
+
+
+def attack_release(files: StudyFiles, release: str, question: Question, tell: Progress) -> Study:
+    """Attack one release by one metric."""
+    puf, eif, iuf = files.pufs[release], files.eif, files.iufs[release]
+    if files.key is not None:
+        question = question.replace(link=linking_keys(files.key, eif, question))
+        problems = list(_linking_problems(question))
+        if problems:
+            raise OptionError(problems)
+        puf, eif, iuf = (files.key.recode(data, partial=True) for data in (puf, eif, iuf))
+    if files.ids is not None and not set(question.puf_id) <= set(puf.names):
+        puf = attach_ids(puf, files.ids, question.puf_id)
+    puf, warnings = with_blanks(puf, eif, question.blank)
+    data = _Files(puf, eif, iuf, question.puf_id, question.eif_id)
+    found = _attack(data, _checked_truth(data, question), with_scores(question), tell)
+    name = None if files.key is None else files.key.name
+    return replace(found, warnings=(*warnings, *found.warnings), scenario=name)
 
 
 def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
     return None
-
-
-def _load(source: Any, name: str) -> Microdata:
-    """Load a file; a frame, which has no name, is called by its part in the study."""
-    data = load(source)
-    return data.replace(name=name) if data.name == "data" else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +395,7 @@ def _checked_truth(files: _Files, question: Question) -> Truth:
     for data in both:
         data.require_records()
     require_rows(files.iuf.name, files.iuf.records)
-    problems = chance_problems(question)
+    problems: list[str] = []
     truth = None
     try:
         truth = find_truth(*both, files.iuf, puf_id=files.puf_id, eif_id=files.eif_id)
@@ -246,7 +436,7 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
         by_variables=used,
         perturbation=perturbation,
         warnings=(
-            *question.taken_as_categories(files.puf),
+            *taken_as_categories(question, files.puf),
             *linked.warnings,
             *incomplete_warnings(truth.incomplete, files.iuf.records),
             *skipped,
@@ -278,8 +468,8 @@ def _baseline(files: _Files, linked: Pairs, truth: Truth, strata: Strata | None)
         puf_records=linked.puf_records,
         eif_records=linked.eif_records,
         strata=None if strata is None else (strata.puf, strata.eif[order]),
-        permutations=int(question.permutations),
-        seed=int(question.seed),
+        permutations=question.permutations,
+        seed=question.seed,
     )
 
 
@@ -303,3 +493,45 @@ def _undo(
         return None, [*skipped, *(f"not run without the perturbation: {p}" for p in error.problems)]
     rates = measure_rates(linked.puf, _confirmed(linked, truth), linked.puf_records)
     return Perturbation(before.records, before.changed, rates), skipped
+
+
+def link(puf: Any, eif: Any, *, progress: Progress | None = None, **settings: Any) -> Pairs:
+    """Find the pairs of records that an intruder would suspect to be one person.
+
+    Parameters
+    ----------
+    puf, eif
+        The public use file and the external intruder file: files, frames or `Microdata`.
+    progress
+        Called now and then with the work done and all of it.
+    settings
+        The linking variables, the metric and what else `keyhole.study` takes for them.
+
+    Notes
+    -----
+    Taxicab is the mean over the variables of 0 (same), 1 (different) or alpha (missing),
+    suspected below alpha / 2. Euclidean is the root of the sum of squares over v, where a
+    numeric variable scores 2 e^x / (1 + e^x) - 1 with x = min(abs(z - z'), 6), suspected below
+    alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`). Adhoc is the sum of declared
+    scores, suspected above 5 v / 2. All are compared to nine decimals. Of the pairs of a PUF
+    record the ranks are kept while they hold no more than `rank_cap` pairs. Unicity pairs
+    are alone with each other in a cell of some variables, among the records complete on it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> puf = pl.DataFrame({"sex": ["f", "m", "m"], "age": [31, 47, 50], "state": ["a", "b", "b"]})
+    >>> eif = pl.DataFrame({"sex": ["m", "f"], "age": [47, 31], "state": ["b", None]})
+    >>> found = link(puf, eif, link=["sex", "age", "state"], metric="taxicab")
+    >>> found.to_frame().rows()
+    [(0, 1, 0.166666667, 1), (1, 0, 0.0, 1)]
+    """
+    return find_pairs(load(puf), load(eif), linking_question(**settings), progress)
+
+
+def linking_question(**settings: Any) -> Question:
+    """Return what is asked of `link`, with scores read from their file."""
+    strange = [name for name in settings if name not in parameters_of(study)]
+    if strange:
+        raise TypeError(f"link() got an unexpected keyword argument {strange[0]!r}")
+    return with_scores(_by_one_metric(bind(study, settings)))

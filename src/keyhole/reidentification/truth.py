@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from keyhole.core.kinds import Columns
 from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.question import column_names
 from keyhole.reidentification.rates import Rate, Rates
 from keyhole.reidentification.variables import EXACT, WIDE
 from keyhole.results import Table, share
@@ -108,7 +108,10 @@ def find_truth(
     >>> truth.puf.tolist(), truth.eif.tolist(), truth.incomplete
     ([2], [0], 1)
     """
-    sides = (_Side(puf, column_names(puf_id), "PUF"), _Side(eif, column_names(eif_id), "EIF"))
+    sides = (
+        _Side(puf, Columns().settle(puf_id), "PUF"),
+        _Side(eif, Columns().settle(eif_id), "EIF"),
+    )
     problems = name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
     if not problems:
         problems = [problem for side in sides for problem in side.problems()]

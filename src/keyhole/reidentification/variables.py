@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import nearest
+from keyhole.core.options import Question
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints, Numbers
-from keyhole.reidentification.question import Cuts, Question
+from keyhole.reidentification.question import Cuts, graded_variables
 
 __all__ = [
     "EXACT",
@@ -346,7 +347,7 @@ def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> lis
         ] or _type_problems(both, name, pair)
         if not wrong and name in question.numeric:
             wrong = _number_problems(name, pair)
-        if not wrong and name not in question.graded and not _overlap(*alike(*pair)):
+        if not wrong and name not in graded_variables(question) and not _overlap(*alike(*pair)):
             wrong = [
                 f"linking variable {name!r} must have a value in common in {puf.name!r} and "
                 f"{eif.name!r}. Got none instead: check that they are coded alike."

@@ -17,8 +17,8 @@ from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan, Step
 from keyhole.protection.release import reordered
-from keyhole.reidentification.candidates import attach_ids
 from keyhole.reidentification.compare import StudyComparison
+from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result, Table
 from keyhole.reviews.protected_files import ProtectedFile

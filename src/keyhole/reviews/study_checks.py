@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import absent
+from keyhole.core.options import bind
 from keyhole.data import Microdata, load
 from keyhole.errors import InputError
-from keyhole.reidentification.candidates import blank_variables, linking_keys
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.files import blank_variables, linking_keys
 from keyhole.reidentification.scores import load_scores, score_problems
+from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.unicity import MOST_VARIABLES
 from keyhole.reidentification.variables import strangers, variable_problems
@@ -87,7 +88,7 @@ def _keyed(
     if key is None or not key.keys or len(files) < len(PARTS):
         return given, {}, []
     try:
-        question = Question((), numeric=given.numeric, strata=given.strata)
+        question = bind(study, {"numeric": given.numeric, "strata": given.strata})
         link = linking_keys(key, data["eif"], question)
         recoded = {part: key.recode(data[part], partial=True) for part in PARTS}
     except InputError as error:
@@ -270,6 +271,6 @@ def _content(
         own: dict[str, Any] = {"metric": metric, "numeric": given.numeric}
         if metric == "adhoc":
             own = {"metric": metric, "scores": given.scores}
-        question = Question(link, strata=given.strata, **own)
+        question = bind(study, {"link": link, "strata": given.strata, **own}).replace(metric=metric)
         problems += variable_problems(data["puf"], data["eif"], question)
     return list(dict.fromkeys(problems))

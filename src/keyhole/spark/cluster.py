@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from keyhole.data.reading import load, request_of
@@ -17,9 +18,9 @@ from keyhole.spark.session import master_problems
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from keyhole.core.options import Question
     from keyhole.data.microdata import Microdata
     from keyhole.kernels.arrays import Ints
-    from keyhole.reidentification.question import Question
     from keyhole.reidentification.result import Study
     from keyhole.spark.data import SparkData
     from keyhole.synthesis.implicates import Progress, Task
@@ -101,30 +102,45 @@ class Cluster:
         request_of(**options).choose(list(seen.names), repr(name))
         return tuple(seen.names), name
 
-    def study(
-        self,
-        sources: tuple[Any, Any, Any],
-        ids: tuple[tuple[str, ...], tuple[str, ...]],
-        question: Question,
-    ) -> Study:
-        """Run a study of a PUF, an EIF and an IUF; see `keyhole.reidentification.study`.
+    def look_at_study(self, question: Question) -> list[Any]:
+        """Return what was seen of the files of a study, or raise all that is wrong.
 
-        What can be told to be wrong before Spark runs is raised at once.
+        Files that lie here are looked at before Spark starts.
         """
-        from keyhole.reidentification.baseline import chance_problems
-        from keyhole.spark.preflight import look, question_problems
+        from keyhole.reidentification.files import declaration_problems
+        from keyhole.spark.preflight import check_names, header_of, look, stratum_problems
 
+        sources = [*(question.puf or {}).values(), question.eif, question.iuf]
         seen, problems = look(sources)
-        problems += chance_problems(question)
-        session = self.start([*problems, *question_problems(seen, ids, question)])
+        problems = [*self._problems, *question.problems, *problems]
+        if len(seen) == 3:  # several releases are none for Spark
+            headers = [header_of(*one) for one in zip(seen, ("PUF", "EIF", "IUF"), strict=True)]
+            known = [name for header in headers if header is not None for name in header.names]
+            if all(headers):
+                problems += declaration_problems(sources, known)
+            problems += [*check_names(headers, question), *stratum_problems(question)]
+        if problems:
+            raise OptionError(dict.fromkeys(problems))
+        return seen
+
+    def study(self, question: Question) -> Study:
+        """Run a study of a PUF, an EIF and an IUF; see `keyhole.reidentification.study`."""
+        seen = self.look_at_study(question)
+        session = self.start()
+        from keyhole.engines.opening import DataFile
+        from keyhole.reidentification.files import declared_for
         from keyhole.spark.study import study_on_spark
         from keyhole.spark.study_files import open_file
 
-        puf, eif, iuf = (
-            open_file(source, session, name=name)
-            for source, name in zip(seen, ("PUF", "EIF", "IUF"), strict=True)
-        )
-        return study_on_spark((puf, eif, iuf), ids, question)
+        files = []
+        sources = (*question.puf.values(), question.eif, question.iuf)
+        for name, source, what in zip(("PUF", "EIF", "IUF"), sources, seen, strict=True):
+            file = open_file(what, session, name=name)
+            if isinstance(source, DataFile):
+                declared = declared_for(file.names, source.reading)
+                file = replace(file, request=request_of(**declared))
+            files.append(file)
+        return study_on_spark((files[0], files[1], files[2]), question)
 
     def load(self, source: Any) -> Microdata:
         """Load data to be synthesised into this process."""

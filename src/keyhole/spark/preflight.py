@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import require_columns
+from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError
-from keyhole.reidentification.linking import setting_problems
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.linking import column_problems
 from keyhole.reidentification.truth import name_problems
 
-__all__ = ["Header", "check_names", "header_of", "look", "question_problems", "stratum_problems"]
+__all__ = ["Header", "check_names", "header_of", "look", "stratum_problems"]
 
 Ids = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -30,29 +31,31 @@ class Header:
         return require_columns(names, self.names, purpose=purpose, called=self.name)
 
 
-def look(sources: Iterable[Any], **how: str | None) -> tuple[list[Any], list[str]]:
+def look(sources: Iterable[Any]) -> tuple[list[Any], list[str]]:
     """Look at files that are here; return what was seen in their place, and what is wrong.
 
     Parameters
     ----------
     sources
-        Paths, which are looked at; addresses, frames and the like stay as they are.
-    how
-        The encoding and the delimiter of text files.
+        Paths, with or without how they are read, which are looked at; addresses, frames and the
+        like stay as they are.
     """
     from keyhole.spark.sources import look_at
 
     found: list[Any] = []
     problems: list[str] = []
     for source in sources:
+        path, how = (source.path, source.reading) if isinstance(source, DataFile) else (source, {})
         seen = None
-        if isinstance(source, str | os.PathLike):
+        if isinstance(path, str | os.PathLike):
+            mark = how.get("delimiter")
+            mark = "\t" if mark in ("tab", r"\t") else mark
             try:
-                seen = look_at(os.fspath(source), **how)
+                seen = look_at(os.fspath(path), encoding=how.get("encoding"), delimiter=mark)
                 _ = () if seen is None else seen.names  # says so if it has no header
             except InputError as error:
                 problems += error.problems
-        found.append(source if seen is None else seen)
+        found.append(path if seen is None else seen)
     return found, problems
 
 
@@ -84,35 +87,15 @@ def header_of(source: Any, called: str) -> Header | None:
     return None
 
 
-def question_problems(sources: Sequence[Any], ids: Ids, question: Question) -> list[str]:
-    """Say what is wrong with a question, as far as the headers of the files are known.
-
-    Parameters
-    ----------
-    sources
-        The PUF, the EIF and the IUF; see `look`.
-    ids
-        The columns that name a record of the PUF, and of the EIF.
-    question
-        What is asked.
-    """
-    try:
-        question = question.with_scores()
-    except InputError as error:
-        return list(error.problems)
-    headers = [header_of(*one) for one in zip(sources, ("PUF", "EIF", "IUF"), strict=True)]
-    return [*check_names(headers, ids, question), *stratum_problems(question)]
-
-
-def check_names(headers: Sequence[Header | None], ids: Ids, question: Question) -> list[str]:
+def check_names(headers: Sequence[Header | None], question: Question) -> list[str]:
     """Say everything that is wrong with what is asked of the PUF, the EIF and the IUF."""
     puf, eif, iuf = headers
     if puf is not None and eif is not None and puf.name == eif.name:
         puf, eif = Header(f"PUF {puf.name}", puf.names), Header(f"EIF {eif.name}", eif.names)
     known = {one.name: one.names for one in (puf, eif) if one is not None}
-    problems = setting_problems(question, known)
+    problems = column_problems(question, known)
     if puf is not None and eif is not None and iuf is not None:
-        problems += name_problems((puf, ids[0]), (eif, ids[1]), iuf)
+        problems += name_problems((puf, question.puf_id), (eif, question.eif_id), iuf)
     return list(dict.fromkeys(problems))
 
 
@@ -121,6 +104,8 @@ def stratum_problems(question: Question) -> list[str]:
     if question.strata or question.metric != "unicity":
         return []
     return [
-        "strata must name columns to cut the work by, for unicity on Spark. Got none instead: "
-        "name some (--strata), or use the memory engine (--engine memory), which needs none."
+        Problem(
+            "{strata} must name columns to cut the work by, for unicity on Spark. Got none "
+            "instead: name some, or give memory as {engine}, which needs none."
+        )
     ]

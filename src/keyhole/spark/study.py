@@ -16,13 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.names import quoted
+from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
 from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.linking import Attack, Pairs, check_variables, prepare
-from keyhole.reidentification.question import Question
+from keyhole.reidentification.question import taken_as_categories, with_scores
 from keyhole.reidentification.rates import Part, Rate, Rates, VariableUse
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.strata import Strata, number_strata
@@ -58,27 +59,23 @@ BROADCAST = 1 << 28
 ID_BYTES = 48
 
 
-def study_on_spark(
-    files: tuple[SparkFile, SparkFile, SparkFile],
-    ids: Ids,
-    question: Question,
-) -> Study:
+def study_on_spark(files: tuple[SparkFile, SparkFile, SparkFile], question: Question) -> Study:
     """Run a study whose records are on Spark; the answers are those of `study` in memory.
 
     Parameters
     ----------
     files
         The PUF, the EIF and the IUF.
-    ids
-        The columns that name a record of the PUF, and of the EIF.
     question
         What is asked.
     """
-    question = question.with_scores()
+    # Records stay where they are; the question goes to every worker.
+    question = with_scores(question).replace(puf=None, eif=None, iuf=None, engine=None)
+    ids: Ids = (question.puf_id, question.eif_id)
     puf, eif, iuf = files
     if puf.name == eif.name:
         puf, eif = replace(puf, name=f"PUF {puf.name}"), replace(eif, name=f"EIF {eif.name}")
-    problems = check_names([Header(one.name, one.names) for one in (puf, eif, iuf)], ids, question)
+    problems = check_names([Header(one.name, one.names) for one in (puf, eif, iuf)], question)
     if problems:
         raise OptionError(problems)
     sides = _Sides.look(puf, eif, question)
@@ -223,9 +220,12 @@ def _require_blocks(question: Question, eif_records: int) -> None:
     size = eif_records * (4 * len(question.link) + ID_BYTES)
     if size > BROADCAST:
         raise OptionError(
-            f"strata must name columns to cut the work by, since the EIF's {eif_records:,} records "
-            f"are too many to be sent to every worker. Got none instead: name some (--strata), or "
-            f"use the memory engine (--engine memory), which needs none."
+            Problem(
+                "{strata} must name columns to cut the work by, since the EIF's {0:,} records are "
+                "too many to be sent to every worker. Got none instead: name some, or give memory "
+                "as {engine}, which needs none.",
+                eif_records,
+            )
         )
 
 
@@ -234,7 +234,7 @@ def _bare(attack: Attack) -> Attack:
     costs = attack.costs
     if costs is not None:
         costs = replace(costs, counted=tuple(map(_unnamed, costs.counted)))
-    question = replace(attack.question, scores=None)
+    question = attack.question.replace(scores=None)
     categories = tuple(map(_unnamed, attack.categories))
     return replace(attack, question=question, categories=categories, costs=costs)
 
@@ -341,7 +341,7 @@ class StudyCounts:
 
     def baseline(self, rates: Rates) -> Baseline | None:
         """Return what chance would confirm, if that was asked for."""
-        permutations = int(self.question.permutations)
+        permutations = self.question.permutations
         if not permutations:
             return None
         counts = np.zeros(permutations, dtype=np.int64)
@@ -397,7 +397,7 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
         by_variables=answers.uses(rates),
         perturbation=None,
         warnings=(
-            *answers.question.taken_as_categories(puf),
+            *taken_as_categories(answers.question, puf),
             *answers.attack.warnings,
             *incomplete_warnings(truth.incomplete, truth.rows),
             *_left_out(answers.unused),

@@ -90,7 +90,7 @@ class StudyBlock:
         if not len(chances.who):
             return
         question = self.attack.question
-        dealt = (chances, records, int(question.permutations), int(question.seed))
+        dealt = (chances, records, question.permutations, question.seed)
         alone = tally.stratum == ALONE
         counts = deal_all(*dealt) if alone else deal_stratum(tally.stratum, *dealt)
         for i, count in enumerate(counts.tolist()):

@@ -1,10 +1,8 @@
-"""Implicates of a release: found in a folder, loaded, and checked that they belong together."""
+"""Implicates of a release: loaded, and checked that they belong together."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,13 @@ import polars as pl
 from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes, encode
-from keyhole.data.formats import EXTENSIONS
+from keyhole.data.implicates import MOST_IMPLICATES, find_implicates
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.kernels.arrays import Floats
 
 __all__ = [
     "MOST_IMPLICATES",
     "chosen",
-    "find_implicates",
     "load_implicates",
     "load_sides",
     "numbers",
@@ -34,61 +31,7 @@ __all__ = [
 ]
 
 
-MOST_IMPLICATES = 100
-"""More are a mistake, and every file is read."""
-
 Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
-
-_NAME = re.compile(r"implicate-([0-9]+)(\.[a-z0-9]+(?:\.gz)?)", re.IGNORECASE)
-
-
-def find_implicates(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the files ``implicate-1.csv``, ``implicate-2.csv`` and so on of a folder, in order.
-
-    Examples
-    --------
-    >>> find_implicates("nowhere")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: 'nowhere' does not exist. Give the folder 'release' of a synthesis.
-    """
-    path = Path(folder)
-    if not path.is_dir():
-        wrong = "is a file" if path.exists() else "does not exist"
-        raise FileError(f"{str(path)!r} {wrong}. Give the folder 'release' of a synthesis.")
-    found = sorted(
-        (int(match[1]), file.name)
-        for file in path.iterdir()
-        if (match := _NAME.fullmatch(file.name))
-        and match[2].lower().removesuffix(".gz") in EXTENSIONS
-    )
-    problems = _number_problems([number for number, _ in found], path)
-    if problems:
-        raise FileError(problems)
-    return [path / name for _, name in found]
-
-
-def _number_problems(numbers: Sequence[int], folder: Path) -> list[str]:
-    if not numbers:
-        inner = folder / "release"
-        remedy = f"Give {str(inner)!r}." if inner.is_dir() else "Give another folder."
-        return [f"{str(folder)!r} has no files implicate-1.csv, implicate-2.csv, …. {remedy}"]
-    twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
-    beyond = [number for number in numbers if not 1 <= number <= MOST_IMPLICATES]
-    gaps = [] if beyond else sorted(set(range(1, max(numbers) + 1)) - set(numbers))
-    problems = []
-    if beyond:
-        problems.append(
-            f"{str(folder)!r} must have implicates numbered from 1 to {MOST_IMPLICATES}. Got "
-            f"{len(beyond):,} with other numbers instead: take them out of the folder."
-        )
-    if twice:
-        listed = quoted(f"implicate-{number}" for number in twice)
-        problems.append(f"{str(folder)!r} has {listed} more than once. Keep one file of each.")
-    if gaps:
-        listed = quoted(f"implicate-{number}" for number in gaps)
-        problems.append(f"{str(folder)!r} lacks {listed}. Get the whole release.")
-    return problems
 
 
 def load_implicates(

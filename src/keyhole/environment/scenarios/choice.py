@@ -16,9 +16,9 @@ __all__ = ["scenario_keys", "scenario_problems"]
 
 
 def scenario_problems(
-    question: Question, *, instead_of: str = "keys", several: bool = False
+    question: Question, *, instead_of: str = "keys", several: bool = False, beside: bool = False
 ) -> Iterator[Problem]:
-    """Say what is wrong with a scenario and where it is, and with its standing beside keys."""
+    """Say what is wrong with a scenario and where it is, and with its standing beside columns."""
     given, columns = question.scenario or (), question.values[instead_of]
     named = [name for name in given if isinstance(name, str)]
     if not given and not columns:
@@ -26,7 +26,7 @@ def scenario_problems(
             f"{{{instead_of}}} must name at least one column, or give {{scenario}}. Got neither "
             f"instead."
         )
-    if given and columns:
+    if given and columns and not beside:
         yield Problem(
             f"{{{instead_of}}} and {{scenario}} exclude each other. Leave one of them out."
         )

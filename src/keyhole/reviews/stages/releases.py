@@ -101,7 +101,7 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
 
 def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
     """Yield the releases; the implicates keep the order of the records, the protected file not."""
-    from keyhole.reidentification.candidates import attach_ids
+    from keyhole.reidentification.files import attach_ids
 
     theirs = {part: files[part].data for part in ("eif", "iuf")}
     for name in asked["candidates"]:
@@ -129,8 +129,8 @@ def _protected(files: Files, asked: Asked) -> _Target:
 
 def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress: Progress) -> Any:
     """Attack one release; what it does not tell is missing, and strata it lacks are none."""
-    from keyhole.reidentification.candidates import blank_variables
     from keyhole.reidentification.compare import compare_studies
+    from keyhole.reidentification.files import blank_variables
 
     puf, ours = target.puf, ("candidates", "implicate", "protected", "strata", "metrics")
     kept = {k: v for k, v in asked.items() if k not in ours}

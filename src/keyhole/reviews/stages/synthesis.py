@@ -63,7 +63,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 def _parts(folder: Path, review: Review, _: Files) -> Files:
     """Return the first implicate, for the stages that look at what would go out."""
     from keyhole.data import load
-    from keyhole.utility.implicates import find_implicates
+    from keyhole.data.implicates import find_implicates
 
     path = find_implicates(folder / "release")[0]
     data, digest = read_steadily(path, partial(load, **_declared(review, path.parent)))

@@ -1,0 +1,247 @@
+"""Files of a study: read, and made ready with ids, absent variables and a scenario's key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from keyhole.core.names import quoted
+from keyhole.core.options import Problem, Question
+from keyhole.data.implicates import first_implicate
+from keyhole.data.keyed import KeyedData, require_key
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines.opening import DataFile
+from keyhole.errors import ColumnError, InputError, OptionError
+
+__all__ = [
+    "StudyFiles",
+    "attach_ids",
+    "blank_variables",
+    "declaration_problems",
+    "declared_for",
+    "linking_keys",
+    "read_files",
+    "with_blanks",
+]
+
+HOW = ("encoding", "delimiter", "sheet")
+"""How a file is read; what else is said of it is declared of its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFiles:
+    """The files of a study.
+
+    Parameters
+    ----------
+    pufs, iufs
+        By name of the release the file that is attacked, and the internal file.
+    eif
+        The intruder's file.
+    ids
+        The file with the ids of releases that have none.
+    key
+        The key of a scenario, to whose detail all are recoded.
+    """
+
+    pufs: Mapping[str, Microdata]
+    iufs: Mapping[str, Microdata]
+    eif: Microdata
+    ids: Microdata | None = None
+    key: KeyedData | None = None
+
+
+def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
+    """Read the columns that are needed of each file; what is wrong with any is told at once.
+
+    `problems` of the question are told with that.
+
+    Releases are read whole where they may lack some of them. A table of internal files with the
+    names of the releases gives each its own.
+    """
+    reader, pufs = _Reader(), question.puf or {}
+    may_lack = question.scenario or question.blank or question.ids_from is not None
+    shared = (*question.link, *question.strata)
+    of_puf = () if may_lack or len(pufs) > 1 else (*(question.puf_id or ()), *shared)
+    of_eif = () if question.scenario else (*(question.eif_id or ()), *shared)
+    read = {name: reader.read(puf, "PUF", of_puf) for name, puf in pufs.items()}
+    eif = reader.read(question.eif, "EIF", of_eif)
+    if isinstance(question.iuf, Mapping) and set(question.iuf) == set(pufs):
+        iufs = {name: reader.read(iuf, "IUF") for name, iuf in question.iuf.items()}
+    else:
+        iufs = dict.fromkeys(pufs, reader.read(question.iuf, "IUF"))
+    ids = reader.read(question.ids_from, "file of ids", question.puf_id or ())
+    reader.require([*pufs.values(), question.eif, question.iuf, question.ids_from], problems)
+    known: Any = read, iufs, eif, ids  # none of the needed is absent now
+    return StudyFiles(*known)
+
+
+class _Reader:
+    """Reads files one after the other, and keeps what is wrong with any."""
+
+    def __init__(self) -> None:
+        self._problems: list[str] = []
+        self._error: type[InputError] = OptionError
+        self._columns: set[str] = set()
+
+    def read(self, source: Any, name: str, columns: Sequence[str] = ()) -> Microdata | None:
+        """Read a file, or return none; a frame, which has no name, is called by its part."""
+        if source is None:  # what is needed and absent has been told
+            return None
+        given, how = (source.path, source.reading) if isinstance(source, DataFile) else (source, {})
+        try:
+            wanted: Any = {}
+            if isinstance(given, str | os.PathLike):
+                given = first_implicate(Path(given)) if name == "PUF" else given
+                wanted = {"columns": list(dict.fromkeys(columns)) or None}
+            data = load(given, **wanted, **{n: how[n] for n in HOW if n in how})
+            declared = declared_for(data.names, how)
+            data = load(data, **declared) if any(declared.values()) else data
+        except InputError as error:
+            self._error = type(error)
+            self._problems += error.problems
+            return None
+        self._columns.update(data.names)
+        return data.replace(name=name) if data.name == "data" else data
+
+    def require(self, sources: Iterable[Any], told: Iterable[str]) -> None:
+        """Raise what is wrong with the files, if anything is, with what was told before."""
+        wrong = self._problems or declaration_problems(sources, self._columns)
+        if wrong:
+            raise self._error(dict.fromkeys([*told, *wrong]))
+
+
+def declared_for(names: Iterable[str], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the missing codes and kinds that are declared of the columns of a file."""
+    known = {*names, "*"}
+    return {
+        option: {name: value for name, value in reading.get(option, {}).items() if name in known}
+        for option in ("missing_codes", "kinds")
+    }
+
+
+def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[str]:
+    """Say which missing codes and kinds are for a column that no file has."""
+    columns = {*known, "*"}
+    return [
+        Problem(f"{{{option}}} names {{0!r}}, which is a column of none of the files.", name)
+        for source in sources
+        if isinstance(source, DataFile)
+        for option in ("missing_codes", "kinds")
+        for name in source.reading.get(option, ())
+        if name not in columns
+    ]
+
+
+def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microdata:
+    """Give a release the ids of the file it was made from, row by row.
+
+    A release has no ids that tell who is who. Where it kept the order of its records, as the
+    implicates of a synthesis do, the original has them in the same rows.
+
+    Parameters
+    ----------
+    puf
+        The release.
+    source
+        The file with the ids, of as many records in the same order.
+    ids
+        The columns that name a record.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> release, original = load({"age": [31, 47]}), load({"p": [7, 9], "age": [30, 47]})
+    >>> attach_ids(release, original, ["p"]).frame.rows()
+    [(31, 7), (47, 9)]
+    """
+    source.require(ids, purpose="PUF id")
+    if source.records != puf.records:
+        raise ColumnError(
+            f"{source.name!r} must have the ids of {puf.name!r} in the same rows. Got "
+            f"{source.records:,} records and {puf.records:,} instead: give the file that the "
+            f"release was made from."
+        )
+    held = [source.frame[name] for name in ids]
+    kept = [name for name in puf.names if name not in ids]
+    whole = puf.replace(frame=puf.frame.select(kept).with_columns(held))
+    return whole.with_variables(
+        source.variable(name) if name in ids else whole.variable(name) for name in whole.names
+    )
+
+
+def blank_variables(puf: Microdata, link: Sequence[str]) -> tuple[str, ...]:
+    """Return the linking variables of which a release tells nothing.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> blank_variables(load({"sex": ["f"], "age": [None]}), ["sex", "age", "state"])
+    ('age', 'state')
+    """
+    return tuple(
+        name
+        for name in link
+        if name not in puf.names or puf.column(name).null_count() == puf.records
+    )
+
+
+def with_blanks(
+    puf: Microdata, eif: Microdata, blank: Sequence[str]
+) -> tuple[Microdata, list[str]]:
+    """Take what a release does not tell as missing in every record, with a warning.
+
+    Parameters
+    ----------
+    puf, eif
+        The two files.
+    blank
+        Linking variables that the release need not have; those it does have stay as they are.
+    """
+    gone = [name for name in blank_variables(puf, blank) if name in eif.names]
+    if not gone:
+        return puf, []
+    # Of the EIF's type, so that nothing is said of types that clash.
+    empty = [pl.Series(name, [None] * puf.records, eif.column(name).dtype) for name in gone]
+    kept = puf.select([name for name in puf.names if name not in gone])
+    whole = kept.replace(frame=kept.frame.with_columns(empty))
+    return whole, [
+        f"{quoted(gone)} {'is' if len(gone) == 1 else 'are'} not told by this release: taken as "
+        f"missing in every record"
+    ]
+
+
+def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tuple[str, ...]:
+    """Return the linking variables: those asked for, or the key as far as the EIF has it.
+
+    A stratum is none of them: within it records are linked already.
+    """
+    require_key(scenario)
+    problems = []
+    strange = [name for name in question.link if name not in scenario.keys]
+    if strange:
+        problems.append(
+            f"link must be in the key of scenario {scenario.name!r}. Got {quoted(strange)} "
+            f"instead: nobody in it can match them."
+        )
+    if question.numeric:
+        problems.append(
+            f"numeric and a scenario exclude each other: the key holds groups. Got "
+            f"{quoted(question.numeric)} instead: leave it out."
+        )
+    held = [name for name in scenario.keys if name in eif.names]
+    shared = question.link or tuple(name for name in held if name not in question.strata)
+    if not shared:
+        problems.append(
+            f"the EIF {eif.name!r} has no column of the key of scenario {scenario.name!r}. Name "
+            f"its columns as the target's."
+        )
+    if problems:
+        raise OptionError(problems)
+    return shared
