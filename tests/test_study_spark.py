@@ -199,7 +199,7 @@ def test_bad_files_are_told_as_in_memory(wrong, world, spark):
 def test_bad_questions_are_told_all_at_once(world, spark):
     asked = {"link": ["rcae1", "age"], "strata": ["age"], "puf_id": "nobody", "engine": spark}
     said = "\n".join(problems_of(world, **asked))
-    for word in ("'rcae1'", "'age' is a linking variable and a stratum", "'nobody'"):
+    for word in ("'rcae1'", "'age': a linking variable and a stratum", "'nobody'"):
         assert word in said
 
 
@@ -209,8 +209,8 @@ def test_bad_questions_are_told_all_at_once(world, spark):
         ({}, "strata must name columns .* for unicity on Spark.*the memory engine"),
         ({"metric": "taxicab"}, "strata must name columns .* too many .*the memory engine"),
         ({"blank": ["age"]}, "engine must be memory for blank"),
-        ({"ids_from": 1}, "engine must be memory for ids_from"),
-        ({"engine": "disk"}, "engine must be memory or spark for a study"),
+        ({"ids_from": {"p": [1]}}, "engine must be memory for ids_from"),
+        ({"engine": "disk"}, "engine must be one of 'auto', 'memory', 'spark'"),
         ({"engine": "memory", "master": "local"}, "master is for"),
         ({"permutations": -1, "strata": ["sex"]}, "permutations must be"),
     ],

@@ -134,7 +134,7 @@ def test_scores_are_written_shown_and_go_with_their_metric(bench: Workbench) -> 
         ({"link": ["sex"]}, "at least two"),
         ({"link": []}, "link"),
         ({"link": ["sex", "nobody"]}, "nobody"),
-        ({"metrics": ["adhoc"]}, "needs scores"),
+        ({"metrics": ["adhoc"]}, "must say how each linking variable is scored"),
         ({"metrics": ["adhoc"], "scores": "sex = {"}, "scores must be lines of TOML"),
         ({"metrics": ["magic"]}, "metric"),
         ({"limit": "200"}, "limit"),

@@ -95,8 +95,6 @@ def command_of(verb: Verb) -> Callable[..., None]:
                     problems += [problem.named(name_as_flag) for problem in needed]
             for name in data_options:
                 values[name] = _read_so(values.get(name), how)
-            if values.get("engine") == "spark":
-                be_quiet()
             with told_with(dict.fromkeys(problems)):
                 result = function(*source, **values)
             for output, path in written.items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.core.kinds import Codes, Flag
+from keyhole.core.kinds import Flag
 from keyhole.core.options import Parameter, name_as_flag, parameters_of
 from keyhole.core.verbs import VERBS, imported
 
@@ -106,8 +106,7 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
 def _argument(parameter: Parameter, value: Any) -> str:
     if parameter.option.secret:
         return f'{parameter.name}=int(open("{SECRET_FILE}").read())'
-    plain = isinstance(parameter.kind, Codes) and set(value) == {"*"}
-    return f"{parameter.name}={python_literal(value['*'] if plain else value)}"
+    return f"{parameter.name}={python_literal(parameter.kind.shortest(value))}"
 
 
 def python_literal(value: Any) -> str:

@@ -77,6 +77,10 @@ class Kind:
         """Write a settled value as the word that `read` reads."""
         return str(value)
 
+    def shortest(self, value: Any) -> Any:
+        """Return the shortest value that means the same as a settled one."""
+        return value
+
     def schema(self) -> dict[str, Any]:
         """Describe the values as JSON Schema."""
         return {"type": "string"}
@@ -331,9 +335,14 @@ class Releases(Data):
         return found
 
     def write(self, value: Any) -> str:
-        """Write the first file, with its name where that is not the file's."""
-        name, path = next(iter(self.settle(value).items()))
+        """Write the only file, with its name where that is not the file's."""
+        ((name, path),) = self.settle(value).items()
         return str(path) if name == _called(str(path)) else f"{name}={path}"
+
+    def shortest(self, value: Any) -> Any:
+        """Return the file alone, where its name is that of the file."""
+        named = {_called(str(path)): path for path in value.values()}
+        return next(iter(value.values())) if len(value) == 1 and named == value else value
 
     @staticmethod
     def are_several(value: Any) -> bool:
@@ -430,8 +439,9 @@ class Columns(Kind):
         return ",".join(_protected(name) for name in value)
 
     def schema(self) -> dict[str, Any]:
-        """Describe a list of names."""
-        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+        """Describe a name or a list of names."""
+        names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+        return {"anyOf": [{"type": "string"}, names]}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns with their places in the list."""
@@ -545,6 +555,10 @@ class Several(Kind):
     def write(self, value: Any) -> str:
         """Write the items."""
         return ",".join(_protected(self.of.write(item)) for item in self.settle(value))
+
+    def shortest(self, value: Any) -> Any:
+        """Return the only item, if there is but one."""
+        return value[0] if len(value) == 1 else value
 
     def schema(self) -> dict[str, Any]:
         """Describe one value or a list."""
@@ -753,6 +767,10 @@ class Codes(_ByColumn):
             if name != "*"
         ]
         return ",".join([*every, *named])
+
+    def shortest(self, value: Any) -> Any:
+        """Return the list alone, where it is for every column."""
+        return value["*"] if set(value) == {"*"} else value
 
     def schema(self) -> dict[str, Any]:
         """Describe a list or a table of lists."""

@@ -143,7 +143,7 @@ class Parameter:
     def settle(self, value: Any) -> Any:
         """Return a fit value in the form in which it is kept; none of a list is an empty one."""
         if value is None:
-            return () if self.default == () else None
+            return () if self.default == () and not self.optional else None
         return self.kind.settle(value)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:

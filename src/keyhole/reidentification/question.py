@@ -14,6 +14,7 @@ from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 
 __all__ = [
+    "OPTIONS_OF_METRIC",
     "Cuts",
     "Metric",
     "Orders",
@@ -38,6 +39,15 @@ Scores = Mapping[str, Score]
 
 # A measure with more values than this is hardly meant as a category.
 MANY_VALUES = 20
+
+
+OPTIONS_OF_METRIC = {
+    "unicity": ("cuts", "orders"),
+    "taxicab": ("alpha", "cuts", "rank_cap"),
+    "euclidean": ("alpha", "threshold", "rank_cap"),
+    "adhoc": ("scores", "rank_cap"),
+}
+"""The options that matter to a metric; another one is no reason to run it again."""
 
 
 def with_scores(question: Question) -> Question:
@@ -71,18 +81,11 @@ def question_figures(question: Question, threshold: float | None) -> dict[str, A
         "numeric": list(question.numeric),
         "strata": list(question.strata),
     }
-    if question.metric in ("taxicab", "euclidean"):
-        out["alpha"] = question.alpha
-    if question.metric in ("unicity", "taxicab"):
-        out["cuts"] = question.cuts
-    if question.metric == "unicity":
-        return {**out, "orders": question.orders}
-    return {
-        **out,
-        "threshold": question.threshold,
-        "effective_threshold": threshold,
-        "rank_cap": question.rank_cap,
-    }
+    mattering = OPTIONS_OF_METRIC[question.metric]
+    out |= {name: question.values[name] for name in mattering if name != "scores"}
+    if threshold is None:
+        return out
+    return {**out, "threshold": question.threshold, "effective_threshold": threshold}
 
 
 def variables_in_words(question: Question) -> str:

@@ -10,7 +10,7 @@ from keyhole.core.options import Question
 from keyhole.exposure.cells import POLICIES
 from keyhole.protection.plan import Plan
 from keyhole.reviews.digits import limit_percentage
-from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.settings import Review
 
 __all__ = ["asked_terms", "score_in_words"]
 
@@ -71,7 +71,7 @@ def _population(review: Review) -> str:
     return f"not estimated: neither weights nor a sampling fraction are given{household}"
 
 
-def _asked_of_study(study: StudySettings) -> Terms:
+def _asked_of_study(study: Question) -> Terms:
     """Return what was asked of a study."""
     numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else "; all as categories"
     if study.metrics == ("adhoc",):
@@ -95,11 +95,11 @@ def _asked_of_study(study: StudySettings) -> Terms:
     return rows
 
 
-def _detail(study: StudySettings, numbers: str) -> str:
+def _detail(study: Question, numbers: str) -> str:
     return numbers if study.scenario is None else f", at the detail of scenario {study.scenario!r}"
 
 
-def _metric(study: StudySettings, metric: str) -> str:
+def _metric(study: Question, metric: str) -> str:
     if metric == "unicity":
         sets = "all sets of variables" if study.orders == "all" else "all variables together"
         return f"unicity ({sets})"

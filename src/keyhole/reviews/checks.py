@@ -217,7 +217,7 @@ def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) ->
     return [
         problem
         for section, given in sections.items()
-        if section in known
+        if section in known and section != "study"  # whose columns are those of its own files
         for problem in _absent_in(
             source, (section,) if section else (), given, known[section], data
         )

@@ -16,7 +16,6 @@ from keyhole.reviews.settings import (
     ReleaseSettings,
     Review,
     SelectionSettings,
-    StudySettings,
 )
 from keyhole.reviews.source import Source
 
@@ -96,20 +95,16 @@ def _frontier(
     return FrontierSettings(**{"limit": selection.limit, **sections["frontier"]})
 
 
-def resolve_study(given: Values) -> StudySettings:
-    """Build the settings of a study; what is missing though needed is empty."""
-    found: Values = {"eif": "", "iuf": "", **given}
-    found["scenario"] = named_scenario(found.get("link"))
+def resolve_study(given: Values) -> Question:
+    """Build the settings of a study; what is missing though needed is none."""
+    found: Values = {"candidates": {}, **given, "scenario": named_scenario(given.get("link"))}
     if found["scenario"] is not None:
-        found["link"] = ()  # known when its key is derived
-    metric = found.pop("metric", "unicity")
-    found["metrics"] = tuple(found.get("metrics", (metric,)))
-    for name in ("puf_id", "eif_id", "link", "numeric", "strata", "named_groups"):
-        value = found.get(name, ())
-        found[name] = (value,) if isinstance(value, str) else tuple(value)
+        del found["link"]  # known when its key is derived
     if isinstance(found.get("scores"), str):
         found["scores_file"] = found.pop("scores")
-    return StudySettings(**found)
+    question = question_of("study", found)
+    empty = {name: question.values[name] or () for name in ("puf_id", "eif_id", "link")}
+    return question.replace(**empty)
 
 
 def resolve_protection(given: Values, review: Review) -> Question:

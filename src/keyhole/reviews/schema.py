@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from keyhole.core.kinds import File, Kind, Place, Several, Text
+from keyhole.core.kinds import Choice, File, Kind, Place, Several, Text
+from keyhole.core.kinds import Columns as ColumnNames
 from keyhole.core.names import quoted
 from keyhole.core.options import (
     REQUIRED,
@@ -19,7 +20,8 @@ from keyhole.core.options import (
 from keyhole.core.shared import KeyColumns
 from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.reidentification.question import Cuts, Orders, Threshold
+from keyhole.data.reading import load
+from keyhole.reviews.names import named_scenario
 from keyhole.reviews.value_checks import (
     Check,
     Columns,
@@ -28,17 +30,13 @@ from keyhole.reviews.value_checks import (
     each_group,
     each_key,
     is_codes,
-    is_count,
     is_flag,
-    is_fraction,
     is_group,
     is_keys,
     is_mark,
     is_memory,
     is_name,
-    is_names,
     is_positive,
-    is_scores,
     is_share,
     is_text,
     is_weight,
@@ -111,8 +109,10 @@ def section_of(
 
 def question_of(section: str, values: Mapping[str, Any]) -> Question:
     """Return a section with its fit values settled and its defaults in place."""
-    known = SECTIONS[section]
-    fit, _ = value_problems(known, values)
+    other = OTHER_NAMES.get(section, {})
+    every = {**SECTIONS[section], **FOUND.get(section, {})}
+    known = {name: p for name, p in every.items() if name not in other}
+    fit, _ = value_problems(known, {other.get(name, name): one for name, one in values.items()})
     settled = {
         name: fit[name] if name in fit else None if p.required else p.settle(p.default)
         for name, p in known.items()
@@ -170,6 +170,98 @@ def _synthesis(
     ] = None,
 ) -> None:
     """Declare what the section of a synthesis has besides the options of `synthesise`."""
+
+
+_READ_SO = ("missing_codes", "encoding", "delimiter", "sheet")
+"""How the files that only the study has are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Linking(ColumnNames):
+    """The linking variables, or the scenario whose key they are."""
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a list of names, or ``scenario:NAME``."""
+        fault = None if named_scenario(value) else ColumnNames.fault(self, value)
+        return fault and f'{fault}, or "scenario:NAME"'
+
+
+@dataclass(frozen=True, slots=True)
+class _FilesByName(Kind):
+    """Files by name."""
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table of paths."""
+        fit = isinstance(value, Mapping) and not any(map(File().fault, value.values()))
+        return None if fit else "a table that gives for each name a file"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a table of paths."""
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+def _study(
+    *,
+    puf: Annotated[
+        str | None, Option("The public use file; the file under review if left out.", kind=File())
+    ] = None,
+    eif: Annotated[str, Option("The external intruder file.", kind=File())],
+    iuf: Annotated[
+        str,
+        Option(
+            "The internal file: the ids of both, a row for each pair that is one person.",
+            kind=File(),
+        ),
+    ],
+    link: Annotated[
+        Any,
+        Option(
+            'The linking variables, columns of both files, or `"scenario:NAME"` for the key of a '
+            "scenario.",
+            kind=_Linking("linking variable"),
+        ),
+    ],
+    metrics: Annotated[
+        tuple[str, ...],
+        Option(
+            "Several metrics, compared in one table; the first leads.",
+            kind=Several(Choice(METRICS), least=1),
+        ),
+    ] = ("unicity",),
+    named_groups: Annotated[
+        tuple[str, ...],
+        Option(
+            "Strata that the report names even where they are small.",
+            kind=Several(Text("the name of a group")),
+        ),
+    ] = (),
+    limit: Annotated[
+        float | None,
+        Option("The highest conditional rate that is acceptable.", low=0, high=1),
+    ] = None,
+    candidates: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "By name, files of other releases that could go out instead; they are attacked too.",
+            kind=_FilesByName(),
+        ),
+    ] = None,
+) -> None:
+    """Declare what the section of a study has besides the options of `study`."""
+
+
+def _found_of_study(
+    *,
+    scenario: Annotated[str | None, Option("The scenario whose key is linked on.")] = None,
+    scores_file: Annotated[str | None, Option("The file that the scores were read from.")] = None,
+) -> None:
+    """Declare what is found out of a study's settings."""
+
+
+FOUND = {"study": parameters_of(_found_of_study)}
+"""By section what is kept with its settings without being one."""
+OTHER_NAMES = {"study": {"metric": "metrics"}}
+"""By section settings that another name stands for, where it is given."""
 
 
 _NAMES = list_of(is_name, "column names")
@@ -265,46 +357,8 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         "seconds": Setting(is_positive, "the time to search; without it, until all sets are found"),
     },
     "study": {
-        "puf": Setting(is_text, "the public use file; the file under review if left out"),
-        "eif": Setting(is_text, "the external intruder file", required=True),
-        "iuf": Setting(is_text, "the internal file: the ids of both, a row for each pair that is "
-                       "one person", required=True),
-        "puf_id": Setting(is_names, "the column or columns that name a PUF record", required=True),
-        "eif_id": Setting(is_names, "the column or columns that name an EIF record",
-                          required=True),
-        "link": Setting(is_keys, 'the linking variables, columns of both files, or '
-                        '`"scenario:NAME"` for the key of a scenario', required=True),
-        "numeric": Setting(_NAMES, "those of them that are numbers, not categories"),
-        "metric": Setting(_METRIC, "`unicity`, `taxicab`, `euclidean` or `adhoc`; unicity"),
-        "metrics": Setting(list_of(_METRIC, f"metrics ({quoted(METRICS)})"),
-                           "several of them, compared in one table; the first leads"),
-        "alpha": Setting(is_fraction, "what a missing value costs (taxicab, euclidean); 0.5"),
-        "threshold": Setting(one_of(get_args(Threshold)),
-                             "`published`, or `derived` from the metric's definition (euclidean)"),
-        "cuts": Setting(one_of(get_args(Cuts)),
-                        "whose fifths numbers are cut into: the `puf`'s, or `each` file's own "
-                        "(unicity, taxicab)"),
-        "scores": Setting(is_scores, "by linking variable how values are scored from 0 to 5, or a "
-                          "TOML file of it (adhoc)"),
-        "orders": Setting(one_of(get_args(Orders)),
-                          "whether `all` sets of variables are tried or only the `highest` "
-                          "(unicity)"),
-        "rank_cap": Setting(is_whole, "ranks are kept while they hold at most this many pairs of a "
-                            "PUF record; 5"),
-        "strata": Setting(is_names, "the columns within whose categories records are linked"),
-        "named_groups": Setting(_GROUPS, "strata that the report names even where they are small"),
-        "permutations": Setting(is_count, "how often ids are dealt out at random for the "
-                                "baseline; 200"),
-        "seed": Setting(is_count, "where the baseline's chance comes from; 1"),
-        "limit": Setting(is_share, "the highest conditional rate that is acceptable"),
-        "candidates": Setting(table_of(is_text, "a file"), "by name, files of other releases that "
-                              "could go out instead; they are attacked too"),
-        "missing_codes": Setting(is_codes, "values that mean missing in the study's own files: a "
-                                 "list, or by column"),
-        "encoding": Setting(is_text, "of the study's own text files, if it is not UTF-8"),
-        "delimiter": Setting(is_mark, "of the study's own text files, if it is not to be found "
-                             "out"),
-        "sheet": Setting(is_text, "of the study's own Excel workbooks; the first if left out"),
+        **section_of("study", _study),
+        **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},
     },
     "protection": section_of("protect", _protection, without=("cutoff", "weight", "fraction")),
     "synthesis": section_of("synthesise", _synthesis),

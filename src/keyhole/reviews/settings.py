@@ -19,7 +19,6 @@ __all__ = [
     "Review",
     "ScenarioSettings",
     "SelectionSettings",
-    "StudySettings",
 ]
 
 
@@ -78,46 +77,6 @@ class FrontierSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class StudySettings:
-    """The attack on the file: with which files, on what, and how; the first metric leads.
-
-    Without `puf` the file under review is attacked; `candidates` are other releases by name. With
-    `scenario` the linking variables are its key, and the files are recoded to the detail of it.
-    """
-
-    eif: str
-    iuf: str
-    puf_id: tuple[str, ...]
-    eif_id: tuple[str, ...]
-    link: tuple[str, ...]
-    scenario: str | None = None
-    puf: str | None = None
-    numeric: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ("unicity",)
-    alpha: float = 0.5
-    threshold: str = "published"
-    cuts: str = "puf"
-    scores: Mapping[str, Any] | None = None
-    scores_file: str | None = None
-    orders: str = "all"
-    rank_cap: int = 5
-    strata: tuple[str, ...] = ()
-    named_groups: tuple[str, ...] = ()
-    permutations: int = 200
-    seed: int = 1
-    limit: float | None = None
-    candidates: Mapping[str, str] = field(default_factory=dict)
-    missing_codes: Any = ()
-    encoding: str | None = None
-    delimiter: str | None = None
-    sheet: str | None = None
-
-    def read(self) -> dict[str, Any]:
-        """Return how the study's own files are read, besides their missing codes."""
-        return {n: getattr(self, n) for n in ("encoding", "delimiter", "sheet")}
-
-
-@dataclass(frozen=True, slots=True)
 class ScenarioSettings:
     """The data environment, the scenarios looked at, and the one the keys are those of."""
 
@@ -163,7 +122,7 @@ class Review:
     drivers: Question | None = None
     selection: SelectionSettings | None = None
     frontier: FrontierSettings | None = None
-    study: StudySettings | None = None
+    study: Question | None = None
     synthesis: Question | None = None
     scenarios: ScenarioSettings | None = None
     screen: Question | None = None

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import absent
-from keyhole.core.options import bind
+from keyhole.core.options import Problem as OptionProblem
+from keyhole.core.options import Question, bind, parameters_of
 from keyhole.data import Microdata, load
 from keyhole.errors import InputError
-from keyhole.reidentification.files import blank_variables, linking_keys
-from keyhole.reidentification.scores import load_scores, score_problems
+from keyhole.reidentification.files import HOW, blank_variables, declared_for, linking_keys
+from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import find_truth
-from keyhole.reidentification.unicity import MOST_VARIABLES
-from keyhole.reidentification.variables import strangers, variable_problems
+from keyhole.reidentification.variables import variable_problems
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
-from keyhole.reviews.settings import StudySettings
 from keyhole.reviews.source import Problem, Source
 
 if TYPE_CHECKING:
@@ -31,10 +29,10 @@ PARTS = ("puf", "eif", "iuf")
 
 def check_study(
     source: Source,
-    given: StudySettings,
+    given: Question,
     reviewed: ReviewFile | None,
     key: ScenarioKey | None = None,
-) -> tuple[StudySettings, Files, list[Problem]]:
+) -> tuple[Question, Files, list[Problem]]:
     """Load the files of a study and say everything that is wrong with it.
 
     Parameters
@@ -63,7 +61,7 @@ def check_study(
             files[part] = found
     problems += _codes(source, given, files)
     given, data, unkeyed = _keyed(source, given, files, key)
-    problems += [source.problem(at, f"[study] {text}") for at, text in _together(source, given)]
+    problems += _together(source, given)
     columns = _columns(source, given, files)
     problems += [*unkeyed, *columns]
     complete, wrong = len(data) == len(PARTS) and not columns, list[Problem]()
@@ -76,8 +74,8 @@ def check_study(
 
 
 def _keyed(
-    source: Source, given: StudySettings, files: Files, key: ScenarioKey | None
-) -> tuple[StudySettings, dict[str, Microdata], list[Problem]]:
+    source: Source, given: Question, files: Files, key: ScenarioKey | None
+) -> tuple[Question, dict[str, Microdata], list[Problem]]:
     """Take the linking variables and the files' detail from a scenario's key, if there is one.
 
     Without the key that is wanted, or without all files, there is nothing to be looked into.
@@ -94,12 +92,12 @@ def _keyed(
     except InputError as error:
         at = ("study", "link")
         return given, {}, [source.problem(at, f"[study] {text}") for text in error.problems]
-    return dataclasses.replace(given, link=link), recoded, []
+    return given.replace(link=link), recoded, []
 
 
 def _candidates(
     source: Source,
-    given: StudySettings,
+    given: Question,
     data: Mapping[str, Microdata],
     key: ScenarioKey | None,
 ) -> tuple[dict[str, ReviewFile], list[Problem]]:
@@ -118,7 +116,7 @@ def _candidates(
 
 
 def _candidate(
-    given: StudySettings,
+    given: Question,
     data: Mapping[str, Microdata],
     puf: Microdata,
     key: ScenarioKey | None,
@@ -131,7 +129,7 @@ def _candidate(
     return _content(given, {**data, "puf": puf}, candidate=True)
 
 
-def _with_scores(source: Source, given: StudySettings) -> tuple[StudySettings, list[Problem]]:
+def _with_scores(source: Source, given: Question) -> tuple[Question, list[Problem]]:
     """Read the file of scores, if one is named."""
     if given.scores_file is None:
         return given, []
@@ -141,82 +139,70 @@ def _with_scores(source: Source, given: StudySettings) -> tuple[StudySettings, l
         at = ("study", "scores")
         # Told once: with the file, not again as scores that are missing.
         told = [source.problem(at, text) for text in error.problems]
-        return dataclasses.replace(given, metrics=_others(given.metrics)), told
-    return dataclasses.replace(given, scores=scores), []
+        return given.replace(metrics=_others(given.metrics)), told
+    return given.replace(scores=scores), []
 
 
 def _others(metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(metric for metric in metrics if metric != "adhoc")
 
 
-def _together(source: Source, given: StudySettings) -> list[tuple[tuple[str, ...], str]]:
-    """Check settings against one another."""
+def _together(source: Source, given: Question) -> list[Problem]:
+    """Check settings against one another, as the verb does."""
     written = source.values["study"]
-    found: list[tuple[str, list[str]]] = [
-        ("metrics", ["metric and metrics say the same. Give one of them."]
-         if {"metric", "metrics"} <= set(written) else []),
-        ("link", _link_problems(given)),
-        ("numeric", strangers(given.numeric, given.link, "numeric") if given.link else []),
-        ("strata", [f"{name!r} is a linking variable and a stratum. Leave it out of one of them."
-                    for name in given.strata if name in given.link]),
-        ("scores", _score_problems(given, written)),
-    ]  # fmt: skip
-    return [(("study", name), text) for name, texts in found for text in texts]
-
-
-def _link_problems(given: StudySettings) -> list[str]:
-    count = len(given.link)
-    if count == 1:
-        return ["link must name at least two variables. Got one instead."]
-    if "unicity" in given.metrics and count > MOST_VARIABLES:
-        return [f"link must name at most {MOST_VARIABLES} variables for unicity. Got {count}."]
-    return []
-
-
-def _score_problems(given: StudySettings, written: Mapping[str, Any]) -> list[str]:
-    if "adhoc" not in given.metrics:
-        if "scores" in written and given.scores is not None:
-            return ["scores belong to metric 'adhoc', which is not asked for. Leave them out."]
-        return []
-    if given.scores is None:
-        return ["metric 'adhoc' needs scores: a table or a TOML file, like sex = { exact = 5 }."]
-    return score_problems(given.scores, given.link) if given.link else []
+    lead = "metrics" if "metrics" in written else "metric"
+    problems: list[Problem] = []
+    if {"metric", "metrics"} <= set(written):
+        text = "[study] metric and metrics say the same. Give one of them."
+        problems.append(source.problem(("study", "metrics"), text))
+    if not given.link:  # it is missing, or that of a scenario whose key is
+        return problems
+    apart = (*PARTS, "scenario")
+    asked = {n: given.values[n] for n in parameters_of(study) if n in given.values}
+    asked = {name: value for name, value in asked.items() if name not in apart}
+    for problem in bind(study, {**asked, "metric": given.metrics or ("unicity",)}).problems:
+        assert isinstance(problem, OptionProblem)
+        at = lead if problem.options[0] == "metric" else problem.options[0]
+        text = problem.named(lambda name: lead if name == "metric" else name)
+        problems.append(source.problem(("study", at), f"[study] {text}"))
+    return problems
 
 
 def _file(
-    source: Source, given: StudySettings, part: str, reviewed: ReviewFile | None
+    source: Source, given: Question, part: str, reviewed: ReviewFile | None
 ) -> tuple[ReviewFile | None, list[Problem]]:
-    name = getattr(given, part)
-    if name is None:
-        return reviewed, []
-    if not name:  # it is missing, which has been told
-        return None, []
+    name = given.values[part]
+    if name is None:  # what must be there and is missing has been told
+        return reviewed if part == "puf" else None, []
     return _read(source, given, name, ("study", part))
 
 
 def _read(
-    source: Source, given: StudySettings, name: str, at: tuple[str, ...]
+    source: Source, given: Question, name: str, at: tuple[str, ...]
 ) -> tuple[ReviewFile | None, list[Problem]]:
     try:
         data, digest = read_steadily(source.path.parent / name, partial(_load, given))
         data.require_records()
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
-    read = {**given.read(), "missing_codes": given.missing_codes}
+    read = {**_reading(given), "missing_codes": given.missing_codes}
     return ReviewFile(name, data, digest, read), []
 
 
-def _load(given: StudySettings, path: Any) -> Microdata:
-    data = load(path, **given.read())
-    codes = given.missing_codes
-    if isinstance(codes, Mapping):
-        codes = {name: listed for name, listed in codes.items() if name in {*data.names, "*"}}
+def _load(given: Question, path: Any) -> Microdata:
+    data = load(path, **_reading(given))
+    codes = declared_for(data.names, {"missing_codes": given.missing_codes or {}})["missing_codes"]
     return load(data, missing_codes=codes) if codes else data
 
 
-def _codes(source: Source, given: StudySettings, files: Files) -> list[Problem]:
+def _reading(given: Question) -> dict[str, Any]:
+    """Return how the study's own files are read, besides their missing codes."""
+    return {name: given.values[name] for name in HOW}
+
+
+def _codes(source: Source, given: Question, files: Files) -> list[Problem]:
     """Say which missing codes are for a column that none of the files has."""
-    if not isinstance(given.missing_codes, Mapping) or len(files) < len(PARTS):
+    if not given.missing_codes or len(files) < len(PARTS):
         return []
     known = {name for file in files.values() for name in file.data.names} | {"*"}
     return [
@@ -229,7 +215,7 @@ def _codes(source: Source, given: StudySettings, files: Files) -> list[Problem]:
     ]
 
 
-def _columns(source: Source, given: StudySettings, files: Files) -> list[Problem]:
+def _columns(source: Source, given: Question, files: Files) -> list[Problem]:
     """Say of each column that a file does not have so, on its own line."""
     wanted: list[tuple[str, str, Iterable[str], tuple[str, ...]]] = [
         ("puf_id", "PUF id", given.puf_id, ("puf", "iuf")),
@@ -252,7 +238,7 @@ def _absent(name: str, purpose: str, data: Microdata) -> list[str]:
 
 
 def _content(
-    given: StudySettings, data: Mapping[str, Microdata], *, candidate: bool = False
+    given: Question, data: Mapping[str, Microdata], *, candidate: bool = False
 ) -> list[str]:
     """Say what is wrong with ids and linking values; a candidate may lack some of these."""
     problems: list[str] = []

@@ -112,7 +112,7 @@ class Cluster:
 
         sources = [*(question.puf or {}).values(), question.eif, question.iuf]
         seen, problems = look(sources)
-        problems = [*self._problems, *question.problems, *problems]
+        problems = [*self.problems, *question.problems, *problems]
         if len(seen) == 3:  # several releases are none for Spark
             headers = [header_of(*one) for one in zip(seen, ("PUF", "EIF", "IUF"), strict=True)]
             known = [name for header in headers if header is not None for name in header.names]

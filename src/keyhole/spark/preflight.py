@@ -106,6 +106,6 @@ def stratum_problems(question: Question) -> list[str]:
     return [
         Problem(
             "{strata} must name columns to cut the work by, for unicity on Spark. Got none "
-            "instead: name some, or give memory as {engine}, which needs none."
+            "instead: name some, or use the memory engine ({engine}), which needs none."
         )
     ]

@@ -222,8 +222,8 @@ def _require_blocks(question: Question, eif_records: int) -> None:
         raise OptionError(
             Problem(
                 "{strata} must name columns to cut the work by, since the EIF's {0:,} records are "
-                "too many to be sent to every worker. Got none instead: name some, or give memory "
-                "as {engine}, which needs none.",
+                "too many to be sent to every worker. Got none instead: name some, or use the "
+                "memory engine ({engine}), which needs none.",
                 eif_records,
             )
         )

@@ -18,7 +18,7 @@ from keyhole.reviews.dossier_format import TABLE, fits, read_json
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder, require_no_link
 from keyhole.reviews.limits import Limit, find_limits
-from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.synthesis import SYNTHESIS
@@ -94,9 +94,7 @@ def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
     if review.study is None:
         return review
     found = tuple(metric for metric in review.study.metrics if study_stage(metric) in records)
-    study: StudySettings | None = None
-    if found:
-        study = dataclasses.replace(review.study, metrics=found)
+    study = review.study.replace(metrics=found) if found else None
     return dataclasses.replace(review, study=study)
 
 

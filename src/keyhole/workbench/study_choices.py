@@ -9,7 +9,7 @@ from pathlib import Path
 
 from keyhole.data import Microdata, Variable, load
 from keyhole.errors import InputError, OptionError
-from keyhole.reviews.settings import StudySettings
+from keyhole.reviews.schema import question_of
 from keyhole.workbench.page import View
 from keyhole.workbench.start_folder import files_below, inside
 
@@ -101,7 +101,7 @@ def _columns(view: View, part: str, name: str) -> Columns:
     if read is not None and read.file == name:
         return read.data.variables
     path = inside(view.project.path.parent, name)
-    how = view.review.study or StudySettings("", "", (), (), ())
+    how = view.review.study or question_of("study", {})
     try:
         now = path.stat()
     except OSError:

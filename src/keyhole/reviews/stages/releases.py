@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.options import parameters_of
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.results import Result
@@ -37,9 +38,6 @@ CANDIDATE = "candidate"
 # What the protected file and the first implicate are called among the releases.
 PROTECTED, IMPLICATE_1 = "the protected file", "synthesis, implicate 1"
 _COLUMNS = ("coded", "uncoded")
-_AS_THEY_ARE = (
-    "alpha", "threshold", "cuts", "scores", "orders", "rank_cap", "permutations", "seed",
-)  # fmt: skip
 
 
 def attacks_implicate(review: Review) -> bool:
@@ -56,13 +54,19 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     given, protected = review.study, attacks_protected(review)
     if given is None or not (given.candidates or protected or attacks_implicate(review)):
         return None
+    from keyhole.reidentification.study import study
+
     lists = ("puf_id", "eif_id", "link", "numeric", "strata", "metrics")
     return {
         "candidates": sorted(given.candidates),
         "protected": protected,
         "implicate": attacks_implicate(review),
-        **{name: list(getattr(given, name)) for name in lists},
-        **{name: getattr(given, name) for name in _AS_THEY_ARE},
+        **{name: list(given.values[name]) for name in lists},
+        **{
+            name: given.values[name]
+            for name in parameters_of(study)
+            if name in given.values and name not in (*lists, "puf", "eif", "iuf", "scenario")
+        },
         **asked_scenario(given),
     }
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from keyhole.core.options import Question
+from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, key_of
 from keyhole.reviews.schema import METRICS
-from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 
 __all__ = ["STUDY_STAGES", "asked_scenario", "study_stage"]
-
-# The settings that matter to a metric; another one is no reason to run it again.
-_OF_METRIC = {
-    "unicity": ("cuts", "orders"),
-    "taxicab": ("alpha", "cuts", "rank_cap"),
-    "euclidean": ("alpha", "threshold", "rank_cap"),
-    "adhoc": ("scores", "rank_cap"),
-}
 
 
 def study_stage(metric: str) -> str:
@@ -27,7 +21,7 @@ def study_stage(metric: str) -> str:
     return f"study-{metric}"
 
 
-def asked_scenario(given: StudySettings) -> Asked:
+def asked_scenario(given: Question) -> Asked:
     """Name the scenario whose key is linked on, if it is one's."""
     return {} if given.scenario is None else {"scenario": given.scenario}
 
@@ -38,10 +32,10 @@ def _ask(metric: str) -> Callable[[Review, Earlier], Asked | None]:
         if given is None or metric not in given.metrics:
             return None
         lists = ("puf_id", "eif_id", "link", "numeric", "strata")
-        chosen = {name: getattr(given, name) for name in _OF_METRIC[metric]}
+        chosen = {name: given.values[name] for name in OPTIONS_OF_METRIC[metric]}
         return {
             "metric": metric,
-            **{name: list(getattr(given, name)) for name in lists},
+            **{name: list(given.values[name]) for name in lists},
             **chosen,
             "permutations": given.permutations,
             "seed": given.seed,

@@ -10,16 +10,19 @@ from urllib.parse import urlencode
 import tomlkit
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent
+from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.options import Question
 from keyhole.errors import OptionError
-from keyhole.reviews.schema import METRICS
-from keyhole.reviews.settings import Review, StudySettings
+from keyhole.reidentification.question import OPTIONS_OF_METRIC
+from keyhole.reviews.schema import METRICS, SECTIONS, question_of
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.study import study_stage
 from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
-from keyhole.workbench.commands import equivalent, review_lines
+from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import in_order, put_changed
+from keyhole.workbench.fields import fields_of, take_fields
 from keyhole.workbench.page import Change, Form, Page, View
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 from keyhole.workbench.study_choices import Choices, allowed_file, study_choices
@@ -33,6 +36,11 @@ _METRICS = {
     "euclidean": "likewise, numbers by how far apart they are",
     "adhoc": "scores of your own",
 }
+MAIN = ("limit", "permutations")
+"""The options that are always in sight; the others are those of some metrics."""
+OTHERS = (*dict.fromkeys(
+    name for names in OPTIONS_OF_METRIC.values() for name in names if name != "scores"
+), "seed")  # fmt: skip
 _LISTS = ("puf_id", "eif_id", "numeric", "strata")
 
 
@@ -46,6 +54,8 @@ def _context(view: View) -> dict[str, Any]:
         "metrics": [(name, _METRICS[name]) for name in METRICS],
         "scenarios": view.review.scenarios.names if view.review.scenarios else (),
         "scores": _written_scores(given),
+        "main_fields": fields_of(given or question_of(SECTION, {}), MAIN),
+        "other_fields": fields_of(given or question_of(SECTION, {}), OTHERS),
         "back": urlencode({"eif": choices.eif or "", "iuf": choices.iuf or ""}),
         "absent": [stage for stage in stages if view.standing(stage).state == "absent"],
         "attacks": stored_attacks(view),
@@ -84,7 +94,7 @@ def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
     return {"metrics_table": metrics_table(review, results), "releases": found}
 
 
-def _written_scores(given: StudySettings | None) -> str:
+def _written_scores(given: Question | None) -> str:
     """Write the scores of the ad-hoc metric as the lines of a TOML file."""
     if given is None or not given.scores or given.scores_file is not None:
         return ""
@@ -103,7 +113,10 @@ def _attack(view: View, form: Form) -> Change:
 
     def edit(document: TOMLDocument) -> None:
         given = view.review.study
-        put_changed(document, SECTION, {**files, **_sent(form)}, _now(given))
+        sent = {**files, **{name: form.texts(name) for name in _LISTS}}
+        put_changed(document, SECTION, sent, {} if given is None else given.values)
+        known = {name: SECTIONS[SECTION][name] for name in (*MAIN, *OTHERS)}
+        take_fields(document, SECTION, known, form)
         _put_link(document, form, given)
         _put_metrics(document, form.texts("metrics"), given)
         _put_scores(document, form, scores, given)
@@ -113,23 +126,7 @@ def _attack(view: View, form: Form) -> Change:
     return Change("how the file is attacked", edit)
 
 
-def _sent(form: Form) -> dict[str, Any]:
-    return {
-        **{name: form.texts(name) for name in _LISTS},
-        "limit": form.share("limit"),
-        "permutations": form.number("permutations"),
-    }
-
-
-def _now(given: StudySettings | None) -> dict[str, Any]:
-    """Return the settings as they are; without a study, the defaults."""
-    if given is None:
-        return {"permutations": StudySettings("", "", (), (), ()).permutations}
-    names = ("eif", "iuf", *_LISTS, "limit", "permutations")
-    return {name: getattr(given, name) for name in names}
-
-
-def _put_link(document: TOMLDocument, form: Form, given: StudySettings | None) -> None:
+def _put_link(document: TOMLDocument, form: Form, given: Question | None) -> None:
     """Set the linking variables, or the scenario whose key they are."""
     scenario, link = form.text("scenario"), form.texts("link")
     before = None if given is None else given.scenario
@@ -141,7 +138,7 @@ def _put_link(document: TOMLDocument, form: Form, given: StudySettings | None) -
         editing.put(document, SECTION, "link", in_order(link, now))
 
 
-def _put_metrics(document: TOMLDocument, sent: list[str], given: StudySettings | None) -> None:
+def _put_metrics(document: TOMLDocument, sent: list[str], given: Question | None) -> None:
     now = () if given is None else given.metrics
     if set(sent) != set(now):
         editing.remove(document, SECTION, "metric")
@@ -152,7 +149,7 @@ def _put_scores(
     document: TOMLDocument,
     form: Form,
     scores: Mapping[str, Any],
-    given: StudySettings | None,
+    given: Question | None,
 ) -> None:
     """Set the scores; without the ad-hoc metric there are none."""
     if "adhoc" not in form.texts("metrics"):
@@ -180,30 +177,17 @@ def _equivalents(view: View) -> list[Equivalent]:
     whole = review_lines(view.project.path.name, view.project.results.name)
     if given is None or not _is_plain(review, given):
         return [whole]
+    files = {"puf": given.puf or review.data.file}
     found = [
-        equivalent("study", None, _options(review, given, metric))
+        equivalent("study", {**given.values, **files, "metric": metric, "scenario": None,
+                             "scores": given.scores_file if metric == "adhoc" else None})
         for metric in given.metrics
         if metric != "adhoc" or given.scores_file is not None
-    ]
+    ]  # fmt: skip
     return [*found, whole]
 
 
-def _options(review: Review, given: StudySettings, metric: str) -> dict[str, Any]:
-    usual = StudySettings("", "", (), (), ())
-    names = ("alpha", "threshold", "cuts", "orders", "rank_cap", "permutations", "seed")
-    return {
-        "puf": given.puf or review.data.file,
-        "eif": given.eif,
-        "iuf": given.iuf,
-        **{name: list(getattr(given, name)) for name in ("puf_id", "eif_id", "link", "numeric")},
-        "strata": list(given.strata),
-        "metric": metric,
-        "scores": given.scores_file if metric == "adhoc" else None,
-        **{n: getattr(given, n) for n in names if getattr(given, n) != getattr(usual, n)},
-    }
-
-
-def _is_plain(review: Review, given: StudySettings) -> bool:
+def _is_plain(review: Review, given: Question) -> bool:
     """Tell whether a command line can say it: files read as they are, columns to link on."""
     data = review.data
     reading = (data.missing_codes, data.kinds, data.encoding, data.delimiter, data.sheet)
