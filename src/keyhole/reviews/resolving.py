@@ -19,7 +19,7 @@ from keyhole.reviews.settings import (
 )
 from keyhole.reviews.source import Source
 
-__all__ = ["resolve", "resolve_protection", "resolve_study", "resolve_synthesis"]
+__all__ = ["resolve", "resolve_protection", "resolve_study", "resolve_synthesis", "with_plan_file"]
 
 Values = dict[str, Any]
 
@@ -114,9 +114,14 @@ def resolve_protection(given: Values, review: Review) -> Question:
     the file it is in.
     """
     question = question_of("protection", {"limit": review.exposure.limit, **given})
+    question = question.replace(plan="", keys=question.keys or review.keys)
+    return with_plan_file(question, given.get("plan"))
+
+
+def with_plan_file(question: Question, plan_file: str | None) -> Question:
+    """Return a protection with the file of its plan in the place of the steps of the section."""
     values, known = dict(question.values), dict(question.parameters)
-    values |= {"plan": "", "plan_file": values["plan"], "keys": values["keys"] or review.keys}
-    known["plan_file"] = known["plan"]
+    values["plan_file"], known["plan_file"] = plan_file, known["plan"]
     del values["step"], known["step"]
     return dataclasses.replace(question, values=values, parameters=known)
 

@@ -21,6 +21,7 @@ from keyhole.reviews.dossier_format import CONTENT, PAGES, fits, out_of_place, r
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
+from keyhole.reviews.resolving import with_plan_file
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
@@ -216,7 +217,9 @@ def _question(section: str, value: Any) -> Question | None:
     if value is None:
         return None
     given = _of(dict, value)
-    return question_of(section, {**given, **_of(dict, given.get("options", {}))})
+    question = question_of(section, {**given, **_of(dict, given.get("options", {}))})
+    is_plan = section == "protection"
+    return with_plan_file(question, given.get("plan_file")) if is_plan else question
 
 
 def _of(kind: Any, value: Any) -> Any:
