@@ -299,7 +299,7 @@ def test_verbs_take_a_scenario_instead_of_keys(data, keys):
 def test_keys_and_a_scenario_exclude_each_other(data, keys):
     with pytest.raises(OptionError, match="exclude each other"):
         keyhole.risk(data, keys=["sex"], scenario=keys[0])
-    with pytest.raises(OptionError, match="keys must be given, or a scenario"):
+    with pytest.raises(OptionError, match="keys must name at least one column, or give scenario"):
         keyhole.risk(data)
     with pytest.raises(OptionError, match="candidates must be given, or a scenario"):
         keyhole.select(data, limit=0.1)
