@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["WORDS", "Note", "collect_notes", "restore_notes"]
+__all__ = ["WORDS", "Note", "collect_notes", "restore_notes", "words_only"]
 
 WORDS: dict[str, str] = {
     # Exposure and studies
@@ -149,6 +149,23 @@ def _notes_in(value: Any) -> Iterator[Note]:
     elif isinstance(value, Iterable) and not isinstance(value, str):
         for item in value:
             yield from _notes_in(item)
+
+
+def words_only(value: Any) -> Any:
+    """Return plain values with notes as plain text, as a stored record gives them back.
+
+    Examples
+    --------
+    >>> type(words_only({"notes": [Note("sample.kept", records=2)]})["notes"][0])
+    <class 'str'>
+    """
+    if isinstance(value, Note):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: words_only(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [words_only(item) for item in value]
+    return value
 
 
 def restore_notes(record: Mapping[str, Any]) -> dict[str, Note]:

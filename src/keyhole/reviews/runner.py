@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from keyhole.core.kinds import File
-from keyhole.core.notes import collect_notes
+from keyhole.core.notes import collect_notes, words_only
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
@@ -264,8 +264,8 @@ class _Run:
             "key": key,
             "keyhole": self.versions["keyhole"],
             "asked": _told(stage, asked),
-            "result": figures,
-            "tables": tables,
+            "result": words_only(figures),
+            "tables": words_only(tables),
             "notes": collect_notes(figures, tables),
         }
         if stage.outputs is not None:
