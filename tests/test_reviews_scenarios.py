@@ -349,7 +349,7 @@ def test_a_changed_scenario_asks_the_study_anew(attacked):
     ("old", "new", "message"),
     [
         ("scenario:veterans", "scenario:veteran", "line 13: scenario .*Did you mean"),
-        ('"scenario:veterans association"', '"age"', "line 13: .*link must be a list of column"),
+        ('"scenario:veterans association"', '"age"', "line 13: .*link must name at least two"),
         ('strata = "sex"', 'strata = "sex"\nnumeric = ["age"]', "line 13: .*exclude each other"),
         ('"coarser.csv"', '"finer.csv"', "line 18: .*finer.csv"),
         ("[study]\n", "[scenario.nobody]\npublic = { resources = 3 }\n[study]\n", None),

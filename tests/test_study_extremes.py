@@ -149,7 +149,7 @@ def test_a_cap_beyond_every_number_of_pairs_keeps_them_all(cap):
 
 
 def test_the_baseline_has_an_end():
-    with pytest.raises(OptionError, match="permutations must be a whole number from 0 to 100000"):
+    with pytest.raises(OptionError, match="permutations must be a whole number from 0 to 100,000"):
         attack(permutations=100_001)
 
 

@@ -344,7 +344,7 @@ def test_rows_of_the_internal_file_with_one_id_are_told():
 @pytest.mark.parametrize("wrong", [{"permutations": -1}, {"permutations": 2.5}, {"seed": "x"}])
 def test_chance_needs_whole_numbers(world, wrong):
     with pytest.raises(
-        InputError, match=r"must be a whole number (from 0 to 100000|of at least 0)\. Got"
+        InputError, match=r"must be a whole number (from 0 to 100,000|of at least 0)\. Got"
     ):
         of(world, link=["sex"], **wrong)
 

@@ -23,7 +23,6 @@ __all__ = [
     "Engine",
     "EngineHere",
     "EngineInMemory",
-    "EngineOfTasks",
     "File",
     "Folder",
     "Force",
@@ -149,12 +148,6 @@ EngineHere = Annotated[
         metavar="NAME",
         help="Where to count: memory, disk, or auto, which is memory where the file fits half of "
         "it, else disk. Spark cannot do this.",
-    ),
-]
-EngineOfTasks = Annotated[
-    _Engines,
-    typer.Option(
-        metavar="NAME", help="Where to work: memory, which auto is too, or spark; disk cannot."
     ),
 ]
 EngineInMemory = Annotated[

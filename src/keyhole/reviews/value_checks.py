@@ -21,18 +21,13 @@ __all__ = [
     "each_group",
     "each_key",
     "is_codes",
-    "is_count",
     "is_flag",
-    "is_fraction",
     "is_group",
     "is_keys",
     "is_mark",
     "is_memory",
     "is_name",
-    "is_names",
     "is_positive",
-    "is_scores",
-    "is_seed",
     "is_share",
     "is_text",
     "is_weight",
@@ -92,11 +87,6 @@ def is_whole(value: Any) -> Fault:
     return _counted(value, 1)
 
 
-def is_count(value: Any) -> Fault:
-    """Accept 0, 1, 2 and so on."""
-    return _counted(value, 0)
-
-
 def _counted(value: Any, least: int) -> Fault:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if whole and value > LARGEST:
@@ -107,11 +97,6 @@ def _counted(value: Any, least: int) -> Fault:
 def is_share(value: Any) -> Fault:
     """Accept a number from 0 to 1."""
     return None if _is_number(value) and 0 <= value <= 1 else "a number from 0 to 1"
-
-
-def is_fraction(value: Any) -> Fault:
-    """Accept a number above 0 and at most 1."""
-    return None if _is_number(value) and 0 < value <= 1 else "a number above 0 and at most 1"
 
 
 def is_positive(value: Any) -> Fault:
@@ -174,31 +159,12 @@ def is_group(value: Any) -> Fault:
     return None if named else "a column, or its alternatives"
 
 
-def is_names(value: Any) -> Fault:
-    """Accept a column's name, or several."""
-    if isinstance(value, str):
-        return is_name(value)
-    return list_of(is_name, "column names")(value)
-
-
 def is_keys(value: Any) -> Fault:
     """Accept a list of column names, or the scenario whose key is meant."""
     if named_scenario(value):
         return None
     fault = list_of(is_name, "column names")(value)
     return fault and f'{fault}, or "scenario:NAME"'
-
-
-def is_seed(value: Any) -> Fault:
-    """Accept 0, 1, 2 and so on, however large."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return None if whole and value >= 0 else "a whole number of at least 0"
-
-
-def is_scores(value: Any) -> Fault:
-    """Accept a file of scores, or a table of them."""
-    fit = isinstance(value, Mapping) or not is_text(value)
-    return None if fit else "a TOML file, or a table that scores each linking variable"
 
 
 def one(value: Any) -> Iterator[tuple[Path, str]]:
