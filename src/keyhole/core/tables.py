@@ -123,7 +123,8 @@ def _printable(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(_printable(text))
+    # Quotes as the templates of pages write them, so that a name is written one way in a page.
+    return html.escape(_printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
 
 
 def _are_figures(cells: Sequence[str]) -> bool:
