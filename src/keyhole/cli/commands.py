@@ -85,7 +85,9 @@ def command_of(verb: Verb) -> Callable[..., None]:
                 be_quiet()
             source = () if not has_file else (_source(words["file"], how),)
             if has_file:
-                problems += outputs.problems(words["file"], verb.records)
+                more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
+                written_columns = dict.fromkeys((*verb.records, *more))
+                problems += outputs.problems(words["file"], list(written_columns))
             elif data_options:
                 problems += outputs.problems(None)
             problems += _writing(written, words, _inputs(offered, values), force)

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import UsageError
 from typer.main import get_command
 
 from keyhole.cli import failures
+from keyhole.core.names import nearest
 from keyhole.core.verbs import VERBS, Verb, imported
 
 __all__ = ["all_commands", "run"]
@@ -23,8 +25,12 @@ class _Verbs(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        return _command(VERBS[cmd_name]) if cmd_name in VERBS else None
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in VERBS:
+            return _command(VERBS[cmd_name])
+        near = nearest(cmd_name, list(VERBS), most=1)
+        remedy = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"No such command {cmd_name!r}.{remedy}", ctx=ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

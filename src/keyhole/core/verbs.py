@@ -6,8 +6,8 @@ asked for. Its options are in the signature of its function (`keyhole.core.optio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -69,6 +69,8 @@ class Verb:
         The page of the documentation that states its method.
     records
         The columns that ``--records`` writes, a row for each record; none if it has no such.
+    more_records
+        By option, the columns that are written besides where it is given.
     picture
         Whether its result can be drawn.
     outputs
@@ -91,6 +93,7 @@ class Verb:
     engines: tuple[str, ...] = ("memory",)
     method: str = ""
     records: tuple[str, ...] = ()
+    more_records: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     picture: bool = True
     outputs: tuple[Output, ...] = ()
     verdict: str = ""
@@ -147,7 +150,8 @@ _REGISTERED = (
         stage="exposure",
         engines=EVERYWHERE,
         method="exposure",
-        records=("f", "F", "risk"),
+        records=("f",),
+        more_records={"weight": ("F", "risk"), "fraction": ("F", "risk")},
     ),
     Verb(
         "keyhole.exposure.uniques.uniques",
