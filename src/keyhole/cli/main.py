@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.exceptions import UsageError
 from typer.main import get_command
 
 from keyhole.cli import failures
 from keyhole.core.names import nearest
 from keyhole.core.verbs import VERBS, Verb, imported
+from keyhole.errors import InputError
 
 __all__ = ["all_commands", "run"]
 
@@ -25,12 +25,12 @@ class _Verbs(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name in VERBS:
             return _command(VERBS[cmd_name])
         near = nearest(cmd_name, list(VERBS), most=1)
         remedy = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"No such command {cmd_name!r}.{remedy}", ctx=ctx)
+        raise InputError(f"No such command {cmd_name!r}.{remedy} See 'keyhole --help'.")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
