@@ -31,7 +31,7 @@ risk --keys sex,age,sex
 uniques --keys sex,sex
     names each column once .'sex' is repeated
 select --candidates sex,age,sex --limit 0.1
-    'sex' is listed twice. Name it once
+    --candidates and --keep must name each variable once. Got 'sex' twice
 risk --keys ''
     --keys must be a list of at least one column name
 risk --keys sex,,age
@@ -73,47 +73,47 @@ uniques --keys sex,age --cutoff 0
 select --candidates sex,age --limit 0.1 --cutoff 0
     cutoff must be.*at least 1
 select --candidates sex,age --limit 0.1 --cutoff x
-    cutoff must be a whole number. Got 'x'
+    --cutoff must be a whole number of at least 1, or several. Got 'x'
 frontier --candidates sex,age --limit 0.1 --cutoff 0
     cutoff must be.*at least 1
 select --candidates sex,age --limit 5
-    limit must be a fraction from 0 to 1. Got 5.0
+    --limit must be a number from 0 to 1, or several. Got 5.0
 select --candidates sex,age --limit -0.1
-    limit must be a fraction from 0 to 1. Got -0.1
+    --limit must be a number from 0 to 1, or several. Got -0.1
 select --candidates sex,age --limit nan
-    limit must be a fraction from 0 to 1. Got nan
+    --limit must be a number from 0 to 1, or several. Got nan
 select --candidates sex,age --limit few
-    limit must be a number. Got 'few'
+    --limit must be a number from 0 to 1, or several. Got 'few'
 frontier --candidates sex,age --limit 1.5
-    limit must be a fraction
+    --limit must be a number from 0 to 1. Got 1.5
 frontier --candidates sex,age --limit few
-    limit must be a number
+    --limit must be a number from 0 to 1. Got 'few'
 risk --keys sex,age --limit 1.5
     --limit must be a number from 0 to 1
 risk --keys sex,age --limit 0.5 --missing drop
     --limit needs --missing to be 'own'
 select --candidates sex,age --limit 0.1 --drop-limit 2
-    drop limit must be a fraction
+    --drop-limit must be a number from 0 to 1
 select --candidates sex,age
     Missing option '--limit'
 select --candidates sex,age --limit 0.1 --method sideways
-    method must be one of forward
+    --method must be one of 'forward', 'backward', 'stepwise', or several. Got 'sideways'
 select --candidates sex,age --limit 0.1 --criterion difference --cr-weight -1
-    cr weight must be
+    --cr-weight must be a number of at least 0
 select --candidates sex,age --limit 0.1 --values agee=2
     --values names 'agee'
 select --candidates sex,age --limit 0.1 --values age=0
-    --values must be above 0
+    --values must be a table that gives for each column a number above 0
 select --candidates sex,age --limit 0.1 --values age
-    like age=2
+    --values must be written like A=3,B=2
 select --candidates sex,age --limit 1 --table F99
     --table must be a step.*F1.*Got 'F99'
 select --candidates sex,age --limit 0.1,0.2 --tables
-    need a single selection
+    --tables must go with a single selection
 select --keep sex --limit 0.1
-    --candidates A,B.*'age', 'state', 'weight'
+    --candidates must name.*--candidates can name.* of 'people': 'age', 'state', 'weight'
 frontier --limit 0.1
-    --candidates A,B.*'sex', 'age'
+    --candidates must name.*--candidates can name these columns of 'people': 'sex', 'age'
 frontier --candidates sex,age --limit 0.1 --seconds 0
     seconds must be a number above 0
 uniques --keys sex,age --max-size 9
@@ -123,9 +123,9 @@ uniques --keys sex,age --availability state=2
 uniques --keys sex,age --availability age=3
     --availability must be.*a number above 0 and at most 2
 select --candidates sex,age --limit 0.1 --method ''
-    method must be one of forward, backward, stepwise. Got none
+    --method must be one of 'forward', 'backward', 'stepwise', or several. Got an empty list
 select --candidates sex,age --limit 0.1 --cutoff 9223372036854775808
-    cutoff must be at most
+    --cutoff must be a whole number of at most 1,000,000,000
 risk --keys sex,age --fraction 1e-320
     --fraction must be a number from 1e-12
 risk --keys sex,age --kinds agee=category
@@ -137,7 +137,7 @@ uniques --keys sex,age --kinds age
 select --candidates sex,age --limit 0.1 --kinds sex=measure
     'sex' must hold numbers
 frontier --candidates sex,age --limit 0.1 --kinds age=text,age=measure
-    --kinds names 'age' twice
+    --kinds must be written like
 risk --keys sex,age --kyes sex
     No such option.*See 'keyhole risk --help'
 """
@@ -207,6 +207,8 @@ def test_all_problems_of_the_others_are_told_at_once(people, keyhole):
     words = ("risk", people, "--keys", "sxe", "--weight", "weight", "--fraction", 7)
     assert len(keyhole(*words)[2].splitlines()) == 2
     words = ("select", people, "--candidates", "sxe", "--limit", 2, "--cr-weight", -1)
-    assert len(keyhole(*words, "--method", "up,down")[2].splitlines()) == 5
+    said = keyhole(*words, "--method", "up,down")[2]
+    assert len(said.splitlines()) == 4
+    assert "Got 'up', 'down' instead" in said
     words = ("frontier", people, "--candidates", "sxe", "--limit", 2, "--seconds", 0)
     assert len(keyhole(*words)[2].splitlines()) == 3

@@ -119,7 +119,7 @@ def test_files_are_looked_at_before_spark_runs(world, refused, words, monkeypatc
 def test_candidates_are_offered_without_spark(world, refused, monkeypatch):
     monkeypatch.setattr("keyhole.spark.session.open_session", None)
     said = refused("select", world / "puf.csv", "--limit", "0.1", "--engine", "spark")
-    assert all(part in said for part in ("Give those of 'puf'", "'ag8r'"))
+    assert all(part in said for part in ("columns of 'puf'", "'ag8r'"))
 
 
 HERE = {
@@ -140,6 +140,7 @@ def test_verbs_that_spark_cannot_do_say_so_once(world, refused, verb, monkeypatc
         assert "engine must be memory or disk for" in said
     said = refused(verb, world / "puf.sav", *HERE[verb], "--engine", "spark")
     assert said.count("engine must be memory or disk for") == 1
+    assert "reads Parquet" not in said
     said = refused(verb, world / "away.csv", *HERE[verb], "--engine", "spark")
     assert all(part in said for part in ("memory or disk", "does not exist"))
 
@@ -148,7 +149,7 @@ def test_the_frontier_offers_candidates_and_names_its_engines(world, refused, mo
     monkeypatch.setattr("keyhole.spark.session.open_session", None)
     for where in (("--engine", "spark"), ("--master", "local[2]")):
         said = refused("frontier", world / "puf.csv", "--limit", "0.1", *where)
-        assert all(part in said for part in ("memory or disk", "Give those of 'puf'"))
+        assert all(part in said for part in ("memory or disk", "columns of 'puf'"))
         said = refused("frontier", world / "away.csv", "--limit", "0.1", *where)
         assert all(part in said for part in ("memory or disk", "does not exist"))
 

@@ -154,7 +154,7 @@ def test_select_and_frontier_choose_among_the_key(ask, key):
     assert chosen["scenario"] == NAME
     several = json.loads(ask("select", "puf.csv", *words, "--compare")[1])
     assert several["scenario"] == NAME
-    compared = keyhole.compare(key.microdata, keep=["sex"], candidates=rest, limits=[0.1])
+    compared = keyhole.select(key.microdata, keep=["sex"], candidates=rest, limit=0.1, compare=True)
     assert several["comparison"] == json.loads(json.dumps(compared.to_dict()["comparison"]))
     sets = json.loads(ask("frontier", "puf.csv", *words)[1])["sets"]
     whole = keyhole.frontier(key.microdata, keep=["sex"], candidates=rest, limit=0.1)
@@ -163,8 +163,10 @@ def test_select_and_frontier_choose_among_the_key(ask, key):
 
 def test_selections_compared_take_a_scenario(folder, key):
     data = keyhole.load(folder / "puf.csv")
-    found = keyhole.compare(data, scenario=key, keep="sex", limits=[0.1], methods=["backward"])
-    (row,) = found.rows
+    found = keyhole.select(
+        data, scenario=key, keep="sex", limit=0.1, method=["backward", "forward"]
+    )
+    row = found.rows[0]
     assert row.rp == keyhole.risk(key.microdata, keys=row.selection.within_limit).rp
     assert "The key is that of scenario" in found.summary()
     assert keyhole.select(data, scenario=key, candidates="sex", limit=0.1).selected == ("sex",)

@@ -145,18 +145,18 @@ def test_select(veterans, keyhole, options):
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
-        ("--limit 0.05,0.1 --cutoff 2,3,5", {"limits": [0.05, 0.1], "cutoffs": [2, 3, 5]}),
-        ("--limit 0.1 --method forward,backward", {"limits": [0.1]}),
-        ("--limit 0.1 --compare", {"limits": [0.1]}),
+        ("--limit 0.05,0.1 --cutoff 2,3,5", {"limit": [0.05, 0.1], "cutoff": [2, 3, 5]}),
+        (
+            "--limit 0.1 --method forward,backward",
+            {"limit": 0.1, "method": ["forward", "backward"]},
+        ),
+        ("--limit 0.1 --compare", {"limit": 0.1, "compare": True}),
     ],
 )
 def test_selections_are_compared(veterans, keyhole, options, asked):
     words = f"select --keep race1 --candidates age|age10,homstate,ms {options}"
     found = _asked(words, veterans, keyhole)
-    methods = {"--method": ["forward", "backward"], "--compare": None}
-    method = next((methods[o] for o in methods if o in options), ["forward"])
-    more = {} if method is None else {"methods": method}
-    assert found == plain_values(package.compare(veterans, **SPACE, **asked, **more).to_dict())
+    assert found == plain_values(package.select(veterans, **SPACE, **asked).to_dict())
 
 
 def test_the_candidates_of_a_step_are_printed(veterans, keyhole):

@@ -175,11 +175,12 @@ def test_alternatives_and_dependent_candidates(veterans, there):
 
 
 def test_comparison(veterans, there):
-    asked = {"candidates": KEYS[:6], "limits": (0.05, 0.2), "cutoffs": (2, 5)}
+    asked = {"candidates": KEYS[:6], "limit": (0.05, 0.2), "cutoff": (2, 5), "compare": True}
     if there["engine"] == "spark":
-        asked |= {"candidates": KEYS[:3], "limits": (0.05,), "methods": ("forward", "backward")}
-    assert told(keyhole.compare(veterans, **asked, **there)) == told(
-        keyhole.compare(veterans, **asked)
+        asked = {"candidates": KEYS[:3], "limit": 0.05, "cutoff": (2, 5)}
+        asked["method"] = ("forward", "backward")
+    assert told(keyhole.select(veterans, **asked, **there)) == told(
+        keyhole.select(veterans, **asked)
     )
 
 

@@ -301,7 +301,9 @@ def test_keys_and_a_scenario_exclude_each_other(data, keys):
         keyhole.risk(data, keys=["sex"], scenario=keys[0])
     with pytest.raises(OptionError, match="keys must name at least one column, or give scenario"):
         keyhole.risk(data)
-    with pytest.raises(OptionError, match="candidates must be given, or a scenario"):
+    with pytest.raises(
+        OptionError, match="candidates must name at least one column, or give scenario"
+    ):
         keyhole.select(data, limit=0.1)
     with pytest.raises(OptionError, match="Got a Scenario instead"):
         keyhole.risk(data, scenario=FRIEND)

@@ -14,7 +14,6 @@ PUBLIC = [
     "__version__",
     "apply_plan",
     "cheapest_fix",
-    "compare",
     "compare_plans",
     "compare_studies",
     "drivers",

@@ -144,7 +144,7 @@ limit = 5
         (
             'keys = ["sex", "ms"]\n[data]\nfile = "people.csv"\n[selection]\nlimit = 0.1\n'
             'keep = ["sex"]\ncandidates = ["sex", "ms"]\n',
-            "'sex' is in keep and candidates",
+            "[selection] keep must name each variable once. Got 'sex' twice instead.",
         ),
         (
             'keys = ["sex", "ms"]\n[data]\nfile = "people.csv"\n[uniques]\n'

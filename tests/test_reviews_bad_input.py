@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from keyhole.cli.main import run as command
+from keyhole.core.kinds import alternatives
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.reviews import folders
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
-from keyhole.reviews.names import alternatives
 from keyhole.reviews.runner import review
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -80,7 +80,6 @@ def test_a_bar_parts_names_only_where_it_is_meant_to():
     assert alternatives("a|b") == ("a", "b")
     assert alternatives('"a|b"') == ("a|b",)
     assert alternatives('"a|b"|"c ""d"""') == ("a|b", 'c "d"')
-    assert alternatives(["a|b", "c"]) == ("a|b", "c")
     assert alternatives('5" pipe|b') == ('5" pipe', "b")
     assert alternatives('"open|b') == ('"open', "b")
     assert alternatives("a|") == ("a", "")

@@ -14,7 +14,7 @@ from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.errors import InputError, OptionError
 from keyhole.selection import Criterion, backward, forward, named_criterion, stepwise
 from keyhole.selection.frontier import frontier
-from keyhole.selection.select import compare, select
+from keyhole.selection.select import select
 
 
 def answers(table):
@@ -236,12 +236,13 @@ def test_keep_beyond_the_limit_leaves_nothing():
 
 
 def test_comparison_runs_every_combination():
-    found = compare(
+    found = select(
         veterans_sample(2000),
         keep=["sex"],
         candidates=["pow", "ms", "homstate"],
-        limits=[0.05, 0.2],
-        cutoffs=[2, 3],
+        limit=[0.05, 0.2],
+        cutoff=[2, 3],
+        compare=True,
     )
     assert len(found.rows) == 12
     assert all(row.rp is None or row.rp <= row.selection.limit for row in found.rows)
@@ -252,9 +253,11 @@ def test_all_problems_of_a_selection_at_once():
     with pytest.raises(OptionError) as error:
         select(pl.DataFrame({"a": [1]}), keep=["x"], candidates=["y"], limit=0.1, cutoff=0)
     assert len(error.value.problems) == 3
-    with pytest.raises(OptionError, match="limit must be a fraction"):
+    with pytest.raises(
+        OptionError, match=r"limit must be a number from 0 to 1, or several\. Got 5 instead"
+    ):
         select(pl.DataFrame({"a": [1], "b": [2]}), candidates=["a", "b"], limit=5)
-    with pytest.raises(OptionError, match="listed twice"):
+    with pytest.raises(OptionError, match=r"must name each variable once\. Got 'a' twice"):
         select(pl.DataFrame({"a": [1]}), keep=["a"], candidates=["a"], limit=0.1)
 
 
@@ -264,7 +267,7 @@ def test_all_problems_of_a_selection_at_once():
         {"candidates": None},
         {"candidates": [None]},
         {"candidates": [3]},
-        {"keep": None},
+        {"keep": 3},
         {"limit": None},
         {"limit": True},
         {"limit": "few"},
@@ -291,13 +294,13 @@ def test_what_is_no_option_is_refused(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"candidates": None}, {"keep": None}, {"limits": 0.1}, {"methods": None},
-                {"cutoffs": 3}, {"limits": []}],
+    "options", [{"candidates": None}, {"keep": 3}, {"limit": [0.1, 0.1]}, {"method": [None]},
+                {"cutoff": [3, 0]}, {"limit": []}, {"limit": [0.1, 0.2], "by": "a"}],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused(options):
     frame = pl.DataFrame({"a": [1, 2], "b": [1, 1]})
     with pytest.raises(InputError):
-        compare(frame, **{"candidates": ["a", "b"], **options})
+        select(frame, **{"candidates": ["a", "b"], "limit": 0.1, "compare": True, **options})
 
 
 def test_all_problems_of_a_frontier_at_once():

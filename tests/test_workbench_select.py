@@ -79,7 +79,7 @@ def test_a_search_is_written_and_run(tmp_path: Path) -> None:
     assert bench.post("select/search", fields).status_code == 303
     found = values(bench)
     assert found["selection"] == {
-        "candidates": ["age|income", "state"], "methods": ["backward", "forward"], "limit": 0.3,
+        "candidates": ["age|income", "state"], "method": ["backward", "forward"], "limit": 0.3,
         "drop_limit": 0.125, "criterion": "difference", "cr_weight": 0.25, "skip_dependent": True,
         "limits": [0.05, 0.1], "cutoffs": [2, 4], "keep": ["sex"],
     }  # fmt: skip
@@ -112,7 +112,7 @@ def test_what_cannot_be_searched_is_refused(bench: Workbench) -> None:
     bad = {**FIELDS, "limit": "900", "first": "sideways", "alternatives": "age|nobody"}
     answer = bench.post("select/search", {**bad, "seconds": "-1", "frontier": "yes"})
     assert answer.status_code == 422
-    for words in ("[selection] limit", "methods must be", "nobody", "seconds"):
+    for words in ("[selection] limit", "method must be", "nobody", "seconds"):
         assert words in answer.text, words
     assert (bench.folder / "review.toml").read_text() == before
 

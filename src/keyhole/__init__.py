@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from keyhole.reviews.verifying import verify
     from keyhole.screening.screen import screen
     from keyhole.selection.frontier import frontier
-    from keyhole.selection.select import compare, select
+    from keyhole.selection.select import select
     from keyhole.synthesis.synthesise import synthesise
     from keyhole.utility.tabulation import tabulate
 
@@ -47,7 +47,6 @@ __all__ = [
     "__version__",
     "apply_plan",
     "cheapest_fix",
-    "compare",
     "compare_plans",
     "compare_studies",
     "drivers",
@@ -75,7 +74,6 @@ _BESIDE = {
     "Microdata": "keyhole.data",
     "load": "keyhole.data",
     "cheapest_fix": "keyhole.exposure.fix",
-    "compare": "keyhole.selection.select",
     "compare_studies": "keyhole.reidentification.compare",
     "apply_plan": "keyhole.protection.apply",
     "ledger": "keyhole.protection.ledger",

@@ -15,8 +15,6 @@ import typer
 from keyhole.cli import lists
 
 __all__ = [
-    "By",
-    "Candidates",
     "Cutoff",
     "Delimiter",
     "Encoding",
@@ -28,19 +26,15 @@ __all__ = [
     "Force",
     "Fraction",
     "Json",
-    "Keep",
     "Keys",
     "Kinds",
-    "Limit",
     "Master",
     "Memory",
     "MissingCodes",
-    "NameSmallGroups",
     "NoMaster",
     "Plot",
     "Records",
     "Sheet",
-    "Values",
     "WorkFolder",
     "columns",
     "number",
@@ -83,39 +77,9 @@ Keys = Annotated[
 Cutoff = Annotated[
     int, whole_number("cutoff", "C", "Records in cells smaller than this are at risk.")
 ]
-By = Annotated[
-    str | None,
-    typer.Option(metavar="G", help="A column whose categories are treated one by one as well."),
-]
-NameSmallGroups = Annotated[
-    bool,
-    typer.Option(
-        "--name-small-groups",
-        help="With --by: name groups of fewer records than the cutoff too; they may be people.",
-    ),
-]
 Fraction = Annotated[
     float | None,
     number("fraction", "F", "The share of the population that was sampled, above 0 to 1."),
-]
-Keep = Annotated[str | None, columns("The variables that go out in any case.")]
-Candidates = Annotated[
-    str | None,
-    columns(
-        "The variables to choose among, in order of preference; 'age|age10' are alternatives of "
-        "one, the finest first."
-    ),
-]
-Limit = Annotated[
-    float,
-    number("limit", "L", "The largest RP that is acceptable, from 0 to 1.", show_default=False),
-]
-Values = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A=3,B=2",
-        help="What variables are worth to the data's users; 1 if not named.",
-    ),
 ]
 
 MissingCodes = Annotated[

@@ -20,7 +20,6 @@ __all__ = [
     "AskedScenario",
     "KeysOrScenario",
     "ScenarioName",
-    "ScenarioNames",
     "StorePlace",
     "TargetName",
     "key_problems",
@@ -39,14 +38,6 @@ ScenarioName = Annotated[
     typer.Option(
         metavar="NAME",
         help="A scenario of --store: its key is used, and the file recoded to the detail of it.",
-    ),
-]
-ScenarioNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME,…",
-        help="A scenario of --store: its key is used, and the file recoded to the detail of it. "
-        "Several, with commas or given again, are set side by side.",
     ),
 ]
 StorePlace = Annotated[

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -38,6 +39,7 @@ __all__ = [
     "Text",
     "Whole",
     "WordsByColumn",
+    "alternatives",
     "split_words",
 ]
 
@@ -81,6 +83,10 @@ class Kind:
         """Return the shortest value that means the same as a settled one."""
         return value
 
+    def unfit(self, value: Any) -> list[Any]:
+        """Return the parts of a value that are the matter where it is unfit."""
+        return [value]
+
     def schema(self) -> dict[str, Any]:
         """Describe the values as JSON Schema."""
         return {"type": "string"}
@@ -111,10 +117,7 @@ class Number(Kind):
         ('a number above 0 and at most 1', None)
         """
         fit = isinstance(value, Real) and not isinstance(value, bool)
-        try:
-            return None if fit and math.isfinite(value) and self._holds(value) else self._words()
-        except OverflowError:
-            return "a number of at most 308 digits"
+        return None if fit and abs(value) < math.inf and self._holds(value) else self._words()
 
     def settle(self, value: Any) -> float:
         """Return the number as a float."""
@@ -453,7 +456,7 @@ class Columns(Kind):
 class Candidates(Kind):
     """Lists of columns: the alternatives of one variable, or columns that belong together.
 
-    With `alternatives` a text such as ``age|age10`` holds several.
+    A text such as ``age|age10`` holds several; see `alternatives`.
     """
 
     purpose: str = "candidate"
@@ -464,7 +467,7 @@ class Candidates(Kind):
 
     def fault(self, value: Any) -> str | None:
         """Accept a list whose items are names or lists of names."""
-        groups = _listed(value)
+        groups = listed_names(value)
         fit = groups is not None and all(self._group(group) for group in groups)
         return None if fit else f"a list of {self.what}"
 
@@ -476,7 +479,20 @@ class Candidates(Kind):
         >>> Candidates().settle(["sex", "age|age10", ["a|b", "c"]])
         (('sex',), ('age', 'age10'), ('a|b', 'c'))
         """
-        return tuple(self._group(group) for group in _listed(value) or ())
+        return tuple(self._group(group) for group in listed_names(value) or ())
+
+    def shortest(self, value: Any) -> list[str | list[str]]:
+        """Write alternatives in one text, if no name in it would be taken for several.
+
+        Examples
+        --------
+        >>> Candidates().shortest((("sex",), ("age", "age10"), ("a|b",)))
+        ['sex', 'age|age10', ['a|b']]
+        """
+        return [
+            list(group) if any(set(name) & set('|"') for name in group) else "|".join(group)
+            for group in value
+        ]
 
     def read(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Read items as they are typed.
@@ -508,7 +524,7 @@ class Candidates(Kind):
 
     @staticmethod
     def _group(group: Any) -> tuple[str, ...]:
-        names = split_words(group, "|") if isinstance(group, str) else _listed(group) or ()
+        names = alternatives(group) if isinstance(group, str) else _listed(group) or ()
         return tuple(names) if all(isinstance(name, str) and name for name in names) else ()
 
 
@@ -544,8 +560,11 @@ class Several(Kind):
 
     def settle(self, value: Any) -> tuple[Any, ...]:
         """Return a tuple; a value alone is one of one."""
-        items = _listed(value)
-        return tuple(self.of.settle(item) for item in ([value] if items is None else items))
+        return tuple(self.of.settle(item) for item in _items(value))
+
+    def unfit(self, value: Any) -> list[Any]:
+        """Return the items that are unfit."""
+        return [item for item in _items(value) if self.of.fault(item)] or [value]
 
     def read(self, text: str) -> Any:
         """Read the items, or the only one."""
@@ -606,8 +625,8 @@ class Amounts(_ByColumn):
         return None if fit else f"a table that gives for each column {self.number.fault(None)}"
 
     def settle(self, value: Any) -> dict[str, float]:
-        """Return the numbers as floats."""
-        return {name: self.number.settle(item) for name, item in value.items()}
+        """Return a dictionary of its own; a whole number stays one."""
+        return {n: x if isinstance(x, int) else self.number.settle(x) for n, x in value.items()}
 
     def read(self, text: str) -> dict[str, Any]:
         """Read numbers by name.
@@ -727,7 +746,7 @@ class Codes(_ByColumn):
     def fault(self, value: Any) -> str | None:
         """Accept a list of values, or a table of such lists."""
         parts = list(value.values()) if isinstance(value, Mapping) else [value]
-        items = [item for part in parts for item in _code_list(part)]
+        items = [item for part in parts for item in _items(part)]
         fit = (isinstance(value, Mapping) or _listed(value) is not None) and all(
             isinstance(item, str | int | float | date)
             and not (isinstance(item, int) and abs(item) > LARGEST_CODE)
@@ -738,7 +757,7 @@ class Codes(_ByColumn):
     def settle(self, value: Any) -> dict[str, tuple[Any, ...]]:
         """Return lists by column; those for all columns stand under ``*``."""
         table = value if isinstance(value, Mapping) else {"*": value}
-        settled = {name: tuple(_code_list(codes)) for name, codes in table.items()}
+        settled = {name: tuple(_items(codes)) for name, codes in table.items()}
         return {name: codes for name, codes in settled.items() if codes}
 
     def read(self, text: str) -> dict[str, list[str]]:
@@ -835,6 +854,32 @@ def split_words(text: str, mark: str, *, plain: bool = True, empty: bool = False
     return [_plain(item) for item in items] if plain else items
 
 
+# Between bars stands a name, or a name in double quotes, in which a bar is a letter like others.
+_ALTERNATIVE = re.compile(r'("(?:[^"]|"")*"|[^|"][^|]*|)(\||$)')
+
+
+def alternatives(text: str) -> tuple[str, ...]:
+    r"""Return the alternatives that a candidate names, the finest first; blanks belong to names.
+
+    A bar parts them. A name that holds one stands in double quotes, a doubled one within standing
+    for itself.
+
+    Examples
+    --------
+    >>> alternatives("age|age10"), alternatives('"a|b"|c')
+    (('age', 'age10'), ('a|b', 'c'))
+    """
+    parts: list[str] = []
+    place, more = 0, True
+    while more:
+        match = _ALTERNATIVE.match(text, place)
+        if match is None:  # quotes that do not close, or stand inside a name, are letters
+            return tuple(text.split("|"))
+        parts.append(_plain(match[1]))
+        place, more = match.end(), match[2] == "|"
+    return tuple(parts)
+
+
 def listed_names(value: Any) -> list[Any] | None:
     """Return names one after the other, a name alone as a list of one; None if it is no list.
 
@@ -852,7 +897,8 @@ def _listed(value: Any) -> list[Any] | None:
     return None
 
 
-def _code_list(value: Any) -> Sequence[Any]:
+def _items(value: Any) -> Sequence[Any]:
+    """Return what a list holds; a value alone is a list of one."""
     items = _listed(value)
     return [value] if items is None else items
 

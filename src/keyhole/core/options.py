@@ -146,6 +146,12 @@ class Parameter:
             return () if self.default == () and not self.optional else None
         return self.kind.settle(value)
 
+    def shown(self, value: Any) -> str:
+        """Describe an unfit value in a few words, none of a secret's."""
+        if self.option.secret:
+            return "another value"
+        return ", ".join(map(shown_value, self.kind.unfit(value)))
+
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns that a value names."""
         return iter(()) if value is None else self.kind.columns(value)
@@ -434,8 +440,8 @@ def value_problems(
         value = values[name]
         value = list(value) if isinstance(value, Iterator) else value
         if fault := parameter.fault(value):
-            shown = "another value" if parameter.option.secret else shown_value(value)
             template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
+            shown = parameter.shown(value)
             problems.append(Problem(template, fault, shown, _remedy(parameter, value)))
         else:
             fit[name] = parameter.settle(value)

@@ -179,7 +179,6 @@ Several methods, limits or cutoffs are compared in one table:
         stage="selection",
         engines=EVERYWHERE,
         method="selection",
-        shell="keyhole.cli.select.select",
     ),
     Verb(
         "keyhole.selection.frontier.frontier",
@@ -188,7 +187,6 @@ Several methods, limits or cutoffs are compared in one table:
         stage="frontier",
         engines=HERE,
         method="frontier",
-        shell="keyhole.cli.frontier.frontier",
     ),
     Verb(
         "keyhole.protection.tables.table",

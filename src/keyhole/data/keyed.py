@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 
-__all__ = ["KeyedData", "keyed", "keyed_choice", "require_key"]
+__all__ = ["KeyedData", "keyed", "require_key"]
 
 Keys = TypeVar("Keys")
 
@@ -56,43 +54,6 @@ def keyed(
         raise OptionError(f"{option} and a scenario exclude each other. Leave one of them out.")
     require_key(scenario)
     return scenario.recode(data), scenario.keys
-
-
-def keyed_choice(
-    data: Microdata,
-    keep: Iterable[str],
-    candidates: Iterable[str | Sequence[str]] | None,
-    scenario: KeyedData | None,
-) -> tuple[Microdata, Iterable[str | Sequence[str]]]:
-    """Return the data and the candidates of a selection; those of a scenario are its key."""
-    if scenario is None:
-        return keyed(data, candidates, None, option="candidates")
-    require_key(scenario)
-    kept = _listed(keep)
-    given = list(scenario.keys) if candidates is None else _listed(candidates)
-    known = set(scenario.keys)
-    strange = [name for name in _single([*kept, *given]) if name not in known]
-    if strange:
-        raise OptionError(
-            f"keep and candidates must be in the key of scenario {scenario.name!r}. Got "
-            f"{quoted(strange)} instead: nobody in it can match them, so leave them out here."
-        )
-    rest = [one for one in given if one not in kept] if candidates is None else given
-    return scenario.recode(data), rest
-
-
-def _listed(names: Iterable[str | Sequence[str]]) -> list[str | Sequence[str]]:
-    """Return names one after the other; a name alone is a list of one."""
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _single(names: Iterable[str | Sequence[str]]) -> list[str]:
-    """Return the single names of a choice, in which some are alternatives: ``age|age10``."""
-    return [
-        part
-        for name in names
-        for part in ([p.strip() for p in name.split("|")] if isinstance(name, str) else list(name))
-    ]
 
 
 def require_key(scenario: KeyedData) -> None:

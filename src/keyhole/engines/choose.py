@@ -7,7 +7,7 @@ memory, disk and Spark each answer through the `Backend` of the data.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 from keyhole.core.options import Problem
 from keyhole.data.columns import Codes
 from keyhole.data.formats import find_format, require_file
-from keyhole.data.keyed import KeyedData, keyed, keyed_choice
+from keyhole.data.keyed import KeyedData, keyed
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load, request_of
 from keyhole.engines.memory import MEMORY_BACKEND, MemoryEngine
@@ -33,7 +33,6 @@ __all__ = [
     "engine_problems",
     "is_of_pyspark",
     "local_engine",
-    "open_choice",
     "open_keyed",
     "open_records",
 ]
@@ -249,18 +248,6 @@ def open_keyed(
     """Open data, and return it with the keys of a question; see `keyed`."""
     data: Any = open_records(source, in_memory_for=_recoding(scenario), **where)
     return keyed(data, keys, scenario)
-
-
-def open_choice(
-    source: Any,
-    keep: Iterable[str],
-    candidates: Iterable[str | Sequence[str]] | None,
-    scenario: KeyedData | None,
-    **where: Any,
-) -> tuple[Records, Iterable[str | Sequence[str]]]:
-    """Open data, and return it with the candidates of a selection; see `keyed_choice`."""
-    data: Any = open_records(source, in_memory_for=_recoding(scenario), **where)
-    return keyed_choice(data, keep, candidates, scenario)
 
 
 def backend_of(data: Records) -> Backend:

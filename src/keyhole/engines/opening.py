@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from keyhole.core.options import Question
+from keyhole.core.names import quoted
+from keyhole.core.options import Problem, Question
 from keyhole.engines.choose import SPARK, engine_problems, open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import InputError, OptionError
@@ -17,6 +18,7 @@ __all__ = ["DataFile", "open_for"]
 
 WHERE = ("engine", "memory", "work_folder", "master")
 """The options that say where data is counted."""
+MOST_OFFERED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ def open_for(
     every_column: bool = False,
     may_be_empty: bool = False,
     data_problems: Callable[[Records], Iterable[str]] = lambda _: (),
+    offers: str = "",
 ) -> Records:
     """Open the data of a question; raise everything that is wrong with both at once.
 
@@ -53,13 +56,21 @@ def open_for(
         Leave it to the verb whether there are records: to count them all may take long.
     data_problems
         What else is wrong with the data that was opened; columns may be absent.
+    offers
+        An option that names columns; where it is needed and left out, those of the data are told.
     """
+    wrong = [problem for problem in question.problems if isinstance(problem, Problem)]
+    named = {name for problem in wrong for name in problem.options}
+    is_offered = offers in named and not question.values[offers]
+    every_column = every_column or is_offered
     reading: dict[str, Any] = {}
     if isinstance(source, DataFile):
         reading, source = dict(source.reading), source.path
     if isinstance(source, str | os.PathLike) and not every_column:
         reading["columns"] = list(question.columns()) or None
     where = {name: question.values[name] for name in WHERE if name in question.values}
+    if is_offered and where.get("engine") == "spark" and not needs_values_for:
+        where = {}  # Spark need not run to tell the names of columns
     problems: list[str] = list(question.problems)
     if where.get("engine") == "spark" and not needs_values_for:
         _require_header(question, source, reading)
@@ -74,6 +85,10 @@ def open_for(
         raise type(error)([*problems, *error.problems]) from None
     problems += question.column_problems(data.names, data.name)
     problems += data_problems(data)
+    if is_offered:
+        free = [name for name in data.names if name not in question.columns()]
+        template = f"{{{offers}}} can name these columns of {{0!r}}: {{1}}."
+        problems.append(Problem(template, data.name, quoted(free, most=MOST_OFFERED)))
     if problems:
         raise OptionError(dict.fromkeys(problems))
     if not may_be_empty:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, cast
 
-from keyhole.core.names import absent, nearest, quoted, repeated
+from keyhole.core.names import absent, nearest
 from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems
 from keyhole.core.options import Problem as OptionProblem
 from keyhole.core.verbs import VERBS
@@ -156,8 +156,7 @@ def _section(
             text = unknown_problems(known, {name: value}, where)[0].strip()
             problems.append(source.problem((*at, name), text))
         elif (fault := known[name].kind.fault(value)) is not None:
-            got = "another value" if known[name].option.secret else shown_value(value)
-            text = f"{title} must be {fault}. Got {got} instead."
+            text = f"{title} must be {fault}. Got {known[name].shown(value)} instead."
             problems.append(source.problem((*at, name), text))
         else:
             fit[name] = value
@@ -293,8 +292,7 @@ def _resolved(source: Source, review: Review) -> list[Problem]:
         problems += _uniques_problems(review.uniques, len(review.keys))
     if review.selection is not None:
         given = source.values["selection"]
-        found = _selection_problems(review, given)
-        problems += [(("selection", text.split()[1]), text) for text in found]
+        problems += _selection_problems(review, given)
     return [source.problem(at, text) for at, text in problems]
 
 
@@ -324,16 +322,18 @@ def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[Path, str]
         yield ("uniques", "max_size"), text
 
 
-def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[str]:
+def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[tuple[Path, str]]:
+    from keyhole.selection.select import select
+
     assert review.selection is not None
     chosen = review.selection
-    names = [*chosen.keep, *(name for group in chosen.candidates for name in group)]
-    problems = [
-        f"[selection] {name!r} is in keep and candidates, or twice in one. Name it once."
-        for name in repeated(names)
+    if not chosen.candidates:
+        left = bool(review.keys) and "candidates" not in given
+        text = "[selection] has no candidates left. Name those that are not kept."
+        return [(("selection",), text)] * left
+    asked = bind(select, {**chosen.values, "method": chosen.methods[0]})
+    return [
+        (("selection", problem.options[0]), problem.named(lambda name: f"[selection] {name}"))
+        for problem in asked.problems
+        if isinstance(problem, OptionProblem)
     ]
-    if not chosen.candidates and review.keys and "candidates" not in given:
-        problems.append("[selection] has no candidates left. Name those that are not kept.")
-    others: Sequence[str] = [name for name in chosen.values if name not in names]
-    problems += [f"[selection] values names {quoted(others)}, not a candidate."] * bool(others)
-    return problems

@@ -77,7 +77,7 @@ scenarios = ["nosy neighbour", "commercial database", "veterans association"]
 max_size = 4    # singled out by at most so many variables
 
 [selection]
-methods = ["forward", "backward", "stepwise"]    # the first makes the proposal
+method = ["forward", "backward", "stepwise"]    # the first makes the proposal
 keep = ["sex", "ag8r"]
 candidates = [
     {candidates}

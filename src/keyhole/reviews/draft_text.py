@@ -182,7 +182,7 @@ def _selection(guess: Guess) -> str:
     keep, *rest = guess.keys
     named = [_alternatives(name, guess.coarser) for name in [*rest, *guess.candidates]]
     text = f"""[selection]
-methods = ["forward", "backward"]    # the first makes the proposal
+method = ["forward", "backward"]    # the first makes the proposal
 keep = [{quote(keep)}]
 candidates = [
 {_lines(named)}

@@ -8,18 +8,23 @@ from typing import Any
 
 from keyhole.core.options import Question
 from keyhole.data import Microdata
-from keyhole.reviews.names import alternatives, named_scenario
+from keyhole.reviews.names import named_scenario
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import (
     DataSettings,
-    FrontierSettings,
     ReleaseSettings,
     Review,
-    SelectionSettings,
 )
 from keyhole.reviews.source import Source
 
-__all__ = ["resolve", "resolve_protection", "resolve_study", "resolve_synthesis", "with_plan_file"]
+__all__ = [
+    "resolve",
+    "resolve_protection",
+    "resolve_selection",
+    "resolve_study",
+    "resolve_synthesis",
+    "with_plan_file",
+]
 
 Values = dict[str, Any]
 
@@ -32,7 +37,9 @@ def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> 
     """
     top = sections[""]
     keys = top.get("keys") or sections.get("keys", {}).get("columns") or data.role("key")
-    selection = _selection(sections, tuple(keys))
+    selection = None
+    if "selection" in sections:
+        selection = resolve_selection(sections["selection"], tuple(keys))
     return Review(
         title=top.get("title", f"Review of {data.name}"),
         path=source.path,
@@ -69,30 +76,24 @@ def _exposure(given: Values, data: Microdata) -> Question:
     return question_of("exposure", found)
 
 
-def _selection(sections: Mapping[str, Values], keys: tuple[str, ...]) -> SelectionSettings | None:
-    if "selection" not in sections:
-        return None
+def resolve_selection(given: Values, keys: tuple[str, ...]) -> Question:
+    """Build the settings of a selection: `methods` in order, candidates as lists of alternatives.
+
+    The candidates are the keys that are not kept, if none are named.
+    """
     # Without a limit the review is refused; the rest of the section is checked all the same.
-    found = {"limit": 0.0, **sections["selection"]}
-    method = found.pop("method", "forward")
-    found["methods"] = tuple(found.get("methods", (method,)))
-    keep = found["keep"] = tuple(found.get("keep", ()))
-    given = found.get("candidates", [name for name in keys if name not in keep])
-    # A default is a column's own name, even where that holds a bar.
-    found["candidates"] = tuple(
-        (c,) if "candidates" not in sections["selection"] else alternatives(c) for c in given
-    )
-    for name in ("limits", "cutoffs", "named_groups"):
-        found[name] = tuple(found.get(name, ()))
-    return SelectionSettings(**found)
+    found = question_of("selection", {"limit": 0.0, **given})
+    methods, candidates = found.methods or found.method, found.candidates
+    if candidates is None:
+        candidates = tuple((name,) for name in keys if name not in found.keep)
+    worth = found.values["values"] or {}
+    return found.replace(method=methods, methods=methods, candidates=candidates, values=worth)
 
 
-def _frontier(
-    sections: Mapping[str, Values], selection: SelectionSettings | None
-) -> FrontierSettings | None:
+def _frontier(sections: Mapping[str, Values], selection: Question | None) -> Question | None:
     if "frontier" not in sections or selection is None:
         return None
-    return FrontierSettings(**{"limit": selection.limit, **sections["frontier"]})
+    return question_of("frontier", {"limit": selection.limit, **sections["frontier"]})
 
 
 def resolve_study(given: Values) -> Question:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from keyhole.core.kinds import Choice, File, Kind, Place, Several, Text
+from keyhole.core.kinds import Choice, File, Kind, Number, Place, Several, Text, Whole
 from keyhole.core.kinds import Columns as ColumnNames
 from keyhole.core.names import quoted
 from keyhole.core.options import (
@@ -17,7 +17,7 @@ from keyhole.core.options import (
     parameters_of,
     value_problems,
 )
-from keyhole.core.shared import KeyColumns
+from keyhole.core.shared import KeyColumns, Limit
 from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.reading import load
@@ -27,30 +27,21 @@ from keyhole.reviews.value_checks import (
     Columns,
     by_name,
     each,
-    each_group,
     each_key,
     is_codes,
-    is_flag,
-    is_group,
     is_keys,
     is_mark,
     is_memory,
     is_name,
-    is_positive,
-    is_share,
     is_text,
-    is_weight,
-    is_whole,
     list_of,
-    one,
     one_of,
     table_of,
 )
-from keyhole.selection.criteria import CRITERIA
+from keyhole.selection.search import METHODS
 
-__all__ = ["METHODS", "METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
+__all__ = ["METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
 
-METHODS = ("forward", "backward", "stepwise")
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
 
@@ -120,17 +111,54 @@ def question_of(section: str, values: Mapping[str, Any]) -> Question:
     return Question(section, settled, known)
 
 
-def _exposure(
+NamedGroups = Annotated[
+    tuple[str, ...],
+    Option(
+        "Categories of `by` that the report names even where they are small.",
+        kind=Several(Text("the name of a group")),
+    ),
+]
+
+
+def _exposure(*, named_groups: NamedGroups = ()) -> None:
+    """Declare what the section of exposure has besides the options of `risk`."""
+
+
+def _selection(
     *,
-    named_groups: Annotated[
-        tuple[str, ...],
+    limit: Limit,
+    limits: Annotated[
+        tuple[float, ...],
         Option(
-            "Categories of `by` that the report names even where they are small.",
-            kind=Several(Text("the name of a group")),
+            "Further limits, compared with it in one table.", kind=Several(Number(low=0, high=1))
         ),
     ] = (),
+    cutoffs: Annotated[
+        tuple[int, ...],
+        Option(
+            "Further cutoffs, compared with the one of `[exposure]`.", kind=Several(Whole(low=1))
+        ),
+    ] = (),
+    methods: Annotated[
+        tuple[str, ...],
+        Option(
+            "Another name of `method`. The first of several makes the proposal.",
+            kind=Several(Choice(METHODS)),
+        ),
+    ] = (),
+    named_groups: NamedGroups = (),
 ) -> None:
-    """Declare what the section of exposure has besides the options of `risk`."""
+    """Declare what the section of selection has besides the options of `select`."""
+
+
+def _frontier(
+    *,
+    limit: Annotated[
+        float | None,
+        Option("The highest acceptable RP; the one of `[selection]` if left out.", low=0, high=1),
+    ] = None,
+) -> None:
+    """Declare what the section of the frontier has besides the options of `frontier`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +296,6 @@ _NAMES = list_of(is_name, "column names")
 _GROUPS = list_of(is_name, "names of groups")
 _SENTENCES = list_of(is_text, "texts")
 ENGINES = ("auto", "memory", "disk")
-_METHOD = one_of(METHODS)
 _METRIC = one_of(METRICS)
 
 TOP: Mapping[str, Parameter] = {
@@ -329,33 +356,10 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "exposure": section_of("risk", _exposure, without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
-    "selection": {
-        "method": Setting(_METHOD, "`forward`, `backward` or `stepwise`; forward"),
-        "methods": Setting(list_of(_METHOD, f"methods ({quoted(METHODS)})"),
-                           "several of them; the first makes the proposal"),
-        "keep": Setting(_NAMES, "variables already decided", each, "keep"),
-        "candidates": Setting(list_of(is_group, 'columns ("age|age10" are alternatives)'),
-                              'variables to choose from, `"age|age10"` being alternatives of one; '
-                              "the keys that are not kept", each_group, "candidate"),
-        "limit": Setting(is_share, "the highest RP of a set that may go out", required=True),
-        "drop_limit": Setting(is_share, "stepwise removes from this RP on; 0.65 of the limit"),
-        "criterion": Setting(one_of(CRITERIA), "`ratio` (RP/CR) or `difference`"),
-        "cr_weight": Setting(is_weight, "the weight of CR in `difference`; 0.5"),
-        "skip_dependent": Setting(is_flag, "leave out what nearly repeats a chosen variable"),
-        "by": Setting(is_name, "a column whose categories are searched one by one too", one, "by"),
-        "named_groups": Setting(_GROUPS, "categories of `by` that the report names even where "
-                                "they are small"),
-        "values": Setting(table_of(is_positive, "a number above 0"),
-                          "by column, what it is worth to the user; 1", by_name, "candidate"),
-        "limits": Setting(list_of(is_share, "numbers from 0 to 1"),
-                          "more limits, to compare with the methods in one table"),
-        "cutoffs": Setting(list_of(is_whole, "whole numbers of at least 1"),
-                           "more cutoffs, to compare"),
-    },
-    "frontier": {
-        "limit": Setting(is_share, "the highest RP; the selection's if left out"),
-        "seconds": Setting(is_positive, "the time to search; without it, until all sets are found"),
-    },
+    "selection": section_of("select", _selection, without=("cutoff",)),
+    "frontier": section_of(
+        "frontier", _frontier, without=("keep", "candidates", "cutoff", "values")
+    ),
     "study": {
         **section_of("study", _study),
         **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},

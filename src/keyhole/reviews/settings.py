@@ -14,11 +14,9 @@ from keyhole.synthesis.synthesise import DRAWING
 
 __all__ = [
     "DataSettings",
-    "FrontierSettings",
     "ReleaseSettings",
     "Review",
     "ScenarioSettings",
-    "SelectionSettings",
 ]
 
 
@@ -47,33 +45,6 @@ class DataSettings:
         """Return what `keyhole.load` is told besides the file."""
         apart = ("file", "engine", "memory")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionSettings:
-    """Which variables may go out, and how they are chosen; the first method proposes."""
-
-    limit: float
-    methods: tuple[str, ...] = ("forward",)
-    keep: tuple[str, ...] = ()
-    candidates: tuple[tuple[str, ...], ...] = ()
-    drop_limit: float | None = None
-    criterion: str = "ratio"
-    cr_weight: float = 0.5
-    skip_dependent: bool = False
-    by: str | None = None
-    named_groups: tuple[str, ...] = ()
-    values: Mapping[str, float] = field(default_factory=dict)
-    limits: tuple[float, ...] = ()
-    cutoffs: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierSettings:
-    """The exact search for all the sets within a limit."""
-
-    limit: float
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +91,8 @@ class Review:
     exposure: Question
     uniques: Question | None = None
     drivers: Question | None = None
-    selection: SelectionSettings | None = None
-    frontier: FrontierSettings | None = None
+    selection: Question | None = None
+    frontier: Question | None = None
     study: Question | None = None
     synthesis: Question | None = None
     scenarios: ScenarioSettings | None = None

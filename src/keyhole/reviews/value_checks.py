@@ -10,7 +10,7 @@ from keyhole.core.names import quoted, repeated
 from keyhole.engines.resources import parse_memory
 from keyhole.errors import OptionError
 from keyhole.reviews.lines import Path
-from keyhole.reviews.names import alternatives, named_scenario
+from keyhole.reviews.names import named_scenario
 
 __all__ = [
     "Check",
@@ -18,11 +18,9 @@ __all__ = [
     "Fault",
     "by_name",
     "each",
-    "each_group",
     "each_key",
     "is_codes",
     "is_flag",
-    "is_group",
     "is_keys",
     "is_mark",
     "is_memory",
@@ -152,13 +150,6 @@ def is_codes(value: Any) -> Fault:
     return None if fit else "a list of values, or a table of such lists by column"
 
 
-def is_group(value: Any) -> Fault:
-    """Accept a candidate: a column, or its alternatives."""
-    fit = isinstance(value, str | list) and value
-    named = fit and all(not is_name(part) for part in alternatives(value))
-    return None if named else "a column, or its alternatives"
-
-
 def is_keys(value: Any) -> Fault:
     """Accept a list of column names, or the scenario whose key is meant."""
     if named_scenario(value):
@@ -188,10 +179,3 @@ def by_name(value: Any) -> Iterator[tuple[Path, str]]:
     for name in value if isinstance(value, Mapping) else ():
         if name != "*":
             yield (name,), name
-
-
-def each_group(value: Any) -> Iterator[tuple[Path, str]]:
-    """Yield the alternatives of candidates, with the candidates' places."""
-    for place, group in enumerate(value):
-        for name in alternatives(group):
-            yield (place,), name

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from keyhole.core.kinds import Choice
 from keyhole.engines.protocol import Engine
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import listed
@@ -19,6 +20,7 @@ from keyhole.exposure.checks import listed
 __all__ = [
     "CRITERIA",
     "Criterion",
+    "CriterionName",
     "EngineEvaluator",
     "Evaluate",
     "Exposed",
@@ -43,6 +45,17 @@ class Exposed(Protocol):
     def cr(self) -> float:
         """Non-empty cells over records."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionName(Choice):
+    """A criterion by name; in Python also a `Criterion` of any function."""
+
+    words: tuple[str, ...] = CRITERIA
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name or a `Criterion`."""
+        return None if isinstance(value, Criterion) else Choice.fault(self, value)
 
 
 def ratio(rp: float, cr: float) -> float:

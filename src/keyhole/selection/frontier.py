@@ -10,32 +10,39 @@ together, or lies inside a set already found.
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.data.keyed import KeyedData
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    CandidateColumns,
+    Cutoff,
+    EngineOption,
+    KeepColumns,
+    Limit,
+    Master,
+    MemorySize,
+    ScenarioOption,
+    StoreOption,
+    TargetOption,
+    Values,
+    WorkFolder,
+)
 from keyhole.engines import MemoryEngine, Tally
-from keyhole.engines.choose import engine_notes, local_engine, open_choice
+from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
-from keyhole.exposure.checks import (
-    check_cutoff,
-    is_number,
-    scenario_note,
-    share_problems,
-    value_problems,
-)
+from keyhole.exposure.checks import scenario_note
 from keyhole.results import Result, Table, share
 from keyhole.selection.criteria import EngineEvaluator, Space
+from keyhole.selection.opening import choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
-from keyhole.selection.select import checked_space
 
 if TYPE_CHECKING:
     import altair
@@ -48,7 +55,6 @@ __all__ = [
     "OutOfTimeError",
     "frontier",
     "hurry",
-    "option_problems",
 ]
 
 Progress = Callable[[int, int], None]
@@ -240,7 +246,7 @@ class Frontier(Result):
 
     `complete` is False when the time ran out: then the sets found are within the limit, but
     some may be missing and some may not be maximal. `greedy` has the searches that were done
-    in time; None is one that ends at no set within the limit.
+    in time; None is one that ends at no set within the limit. `beside` has the `key` of a scenario.
     """
 
     keep: tuple[str, ...]
@@ -254,6 +260,7 @@ class Frontier(Result):
     greedy: Mapping[str, FrontierSet | None]
     notes: tuple[str, ...]
     engine: str = "memory"
+    beside: Mapping[str, Result] = field(default_factory=dict)
 
     @property
     def best(self) -> dict[str, FrontierSet | None]:
@@ -279,6 +286,7 @@ class Frontier(Result):
             "best": {k: None if s is None else s.to_dict() for k, s in self.best.items()},
             "greedy": {k: None if s is None else s.to_dict() for k, s in self.greedy.items()},
             "notes": list(self.notes),
+            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     def to_frame(self) -> pl.DataFrame:
@@ -310,6 +318,7 @@ class Frontier(Result):
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
             Table(title, columns, shown, notes),
+            *(table for result in self.beside.values() for table in result.tables()),
         ]
 
     def plot(self) -> altair.TopLevelMixin:
@@ -327,36 +336,40 @@ def _row(
     return [name, share(found.rp), share(found.cr), str(found.size), " ".join(found.variables)]
 
 
+@documented
 def frontier(
     data: Any,
     *,
-    keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]] | None = None,
-    scenario: KeyedData | None = None,
-    limit: float,
-    cutoff: int = 3,
-    seconds: float | None = None,
-    values: Mapping[str, float] | None = None,
+    limit: Limit,
+    keep: KeepColumns = (),
+    candidates: CandidateColumns = None,
+    scenario: ScenarioOption = None,
+    store: StoreOption = None,
+    target: TargetOption = None,
+    cutoff: Cutoff = 3,
+    seconds: Annotated[
+        float | None,
+        Option(
+            "Stop after about this time with the sets found so far; the result says that it is "
+            "not complete.",
+            above=0,
+        ),
+    ] = None,
+    values: Values = None,
     progress: Progress | None = None,
-    engine: str = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Frontier:
-    """Find all sets of variables within the limit to which nothing can be added.
+    """Find all the largest sets of variables within the limit.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keep, candidates, scenario, limit, cutoff, values
-        As in `select`.
-    seconds
-        Stop after about this time with what was found; the result says that it is not complete.
-    progress
-        Called with the first-level branches done, and how many there are.
-    engine, memory, work_folder
-        Where to count: `memory`, `disk` or `auto`, what the disk engine may use (`"1GB"`), and
-        where it makes its files; see `keyhole.engines.choose.open_records`.
+    The search is exact: every set to which nothing can be added, the best of them, and how near
+    the searches of `select` come to it.
+
+    Notes
+    -----
+    `progress` is called with the first-level branches done, and how many there are.
 
     Examples
     --------
@@ -367,15 +380,12 @@ def frontier(
     >>> found.complete, [s.variables for s in found.sets]
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
-    data, candidates = open_choice(
-        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder,
-        here_for="the frontier",
-    )  # fmt: skip
-    problems = option_problems(limit=limit, cutoff=cutoff, seconds=seconds, values=values)
-    space = checked_space(data, keep, candidates, problems=problems)
+    question = bind(frontier, locals())
+    opened, question, key = open_choice(question, data, needs_values_for="the frontier")
+    space = Space(question.keep, question.candidates)
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
-    counter = local_engine(data, space.names)
-    worth = dict(values or {})
+    counter = local_engine(opened, space.names)
+    worth = question.values["values"] or {}
     greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left)
     hunt = Hunt(counter, space, limit, cutoff, start + time_left)
     hunt.start_from(s for s in greedy.values() if s is not None)
@@ -384,30 +394,26 @@ def frontier(
         (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
         key=lambda s: (-s.cr, s.variables),
     )
-    told = () if scenario is None else (scenario_note(scenario.name),)
+    told = () if key is None else (scenario_note(key.name),)
     return Frontier(
         keep=space.keep,
         candidates=space.groups,
-        limit=limit,
-        cutoff=cutoff,
-        records=data.records,
+        limit=question.limit,
+        cutoff=question.cutoff,
+        records=opened.records,
         complete=not hunt.out_of_time,
         evaluated=hunt.evaluated,
         sets=tuple(sets),
         greedy={k: _measured(counter, space, s, cutoff, worth) for k, s in greedy.items()},
-        notes=(*told, *engine_notes(data), *_notes(hunt, sets, greedy, seconds)),
+        notes=(*told, *engine_notes(opened), *_notes(hunt, sets, greedy, seconds)),
         engine=counter.name,
+        beside={"key": key.mapping} if hasattr(key, "mapping") else {},
     )
 
 
-def option_problems(
-    *, limit: Any, cutoff: Any = 3, seconds: Any = None, values: Any = None
-) -> list[str]:
-    """Return what is wrong with the options of `frontier`, whatever the data."""
-    problems = check_cutoff(cutoff) + share_problems("limit", limit) + value_problems(values)
-    if seconds is not None and not (is_number(seconds) and seconds > 0):
-        problems.append(f"seconds must be a number above 0. Got {seconds!r} instead.")
-    return problems
+def frontier_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `frontier` that depend on each other."""
+    return choice_problems(question)
 
 
 def _notes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -84,7 +84,8 @@ class Selection(Result):
 
     `selected` is where the published rule stops, which for backward lies just above the limit;
     `within_limit` is what may be released, or None if `keep` alone exceeds the limit (as it does
-    even where nothing is kept, if there are fewer records than the cutoff).
+    even where nothing is kept, if there are fewer records than the cutoff). `shown_steps` are those
+    whose candidates are printed; `beside` has the `key` of a scenario.
     """
 
     method: str
@@ -107,6 +108,8 @@ class Selection(Result):
     name_small_groups: bool = False
     scenario: str | None = None
     engine_notes: tuple[str, ...] = ()
+    shown_steps: tuple[str, ...] = ()
+    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -139,7 +142,7 @@ class Selection(Result):
         if self.by is not None:
             out["by"] = self.by
             out["groups"] = [{"group": g.label, **g.selection.to_dict()} for g in self.groups]
-        return out
+        return {**out, **{name: result.to_dict() for name, result in self.beside.items()}}
 
     def _notes(self) -> list[str]:
         notes = list(self.engine_notes)
@@ -180,7 +183,12 @@ class Selection(Result):
         rows = [[s.step, " ".join(s.variables), *_cells(s)[1:]] for s in self.steps]
         title = f"Summary of {self.method} selection, limit {100 * self.limit:g}%"
         summary = Table(title, ["step", "variables", *self._figures()], rows, self._ending())
-        return [summary, self._group_table()] if self.groups else [summary]
+        return [
+            summary,
+            *([self._group_table()] if self.groups else []),
+            *(table for result in self.beside.values() for table in result.tables()),
+            *map(self.table, self.shown_steps),
+        ]
 
     def _group_table(self) -> Table:
         least = 0 if self.name_small_groups else self.cutoff or 0

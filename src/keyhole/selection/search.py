@@ -28,7 +28,7 @@ from keyhole.selection.criteria import (
 )
 from keyhole.selection.result import Reason, Row, Selection, Step, StepTable, Stopped
 
-__all__ = ["DROP_SHARE", "SEARCHES", "backward", "forward", "stepwise"]
+__all__ = ["DROP_SHARE", "METHODS", "SEARCHES", "StepProgress", "backward", "forward", "stepwise"]
 
 # The published stepwise run drops at 35% and adds to 55%.
 DROP_SHARE = 0.65
@@ -329,3 +329,4 @@ def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
 
 
 SEARCHES = {"forward": forward, "backward": backward, "stepwise": stepwise}
+METHODS = tuple(SEARCHES)

@@ -1,115 +1,133 @@
-"""The verbs `select` and `compare`: choose the variables of a file that can be released."""
+"""The verb `select`: choose the variables of a file that can be released."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.data.keyed import KeyedData
-from keyhole.engines import Records
-from keyhole.engines.choose import engine_notes, engine_of, open_choice
-from keyhole.errors import OptionError
-from keyhole.exposure.checks import (
-    check_cutoff,
-    is_number,
-    listed,
-    one_of,
-    problems_of,
-    scenario_note,
-    share_problems,
-    value_problems,
+from keyhole.core.kinds import Choice, Number, Several, Whole
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    By,
+    CandidateColumns,
+    EngineOption,
+    KeepColumns,
+    Master,
+    MemorySize,
+    NameSmallGroups,
+    ScenarioOption,
+    StoreOption,
+    TargetOption,
+    Values,
+    WorkFolder,
 )
+from keyhole.engines import Records
+from keyhole.engines.choose import engine_notes, engine_of
+from keyhole.errors import OptionError
+from keyhole.exposure.checks import scenario_note
 from keyhole.exposure.regrouping import groups_of
 from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import Dependence, dependences_of
-from keyhole.selection.criteria import CRITERIA, Criterion, EngineEvaluator, Space, named_criterion
+from keyhole.selection.criteria import (
+    Criterion,
+    CriterionName,
+    EngineEvaluator,
+    Space,
+    named_criterion,
+)
+from keyhole.selection.opening import choice_problems, open_choice
 from keyhole.selection.result import Selection, SelectionGroup
-from keyhole.selection.search import SEARCHES, StepProgress
+from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = [
-    "METHODS",
-    "Comparison",
-    "ComparisonRow",
-    "checked_space",
-    "compare",
-    "option_problems",
-    "select",
-]
-
-METHODS = tuple(SEARCHES)
+__all__ = ["Comparison", "ComparisonRow", "select"]
 
 
+@documented
 def select(
     data: Any,
     *,
-    method: str = "forward",
-    keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]] | None = None,
-    scenario: KeyedData | None = None,
-    limit: float,
-    drop_limit: float | None = None,
-    cutoff: int = 3,
-    criterion: str | Criterion = "ratio",
-    cr_weight: float = 0.5,
-    values: Mapping[str, float] | None = None,
-    skip_dependent: bool = False,
-    by: str | None = None,
-    name_small_groups: bool = False,
+    limit: Annotated[
+        float | Sequence[float],
+        Option(
+            "The highest acceptable RP, from 0 to 1. Several are compared.",
+            kind=Several(Number(low=0, high=1), least=1),
+            metavar="L,…",
+        ),
+    ],
+    method: Annotated[
+        str | Sequence[str],
+        Option(
+            "The search: `forward`, `backward` or `stepwise`. Several are compared.",
+            kind=Several(Choice(METHODS), least=1),
+            metavar="HOW,…",
+        ),
+    ] = "forward",
+    keep: KeepColumns = (),
+    candidates: CandidateColumns = None,
+    scenario: ScenarioOption = None,
+    store: StoreOption = None,
+    target: TargetOption = None,
+    drop_limit: Annotated[
+        float | None,
+        Option(
+            "For stepwise: the RP from which variables are removed; 0.65 of the limit if left out.",
+            low=0,
+            high=1,
+        ),
+    ] = None,
+    cutoff: Annotated[
+        int | Sequence[int],
+        Option(
+            "Records in cells smaller than this are at risk. Several are compared.",
+            kind=Several(Whole(low=1), least=1),
+            metavar="N,…",
+        ),
+    ] = 3,
+    criterion: Annotated[
+        str | Criterion,
+        Option(
+            "What is made small: `ratio`, RP / CR, or `difference`, RP - x·CR.",
+            kind=CriterionName(),
+        ),
+    ] = "ratio",
+    cr_weight: Annotated[float, Option("The weight x of CR in the difference.", low=0)] = 0.5,
+    skip_dependent: Annotated[
+        bool, Option("Leave out candidates that nearly repeat an earlier variable.")
+    ] = False,
+    values: Values = None,
+    by: By = None,
+    name_small_groups: NameSmallGroups = False,
+    compare: Annotated[bool, Option("Compare all three methods.", surfaces="c")] = False,
+    table: Annotated[
+        str | None,
+        Option("Also print the candidates of this step, such as F3.", metavar="STEP", surfaces="c"),
+    ] = None,
+    tables: Annotated[
+        bool, Option("Also print the candidates of every step.", surfaces="c")
+    ] = False,
     progress: StepProgress | None = None,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Selection:
-    """Choose variables of a file by their re-identification risk.
+    """Choose the variables that can be released, step by step.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    method
-        `forward`, `backward` or `stepwise`.
-    keep
-        Variables already decided.
-    candidates
-        Variables to choose from; `"age|age10"` are alternatives of one, finest first.
-    scenario
-        The key of a scenario, to whose detail the file is recoded; its columns are the
-        candidates if none are given.
-    limit
-        The largest RP accepted.
-    drop_limit
-        For stepwise: from this RP on variables are removed; 0.65 of the limit by default.
-    cutoff
-        Records in cells smaller than this are at risk.
-    criterion, cr_weight
-        `ratio`, `difference` (RP - `cr_weight`·CR), or a `Criterion` of any function.
-    values
-        What a variable is worth to the data's users (1 if not named).
-    skip_dependent
-        Leave out a candidate that nearly duplicates a variable kept or declared before it.
-    by
-        A column: select within each of its categories as well.
-    name_small_groups
-        Whether the tables name groups of fewer records than the cutoff, which may be people.
-    progress
-        Called with the name of each step before it is evaluated.
-    engine, memory, work_folder, master
-        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
-        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
-        `keyhole.engines.choose.open_records`.
+    Each step takes the variable with the smallest ratio of RP to CR, until RP meets the limit.
+    "Within the limit" is the set that can be released. Several methods, limits or cutoffs give a
+    `Comparison`.
 
     Notes
     -----
     Missing values are a category of their own. See `forward`, `backward` and `stepwise` for
-    the rules; Lin & Garin, "Methods of Selecting Variables in Data Disclosure".
+    the rules; Lin & Garin, "Methods of Selecting Variables in Data Disclosure". `progress` is
+    called with the name of each step before it is evaluated.
 
     Examples
     --------
@@ -118,131 +136,87 @@ def select(
     >>> chosen = select(veterans, keep=["sex"], candidates=["pow", "homstate"], limit=0.02)
     >>> chosen.selected, chosen.stopped.variable
     (('sex', 'homstate'), 'pow')
+    >>> select(veterans, keep=["sex"], candidates=["pow", "ms", "homstate"], limit=[0.01, 0.5])
+    Selections compared
+      method   cutoff  limit  variables      RP      CR  within the limit
+      forward       3   1.0%          3  ...
+      forward       3  50.0%          4  ...
     """
-    data, candidates = open_choice(
-        data, keep, candidates, scenario, engine=engine, memory=memory, work_folder=work_folder,
-        master=master,
-    )  # fmt: skip
-    problems = option_problems(
-        method=method, limit=limit, drop_limit=drop_limit, cutoff=cutoff, criterion=criterion,
-        cr_weight=cr_weight, values=values,
-    )  # fmt: skip
-    space = checked_space(data, keep, candidates, by=by, problems=problems)
-    rule = criterion
-    if not isinstance(rule, Criterion):
-        rule = named_criterion(rule, cr_weight=cr_weight)
+    question = bind(select, locals())
+    opened, question, key = open_choice(question, data)
+    name = None if key is None else key.name
+    beside = {"key": key.mapping} if hasattr(key, "mapping") else {}
+    variables = _variables(opened, question)
+    runs = _runs(question)
+    if len(runs) > 1:
+        rows = [_compared(opened, run, variables, progress) for run in runs]
+        return Comparison(tuple(rows), name, beside)  # type: ignore[return-value]
+    found = _selected(opened, runs[0], variables, progress)
+    if by is not None:
+        groups = [
+            SelectionGroup(label, _search(part, runs[0], variables.space, progress))
+            for label, part in groups_of(opened, by)
+        ]
+        found = dataclasses.replace(found, by=by, groups=tuple(groups))
+    return dataclasses.replace(
+        found,
+        name_small_groups=name_small_groups,
+        shown_steps=_shown_steps(found, table, tables),
+        scenario=name,
+        beside=beside,
+    )
+
+
+def select_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `select` that depend on each other."""
+    yield from choice_problems(question)
+    single = ("by", "table", "tables")
+    wrong = [name for name in single if name in question.given()]
+    if wrong and question.limit is not None and len(_runs(question)) > 1:
+        names = ", ".join(f"{{{name}}}" for name in wrong)
+        yield Problem(
+            names + " must go with a single selection. Got several instead: give one {method}, "
+            "one {limit} and one {cutoff}, or leave {0} out.",
+            "it" if len(wrong) == 1 else "them",
+        )
+
+
+def _runs(question: Question) -> list[Question]:
+    """Return a question for each method, cutoff and limit."""
+    return [
+        question.replace(method=method, cutoff=cutoff, limit=limit)
+        for method in (METHODS if question.compare else question.method)
+        for cutoff in question.cutoff
+        for limit in question.limit
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Variables:
+    """The variables that a search moves between, and what is told of them."""
+
+    space: Space
+    similar: Sequence[Dependence]
+    left_out: Mapping[str, Dependence]
+    warnings: Sequence[str]
+
+
+def _variables(data: Records, question: Question) -> _Variables:
+    """Look which variables repeat each other, and leave those out that are to be skipped."""
+    space = Space(question.keep, question.candidates)
     similar, uncompared = dependences_of(data, space.names)
     similar = [
         d for d in similar if not any({d.first, d.second} <= set(group) for group in space.groups)
     ]
-    left_out = _left_out(space, similar) if skip_dependent else {}
+    left_out = _left_out(space, similar) if question.skip_dependent else {}
     rest = (tuple(name for name in group if name not in left_out) for group in space.groups)
     space = Space(space.keep, tuple(group for group in rest if group))
-    question = _Question(method, space, limit, drop_limit, cutoff, rule, dict(values or {}))
-    whole = question.answer(data, progress)
-    warnings = [*whole.warnings, *_warnings(whole, similar, left_out, criterion, cr_weight)]
-    warnings += uncompared
-    warnings += [
+    constant = [
         f"{name!r} has one value in the whole file: it tells nothing and costs nothing."
         for name in space.names
         if data.codes(name).size == 1
     ]
-    groups: tuple[SelectionGroup, ...] = ()
-    if by is not None:
-        parts = groups_of(data, by)
-        groups = tuple(SelectionGroup(label, question.answer(p, progress)) for label, p in parts)
-    return dataclasses.replace(
-        whole,
-        warnings=tuple(warnings),
-        by=by,
-        groups=groups,
-        name_small_groups=name_small_groups,
-        scenario=None if scenario is None else scenario.name,
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked of a file, or of each of its groups."""
-
-    method: str
-    space: Space
-    limit: float
-    drop_limit: float | None
-    cutoff: int
-    criterion: Criterion
-    values: dict[str, float]
-
-    def answer(self, data: Records, progress: StepProgress | None) -> Selection:
-        engine = engine_of(data, self.space.names)
-        more = {"drop_limit": self.drop_limit} if self.method == "stepwise" else {}
-        found = SEARCHES[self.method](
-            EngineEvaluator(engine, cutoff=self.cutoff),
-            keep=self.space.keep,
-            candidates=self.space.groups,
-            limit=self.limit,
-            criterion=self.criterion,
-            values=self.values,
-            progress=progress,
-            **more,
-        )
-        within = found.within_limit
-        if within == () and engine.tally((), cutoff=self.cutoff).rp > self.limit:
-            within = None
-        return dataclasses.replace(
-            found,
-            within_limit=within,
-            cutoff=self.cutoff,
-            records=data.records,
-            engine=engine.name,
-            engine_notes=engine_notes(data),
-        )
-
-
-def option_problems(
-    *,
-    method: Any = "forward",
-    limit: Any,
-    drop_limit: Any = None,
-    cutoff: Any = 3,
-    criterion: Any = "ratio",
-    cr_weight: Any = 0.5,
-    values: Any = None,
-) -> list[str]:
-    """Return what is wrong with the options of `select`, whatever the data."""
-    problems = one_of("method", method, METHODS) + share_problems("limit", limit)
-    problems += [] if drop_limit is None else share_problems("drop limit", drop_limit)
-    problems += check_cutoff(cutoff) + value_problems(values)
-    if not isinstance(criterion, Criterion):
-        problems += one_of("criterion", criterion, CRITERIA)
-    if not (is_number(cr_weight) and 0 <= cr_weight < float("inf")):
-        problems.append(f"cr weight must be a number from 0 on. Got {cr_weight!r} instead.")
-    return problems
-
-
-def checked_space(
-    data: Records,
-    keep: Iterable[str],
-    candidates: Iterable[str | Sequence[str]],
-    *,
-    by: str | None = None,
-    problems: Iterable[str] = (),
-) -> Space:
-    """Read the variables to move between; what is wrong with them is told with other problems."""
-    problems = list(problems)
-    try:
-        space = Space.parse(keep, candidates)
-    except OptionError as error:
-        raise OptionError([*problems, *error.problems]) from None
-    problems += problems_of(data, space.names, "variable")
-    if not space.groups:
-        problems.append("candidates must name at least one column. Got none instead.")
-    if by is not None:
-        problems += problems_of(data, [by], "by")
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
-    return space
+    return _Variables(space, similar, left_out, [*uncompared, *constant])
 
 
 def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependence]:
@@ -256,24 +230,78 @@ def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependen
     return out
 
 
-def _warnings(
-    found: Selection,
-    similar: Sequence[Dependence],
-    left_out: Mapping[str, Dependence],
-    criterion: str | Criterion,
-    cr_weight: float,
-) -> list[str]:
+def _selected(
+    data: Records, question: Question, variables: _Variables, progress: StepProgress | None
+) -> Selection:
+    """Search, and warn of what may have led the search astray."""
+    found = _search(data, question, variables.space, progress)
     chosen = {*found.selected, *(found.within_limit or ())}
-    out = [f"{name!r} was left out: {pair}." for name, pair in left_out.items()]
-    out += [
+    warnings = [*found.warnings]
+    warnings += [f"{name!r} was left out: {pair}." for name, pair in variables.left_out.items()]
+    warnings += [
         f"{pair}: both were chosen; similar variables lead selection astray. "
-        "Leave one out, or ask for it with --skip-dependent."
-        for pair in similar
+        "Leave one out, or set skip_dependent."
+        for pair in variables.similar
         if {pair.first, pair.second} <= chosen
     ]
-    if criterion == "difference" and cr_weight >= 1:
-        out.append("the paper found RP - CR not to work well: give a CR weight below 1 (0.5).")
-    return out
+    if question.criterion == "difference" and question.cr_weight >= 1:
+        warnings.append("the paper found RP - CR not to work well: give a CR weight below 1 (0.5).")
+    return dataclasses.replace(found, warnings=(*warnings, *variables.warnings))
+
+
+def _search(
+    data: Records, question: Question, space: Space, progress: StepProgress | None
+) -> Selection:
+    """Search a file, or one of its groups."""
+    engine, rule = engine_of(data, space.names), question.criterion
+    if not isinstance(rule, Criterion):
+        rule = named_criterion(rule, cr_weight=question.cr_weight)
+    more = {"drop_limit": question.drop_limit} if question.method == "stepwise" else {}
+    found = SEARCHES[question.method](
+        EngineEvaluator(engine, cutoff=question.cutoff),
+        keep=space.keep,
+        candidates=space.groups,
+        limit=question.limit,
+        criterion=rule,
+        values=question.values["values"],
+        progress=progress,
+        **more,
+    )
+    within = found.within_limit
+    if within == () and engine.tally((), cutoff=question.cutoff).rp > question.limit:
+        within = None
+    return dataclasses.replace(
+        found,
+        within_limit=within,
+        cutoff=question.cutoff,
+        records=data.records,
+        engine=engine.name,
+        engine_notes=engine_notes(data),
+    )
+
+
+def _shown_steps(found: Selection, step: str | None, every: bool) -> tuple[str, ...]:
+    """Return the steps whose candidates are printed."""
+    known = tuple(table.step for table in found.step_tables)
+    if step is not None and step not in known:
+        raise OptionError(
+            Problem(
+                "{table} must be a step of the selection: {0}. Got {1!r} instead.",
+                ", ".join(known),
+                step,
+            )
+        )
+    return known if every else () if step is None else (step,)
+
+
+def _compared(
+    data: Records, question: Question, variables: _Variables, progress: StepProgress | None
+) -> ComparisonRow:
+    found = _selected(data, question, variables, progress)
+    if not found.within_limit:
+        return ComparisonRow(found, None, None)
+    tally = engine_of(data, found.within_limit).tally(found.within_limit, cutoff=question.cutoff)
+    return ComparisonRow(found, tally.rp, tally.cr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +332,13 @@ class ComparisonRow:
 class Comparison(Result):
     """What each method, cutoff and limit would let out.
 
-    `scenario` names the scenario to whose key the file was recoded, if it was.
+    `scenario` names the scenario to whose key the file was recoded, if it was; `beside` has its
+    `key`.
     """
 
     rows: tuple[ComparisonRow, ...]
     scenario: str | None = None
+    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, as `--json` prints them."""
@@ -317,6 +347,7 @@ class Comparison(Result):
             **named,
             "comparison": [row.to_dict() for row in self.rows],
             "warnings": list(self.warnings),
+            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     @property
@@ -347,87 +378,11 @@ class Comparison(Result):
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
         notes = [] if self.scenario is None else [scenario_note(self.scenario)]
         notes += [f"Warning: {w}" for w in self.warnings]
-        return [Table("Selections compared", columns, rows, notes)]
+        beside = (table for result in self.beside.values() for table in result.tables())
+        return [Table("Selections compared", columns, rows, notes), *beside]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the paths in the plane of CR and RP."""
         from keyhole.selection.charts import path_chart
 
         return path_chart([row.selection for row in self.rows])
-
-
-def compare(
-    data: Any,
-    *,
-    keep: Iterable[str] = (),
-    candidates: Iterable[str | Sequence[str]] | None = None,
-    scenario: KeyedData | None = None,
-    methods: Sequence[str] = METHODS,
-    limits: Sequence[float] = (0.05, 0.1),
-    cutoffs: Sequence[int] = (3,),
-    progress: Callable[[str], None] | None = None,
-    engine: Any = "auto",
-    memory: str | int | None = None,
-    work_folder: str | os.PathLike[str] | None = None,
-    master: str | None = None,
-    **options: Any,
-) -> Comparison:
-    """Run several selections and set them side by side.
-
-    Parameters
-    ----------
-    data, keep, candidates, scenario
-        As in `select`.
-    methods, limits, cutoffs
-        Every combination of these is run.
-    progress
-        Called with the name of each step before it is evaluated.
-    engine, memory, work_folder, master
-        Where to count: `memory`, `disk`, `spark` or `auto`, what the disk engine may use
-        (`"1GB"`) and where it makes its files, and where Spark runs (`"local[*]"`); see
-        `keyhole.engines.choose.open_records`.
-    options
-        Whatever else `select` takes, for all of them.
-
-    Examples
-    --------
-    >>> from keyhole.data.examples import veterans_sample
-    >>> compare(
-    ...     veterans_sample(2000), keep=["sex"], candidates=["pow", "ms", "homstate"],
-    ...     methods=["forward"], limits=[0.01, 0.5],
-    ... )
-    Selections compared
-      method   cutoff  limit  variables      RP      CR  within the limit
-      forward       3   1.0%          3  ...
-      forward       3  50.0%          4  ...
-    """
-    keep = listed(keep, "keep")
-    chosen = None if candidates is None else listed(candidates, "candidates")
-    data, candidates = open_choice(
-        data, keep, chosen, scenario, engine=engine, memory=memory, work_folder=work_folder,
-        master=master,
-    )  # fmt: skip
-    methods, cutoffs = listed(methods, "methods"), listed(cutoffs, "cutoffs")
-    limits = listed(limits, "limits")
-    asked = [(m, c, limit) for m in methods for c in cutoffs for limit in limits]
-    if not asked:
-        raise OptionError("methods, cutoffs and limits must each name at least one. Got none.")
-    rows = []
-    for method, cutoff, limit in asked:
-        found = select(
-            data,
-            method=method,
-            keep=keep,
-            candidates=candidates,
-            limit=limit,
-            cutoff=cutoff,
-            progress=progress,
-            **options,
-        )
-        rp = cr = None
-        if found.within_limit and found.cutoff is not None:
-            engine_here = engine_of(data, found.within_limit)
-            tally = engine_here.tally(found.within_limit, cutoff=found.cutoff)
-            rp, cr = tally.rp, tally.cr
-        rows.append(ComparisonRow(found, rp, cr))
-    return Comparison(tuple(rows), None if scenario is None else scenario.name)

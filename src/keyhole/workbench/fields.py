@@ -8,7 +8,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.kinds import Choice, Flag, Number, Whole
+from keyhole.core.kinds import Choice, Flag, Number, Several, Whole
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_order
@@ -42,7 +42,8 @@ class Field:
     @property
     def help(self) -> str:
         """What the option means."""
-        return self.parameter.help.replace("`", "")
+        unit = " In percent." if _are_shares(self.parameter) else ""
+        return self.parameter.help.replace("`", "") + unit
 
     @property
     def widget(self) -> str:
@@ -79,6 +80,8 @@ class Field:
         """The value as it stands in a field of text."""
         if self.value is None or self.parameter.option.secret:
             return ""
+        if _are_shares(self.parameter):
+            return ", ".join(f"{100 * share:g}" for share in self.value)
         return self.parameter.kind.write(self.value)
 
 
@@ -142,6 +145,9 @@ def _read(parameter: Parameter, form: Form, name: str) -> Any:
     widget = parameter.kind.widget
     if is_share(parameter):
         return form.share(name)
+    if _are_shares(parameter):
+        typed = [one.strip().removesuffix("%") for one in (form.text(name) or "").split(",")]
+        return [Form({name: [one]}).share(name) for one in typed if one] or None
     if widget == "number":
         return form.number(name)
     if _is_open_flag(parameter):
@@ -166,6 +172,12 @@ def is_share(parameter: Parameter) -> bool:
     """Tell whether an option is a share, which forms ask for in percent."""
     kind = parameter.kind
     return isinstance(kind, Number) and 1 in (kind.high, kind.below) and (kind.low or 0) < 1
+
+
+def _are_shares(parameter: Parameter) -> bool:
+    """Tell whether an option is several shares."""
+    kind = parameter.kind
+    return isinstance(kind, Several) and isinstance(kind.of, Number) and kind.of.high == 1
 
 
 def _is_open_flag(parameter: Parameter) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyhole.core.options import Question
 from keyhole.results import Result
 from keyhole.reviews.files import Files
-from keyhole.reviews.schema import METHODS
-from keyhole.reviews.settings import Review, SelectionSettings
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import ask_exposure, draw_exposure, run_exposure
 from keyhole.reviews.stages.stage import (
     Asked,
@@ -20,6 +20,7 @@ from keyhole.reviews.stages.stage import (
     own_picture,
 )
 from keyhole.reviews.store import digest
+from keyhole.selection.search import METHODS
 
 __all__ = ["SELECTIONS", "SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
 
@@ -34,12 +35,13 @@ EQUAL = 1e-12
 SELECTIONS = tuple(selection_stage(method) for method in METHODS)
 
 
-def _searched(review: Review, chosen: SelectionSettings) -> Asked:
+def _searched(review: Review, chosen: Question) -> Asked:
+    """Return what all searches of a review are asked."""
     return {
         "keep": list(chosen.keep),
         "candidates": [list(group) for group in chosen.candidates],
         "cutoff": review.exposure.cutoff,
-        "values": dict(chosen.values),
+        "values": dict(chosen.values["values"]),
     }
 
 
@@ -48,10 +50,11 @@ def _ask_selection(method: str) -> Callable[[Review, Earlier], Asked | None]:
         chosen = review.selection
         if chosen is None or method not in chosen.methods:
             return None
-        names = ("limit", "criterion", "cr_weight", "skip_dependent", "by")
-        more = {name: getattr(chosen, name) for name in names}
-        drop = {"drop_limit": chosen.drop_limit} if method == "stepwise" else {}
-        return {"method": method, **_searched(review, chosen), **more, **drop}
+        apart = ("methods", "limits", "cutoffs", "named_groups")  # of the comparison, and wording
+        asked = {name: value for name, value in chosen.values.items() if name not in apart}
+        if method != "stepwise":
+            del asked["drop_limit"]
+        return {**asked, **_searched(review, chosen), "method": method}
 
     return ask
 
@@ -66,22 +69,18 @@ def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
     chosen = review.selection
     if chosen is None or not (chosen.limits or chosen.cutoffs):
         return None
-    asked = _searched(review, chosen)
-    cutoff = asked.pop("cutoff")
+    limits = list(dict.fromkeys([chosen.limit, *chosen.limits]))
+    cutoffs = list(dict.fromkeys([review.exposure.cutoff, *chosen.cutoffs]))
+    if len(limits) * len(cutoffs) * len(chosen.methods) == 1:
+        return None  # the selection itself
     names = ("criterion", "cr_weight", "skip_dependent", "drop_limit")
     return {
-        **asked,
-        **{name: getattr(chosen, name) for name in names},
-        "methods": list(chosen.methods),
-        "limits": list(dict.fromkeys([chosen.limit, *chosen.limits])),
-        "cutoffs": list(dict.fromkeys([cutoff, *chosen.cutoffs])),
+        **_searched(review, chosen),
+        **{name: chosen.values[name] for name in names},
+        "method": list(chosen.methods),
+        "limit": limits,
+        "cutoff": cutoffs,
     }
-
-
-def _run_comparison(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.selection.select import compare
-
-    return compare(measured(files), **asked, progress=progress)
 
 
 def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
@@ -174,7 +173,7 @@ SELECTION_STAGES: tuple[Stage, ...] = (
         )
         for name, method in zip(SELECTIONS, METHODS, strict=True)
     ),
-    Stage("comparison", "Comparison", _ask_comparison, _run_comparison),
+    Stage("comparison", "Comparison", _ask_comparison, _run_selection),
     Stage("frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS, figures=_steady),
     Stage(
         "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS, draw=draw_exposure
