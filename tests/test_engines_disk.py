@@ -274,7 +274,7 @@ def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch
 def test_absent_columns_are_told_with_everything_else(tmp_path):
     path = tmp_path / "veterans.csv"
     veterans_sample(50).save(path)
-    with pytest.raises(OptionError) as error:
+    with pytest.raises(ColumnError) as error:
         keyhole.risk(path, keys=["sxe", "age"], cutoff=0, engine="disk")
     assert "Did you mean 'sex'" in str(error.value)
     assert "cutoff must be" in str(error.value)
@@ -514,7 +514,9 @@ def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("wrong", ["sparks", "steam", None, 3])
 def test_an_engine_that_is_not_there(wrong):
-    with pytest.raises(OptionError, match="engine must be one of auto, memory, disk, spark"):
+    with pytest.raises(
+        OptionError, match="engine must be one of 'auto', 'memory', 'disk', 'spark'"
+    ):
         keyhole.risk(pl.DataFrame({"a": [1]}), keys="a", engine=wrong)
 
 

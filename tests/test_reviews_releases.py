@@ -158,7 +158,7 @@ def test_columns_to_drop_are_not_in_the_release(folder):
     columns = text_frame(folder / "out/synthesis/release/implicate-1.csv").columns
     assert not {"household", "puf_id"} & set(columns)
     edit(folder, '"household", ', '"household", "age", ')
-    with pytest.raises(InputError, match="'age' is in drop and keys"):
+    with pytest.raises(InputError, match=r"drop and \[synthesis\] keys both name 'age'"):
         run(folder)
 
 

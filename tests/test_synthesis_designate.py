@@ -201,7 +201,7 @@ def test_many_keys_are_searched_in_part() -> None:
         ({"fraction": 5}, "fraction"),
         ({"cuts": (3, 2)}, "cuts"),
         ({"cuts": 3}, "cuts"),
-        ({"max_size": 9}, "max size"),
+        ({"max_size": 9}, "max_size"),
         ({"seed": -1}, "seed"),
         ({"seed": "s3cret"}, "seed must be"),
         ({"availability": [3, 1]}, "availability"),

@@ -8,6 +8,7 @@ and its problems are worded with the names of flags.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,8 +23,7 @@ from keyhole.cli.output import (
     tell_written,
     writing_problems,
 )
-from keyhole.cli.progress import working
-from keyhole.cli.source import be_quiet
+from keyhole.cli.progress import be_quiet, tell_of_compiling, working
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
     Parameter,
@@ -85,9 +85,15 @@ def command_of(verb: Verb) -> Callable[..., None]:
                 be_quiet()
             source = () if not has_file else (_source(words["file"], how),)
             if has_file:
+                problems += _address_problems(words["file"])
                 more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
                 written_columns = dict.fromkeys((*verb.records, *more))
                 problems += outputs.problems(words["file"], list(written_columns))
+                if words.get("records") and words.get("engine") == "spark":
+                    problems.append(
+                        "--engine must be memory or disk for one row a record (--records). Got "
+                        "'spark' instead."
+                    )
             elif data_options:
                 problems += outputs.problems(None)
             problems += _writing(written, words, _inputs(offered, values), force)
@@ -97,6 +103,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
                     problems += [problem.named(name_as_flag) for problem in needed]
             for name in data_options:
                 values[name] = _read_so(values.get(name), how)
+            tell_of_compiling()
             with told_with(dict.fromkeys(problems)):
                 result = function(*source, **values)
             for output, path in written.items():
@@ -119,6 +126,19 @@ def command_of(verb: Verb) -> Callable[..., None]:
     command.__name__ = verb.name
     command.__doc__ = split_docstring(function)[0].replace("`", "")
     return command
+
+
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
+
+
+def _address_problems(file: Path) -> list[str]:
+    """Say what an address is for, which a path cannot hold: its slashes are one by now."""
+    if not _ADDRESS.match(str(file)):
+        return []
+    return [
+        "FILE must be a path here. Got an address instead: ask for it in Python, as in "
+        'keyhole.risk("hdfs://...", engine="spark").'
+    ]
 
 
 def _writing(

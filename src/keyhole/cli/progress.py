@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Protocol
 
-__all__ = ["Report", "working"]
+__all__ = ["Report", "be_quiet", "tell_of_compiling", "working"]
 
 
 class Report(Protocol):
@@ -54,3 +55,22 @@ def working(doing: str) -> Iterator[Report]:
 
 def _say_nothing(done: object = "", most: float | None = None, /) -> None:  # noqa: ARG001
     return None
+
+
+def be_quiet() -> None:
+    """Keep off the screen what libraries log to nobody in particular, as Py4J does if stopped."""
+    import logging
+
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+@cache
+def tell_of_compiling() -> None:
+    """Say, once, why the very first run takes longer: nothing has been compiled yet."""
+    compiles = "numba" in sys.modules  # a verb that counts without it has not imported it
+    if not compiles or sys.stderr is None or not sys.stderr.isatty():
+        return
+    from keyhole.kernels.caching import is_compiled
+
+    if not is_compiled():
+        print("Compiling keyhole's kernels, once: this takes about half a minute.", file=sys.stderr)

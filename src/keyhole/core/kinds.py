@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -49,6 +50,7 @@ Place = tuple[str | int, ...]
 # Larger numbers are a slip of the keyboard; exact in a float and in a column of whole numbers.
 LARGEST = 1_000_000_000
 LARGEST_CODE = 2**63 - 1
+LARGEST_FLOAT = int(sys.float_info.max)
 
 
 class Kind:
@@ -117,6 +119,8 @@ class Number(Kind):
         ('a number above 0 and at most 1', None)
         """
         fit = isinstance(value, Real) and not isinstance(value, bool)
+        if fit and isinstance(value, int) and abs(value) > LARGEST_FLOAT:
+            return f"{self._words()} of at most 308 digits"
         return None if fit and abs(value) < math.inf and self._holds(value) else self._words()
 
     def settle(self, value: Any) -> float:
