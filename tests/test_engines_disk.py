@@ -274,7 +274,7 @@ def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch
 def test_absent_columns_are_told_with_everything_else(tmp_path):
     path = tmp_path / "veterans.csv"
     veterans_sample(50).save(path)
-    with pytest.raises(ColumnError) as error:
+    with pytest.raises(OptionError) as error:
         keyhole.risk(path, keys=["sxe", "age"], cutoff=0, engine="disk")
     assert "Did you mean 'sex'" in str(error.value)
     assert "cutoff must be" in str(error.value)

@@ -12,7 +12,7 @@ from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.engines.choose import SPARK, engine_problems, open_records
 from keyhole.engines.protocol import Records
-from keyhole.errors import InputError, OptionError
+from keyhole.errors import ColumnError, InputError, OptionError
 
 __all__ = ["DataFile", "open_for"]
 
@@ -81,6 +81,11 @@ def open_for(
     except OptionError as error:
         problems += error.problems
         data = _opened_anyhow(source, reading, problems)
+    except ColumnError as error:
+        # A column that is not there is told by what it was to be: all of them are looked at.
+        data = _opened_anyhow(source, {**reading, "columns": None}, [*problems, *error.problems])
+        if not question.column_problems(data.names, data.name):
+            raise ColumnError([*problems, *error.problems]) from None
     except InputError as error:
         raise type(error)([*problems, *error.problems]) from None
     problems += question.column_problems(data.names, data.name)
