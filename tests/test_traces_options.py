@@ -110,5 +110,15 @@ def occurrences(name: str) -> set[str]:
     }
 
 
+def test_a_real_option_is_named_in_its_home_and_where_it_is_used():
+    """Its signature, what ranks pairs, which metrics it matters to, and what a report says."""
+    used = {"linking.py", "question.py", "study.py"}
+    example = "core/options.py"  # of a message, in a docstring
+    assert occurrences("rank_cap") - {example} == {
+        *(f"reidentification/{name}" for name in used),
+        "reviews/asked.py",
+    }
+
+
 def test_a_real_measure_is_named_in_its_home_alone():
     assert occurrences("highest_risk") == {"exposure/measures.py"}

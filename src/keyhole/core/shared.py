@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -19,7 +19,8 @@ from keyhole.core.kinds import (
     Text,
     Whole,
 )
-from keyhole.core.options import Option
+from keyhole.core.names import repeated
+from keyhole.core.options import Option, Problem, Question
 
 __all__ = [
     "SMALLEST_FRACTION",
@@ -55,6 +56,7 @@ __all__ = [
     "Values",
     "Weight",
     "WorkFolder",
+    "scenario_problems",
 ]
 
 Names = str | Iterable[str]
@@ -274,3 +276,37 @@ DossierFolder = Annotated[
         "The folder that a review wrote.", kind=File(), metavar="DIR", argument=True, surfaces="c"
     ),
 ]
+
+
+def scenario_problems(
+    question: Question, *, instead_of: str = "keys", several: bool = False, beside: bool = False
+) -> Iterator[Problem]:
+    """Say what is wrong with a scenario and where it is, and with its standing beside columns."""
+    given, columns = question.scenario or (), question.values[instead_of]
+    named = [name for name in given if isinstance(name, str)]
+    if not given and not columns:
+        yield Problem(
+            f"{{{instead_of}}} must name at least one column, or give {{scenario}}. Got neither "
+            f"instead."
+        )
+    if given and columns and not beside:
+        yield Problem(
+            f"{{{instead_of}}} and {{scenario}} exclude each other. Leave one of them out."
+        )
+    if not named and (question.store is not None or question.target is not None):
+        yield Problem(
+            "{store} and {target} go with {scenario}. Name a scenario, or leave them out."
+        )
+    if named and question.store is None:
+        yield Problem(
+            "{scenario} needs {store}, the data environment that holds it. Got none instead: make "
+            "one with `keyhole environment init`."
+        )
+    for name in repeated(named):
+        yield Problem("{scenario} names {0!r} twice. Name it once.", name)
+    if len(given) > 1 and not several:
+        yield Problem(
+            "{scenario} must be one here. Got {0} instead: ask for one after the other; "
+            "`keyhole risk` compares several.",
+            len(given),
+        )

@@ -43,6 +43,7 @@ from keyhole.core.shared import (
     TargetOption,
     Weight,
     WorkFolder,
+    scenario_problems,
 )
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
@@ -316,8 +317,6 @@ def risk(
 
 def risk_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `risk` that depend on each other."""
-    from keyhole.environment.scenarios.choice import scenario_problems
-
     yield from scenario_problems(question, several=True)
     if question.weight is not None and question.fraction is not None:
         yield Problem("{weight} and {fraction} both give the population. Give one of them.")

@@ -28,6 +28,7 @@ from keyhole.core.shared import (
     StoreOption,
     TargetOption,
     WorkFolder,
+    scenario_problems,
 )
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
@@ -337,8 +338,6 @@ def uniques(
 
 def uniques_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `uniques` that depend on each other."""
-    from keyhole.environment.scenarios.choice import scenario_problems
-
     yield from scenario_problems(question)
     keys, size = question.keys or (), question.max_size
     if not keys:  # those of a scenario are known when the file is read

@@ -20,6 +20,7 @@ from keyhole.core.shared import (
     StoreOption,
     TargetOption,
     TaskEngine,
+    scenario_problems,
 )
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
@@ -246,8 +247,6 @@ def study(
 
 def study_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `study` that depend on each other."""
-    from keyhole.environment.scenarios.choice import scenario_problems
-
     yield from scenario_problems(question, instead_of="link", beside=True)
     if question.scenario and question.numeric:
         yield Problem(

@@ -7,6 +7,7 @@ from typing import Any
 
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Problem, Question
+from keyhole.core.shared import scenario_problems
 from keyhole.engines.opening import open_for
 from keyhole.engines.protocol import Records
 from keyhole.errors import OptionError
@@ -16,8 +17,6 @@ __all__ = ["choice_problems", "open_choice"]
 
 def choice_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with the variables of a search, whatever the data."""
-    from keyhole.environment.scenarios.choice import scenario_problems
-
     yield from scenario_problems(question, instead_of="candidates", beside=True)
     names = _names(question)
     for name in repeated(names):
