@@ -96,7 +96,8 @@ def open_for(
         problems.append(Problem(template, data.name, quoted(free, most=MOST_OFFERED)))
     if problems:
         raise OptionError(dict.fromkeys(problems))
-    data.require(question.columns(), purpose="column")  # so that they are read together
+    if not every_column:
+        data.require(question.columns(), purpose="column")  # so that they are read together
     if not may_be_empty:
         data.require_records()
     return data
