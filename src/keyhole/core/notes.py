@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["WORDS", "Note", "collect_notes", "restore_notes", "words_only"]
+__all__ = ["WORDS", "Note", "collect_notes", "restore_notes", "with_notes", "words_only"]
 
 WORDS: dict[str, str] = {
     # Exposure and studies
@@ -182,3 +182,21 @@ def restore_notes(record: Mapping[str, Any]) -> dict[str, Note]:
         for note in record.get("notes", ())
         if note["code"] in WORDS
     }
+
+
+def with_notes(value: Any, notes: Mapping[str, Note]) -> Any:
+    """Return plain values with the texts that are notes as notes.
+
+    Examples
+    --------
+    >>> note = Note("sample.kept", records=2)
+    >>> with_notes({"notes": [str(note), "else"]}, {str(note): note})["notes"][0].code
+    'sample.kept'
+    """
+    if isinstance(value, str):
+        return notes.get(value, value)
+    if isinstance(value, Mapping):
+        return {name: with_notes(item, notes) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_notes(item, notes) for item in value]
+    return value

@@ -87,7 +87,7 @@ def _of_file(_: ReviewResult) -> Told:
 
 
 def _of_selection(found: ReviewResult) -> Told:
-    kept = proposed_set(found.review, found.results())
+    kept = proposed_set(found.review, found.by_stage())
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
     done = ["Variables were left out, so that those that remain tell people apart less."]
     return [*done, *some, "The values of those that remain are as they were collected."], []

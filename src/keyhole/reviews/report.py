@@ -42,7 +42,7 @@ def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
 
 
 def _context(found: ReviewResult) -> dict[str, Any]:
-    review, records, results = found.review, found.records, found.results()
+    review, records, results = found.review, found.records, found.by_stage()
     return {
         "review": review,
         "results": results,

@@ -25,6 +25,7 @@ from keyhole.reviews.resolving import with_plan_file
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import restored
 from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
 from keyhole.reviews.versions import keyhole_version, version_parts
 
@@ -66,7 +67,7 @@ def read_stored(folder: Path) -> ReviewResult:
             review=review,
             folder=folder,
             records=records,
-            limits=find_limits(review, content["stages"]),
+            limits=find_limits(review, restored(records)),
             reused=tuple(records),
             versions=content["versions"],
             files=content["files"],

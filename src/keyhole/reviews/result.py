@@ -11,6 +11,7 @@ from keyhole.results import Result, Table, plain_values
 from keyhole.reviews.digits import share_beside
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import restored
 from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
 
 if TYPE_CHECKING:
@@ -56,8 +57,12 @@ class ReviewResult(Result):
         return all(limit.met for limit in self.limits)
 
     def results(self) -> dict[str, Any]:
-        """Return each stage's figures by its name."""
+        """Return each stage's figures by its name, as plain values."""
         return {name: record["result"] for name, record in self.records.items()}
+
+    def by_stage(self) -> dict[str, Any]:
+        """Return each stage's result by its name, as the verb gives it."""
+        return restored(self.records)
 
     def content(self) -> dict[str, Any]:
         """Return what results.json holds: the same wherever and whenever the review runs."""

@@ -20,7 +20,7 @@ from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import STAGES, Asked, Stage
+from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json
 from keyhole.reviews.versions import versions
 
@@ -191,7 +191,7 @@ class _Run:
 
     def stage(self, stage: Stage) -> None:
         """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
-        inputs = {n: self.records[n]["result"] for n in stage.inputs if n in self.records}
+        inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
         asked = stage.ask(self.review, inputs)
         if asked is None:
             self.store.drop([stage.name])
@@ -219,7 +219,7 @@ class _Run:
         if unsure & set(stage.inputs):
             stored = self.store.last(stage.name)
             return Standing("stale" if stored else "absent", stored)
-        inputs = {n: self.records[n]["result"] for n in stage.inputs if n in self.records}
+        inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
         asked = stage.ask(self.review, inputs)
         if asked is None:
             return Standing("unasked")
@@ -279,12 +279,11 @@ class _Run:
         from keyhole.reviews.pages import make_pages, page_hashes
 
         self.tell("writing the report")
-        results = {name: record["result"] for name, record in self.records.items()}
         found = ReviewResult(
             review=self.review,
             folder=self.store.folder,
             records=self.records,
-            limits=find_limits(self.review, results),
+            limits=find_limits(self.review, restored(self.records)),
             reused=tuple(self.reused),
             versions=self.versions,
             files={part: self._named(part) for part in self.given},

@@ -31,7 +31,7 @@ from keyhole.reviews.small_counts import (
     protect_share,
     smallest_shown,
 )
-from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages import restored, study_stage
 from keyhole.reviews.study_chapters import protected_rates
 from keyhole.utility.figures import amount, probability
 
@@ -94,7 +94,7 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
         for goal in result["goals"]
         if goal["goal"] in notes
     ]
-    goals += _attack_goals(review, {name: record["result"] for name, record in records.items()})
+    goals += _attack_goals(review, restored(records))
     narrow, wide = utility_tables(result)
     return SynthesisChapter(
         done=_done(result),

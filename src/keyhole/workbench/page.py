@@ -12,6 +12,7 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.reviews.runner import Standing
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import restored
 from keyhole.workbench.jobs import Job
 from keyhole.workbench.projects import Look, Project
 
@@ -102,10 +103,10 @@ class View:
         """Return how the result of a stage stands."""
         return self.look.standings.get(stage, Standing("unasked"))
 
-    def result(self, stage: str) -> Mapping[str, Any] | None:
-        """Return a stage's figures, of now or of before a change; None without any."""
+    def result(self, stage: str) -> Any:
+        """Return a stage's result, of now or of before a change; None without any."""
         record = self.standing(stage).record
-        return None if record is None else record["result"]
+        return None if record is None else restored({stage: record})[stage]
 
     def tables(self, stage: str) -> list[Table]:
         """Return a stage's tables as they were printed."""

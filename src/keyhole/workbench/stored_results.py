@@ -19,7 +19,7 @@ from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder, require_no_link
 from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import selection_stage, study_stage
+from keyhole.reviews.stages import restored, selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.reviews.store import RESULTS, Store, to_json
@@ -86,7 +86,7 @@ def stored_limits(view: View) -> tuple[Limit, ...]:
             review = dataclasses.replace(review, selection=None, frontier=None)
     if "protection" not in records:
         review = dataclasses.replace(review, protection=None)
-    return find_limits(review, {name: record["result"] for name, record in records.items()})
+    return find_limits(review, restored(records))
 
 
 def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:

@@ -1,8 +1,11 @@
-"""The stages of a review, in the order of the work.
+"""Stages of a review, in the order of the work.
 
 A further stage is one more entry of `STAGES`, its settings in `schema` and `settings`, and a
 chapter in the report.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 from keyhole.reviews.stages.drivers import DRIVERS_STAGE
 from keyhole.reviews.stages.exposure import EXPOSURE_STAGES
@@ -27,6 +30,7 @@ __all__ = [
     "Stage",
     "better_set",
     "proposed_set",
+    "restored",
     "selection_stage",
     "study_stage",
 ]
@@ -43,3 +47,11 @@ STAGES: tuple[Stage, ...] = (
     RELEASES_STAGE,
     REMAINING_STAGE,
 )
+
+
+_BY_NAME = {stage.name: stage for stage in STAGES}
+
+
+def restored(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results that stored records hold, by stage."""
+    return {name: _BY_NAME[name].restore(record) for name, record in records.items()}

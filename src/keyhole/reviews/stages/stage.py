@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from keyhole.core.notes import restore_notes, with_notes
+from keyhole.core.verbs import imported
 from keyhole.data import Microdata
 from keyhole.results import Result
 from keyhole.reviews.files import KEYED, Files
@@ -34,8 +36,8 @@ __all__ = [
 ]
 
 Asked = dict[str, Any]
-Earlier = Mapping[str, Mapping[str, Any]]
-"""Results of earlier stages, as their dictionaries."""
+Earlier = Mapping[str, Any]
+"""Results of earlier stages by name, restored from what is stored (`Stage.restore`)."""
 Progress = Callable[[str], None]
 Pictures: TypeAlias = "altair.TopLevelMixin | Mapping[str, altair.TopLevelMixin]"
 
@@ -109,6 +111,9 @@ class Stage:
         The files it writes besides, if any.
     since
         The version that first gave the figures of now: what an earlier one found is not comparable.
+    returns
+        The class of its result, ``package.module.Class``: what chapters, limits, pages and later
+        stages read. Without one they read the figures as plain values.
     """
 
     name: str
@@ -121,6 +126,18 @@ class Stage:
     figures: Callable[[Any], Asked] = _figures
     outputs: Outputs | None = None
     since: str = "0.1"
+    returns: str = ""
+
+    def restore(self, record: Mapping[str, Any]) -> Any:
+        """Return the result that a stored record holds, its notes with their codes and values.
+
+        Values for each record are not stored, and are None in it.
+        """
+        if not self.returns:
+            return record["result"]
+        notes = restore_notes(record)
+        figures = with_notes(record["result"], notes) if notes else record["result"]
+        return imported(self.returns).from_dict(figures)
 
 
 def measured(files: Files) -> Microdata:

@@ -16,6 +16,7 @@ from keyhole.errors import OptionError
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import restored
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.study import study_stage
 from keyhole.reviews.study_chapters import metrics_table, releases_chapter
@@ -87,7 +88,7 @@ def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
     review = view.review
     if not all(view.standing(stage).state == "current" for stage in stages):
         return {"metrics_table": None, "releases": None}
-    results = {name: record["result"] for name, record in stored_records(view).items()}
+    results = restored(stored_records(view))
     found = None
     if view.standing(RELEASES).state == "current":
         found = releases_chapter(review, results)
