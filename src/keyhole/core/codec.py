@@ -1,6 +1,7 @@
-"""Results as plain values and back, and their JSON Schema: derived from the fields.
+"""Codec of results: plain values and back, derived from the fields.
 
-The members of a result and how they are marked: `keyhole.core.marks`.
+The members of a result and how they are marked: `keyhole.core.marks`. Their JSON Schema:
+`keyhole.core.schemas`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from functools import cache
 from typing import (
     Annotated,
     Any,
-    Literal,
     Self,
     Union,
     get_args,
@@ -22,7 +22,7 @@ from typing import (
     get_type_hints,
 )
 
-from keyhole.core.marks import COUNT, HIDDEN, LEFT_OUT, SPREAD, WHEN_SET, Named, Share
+from keyhole.core.marks import HIDDEN, LEFT_OUT, SPREAD, WHEN_SET, Named, When
 
 __all__ = [
     "Figures",
@@ -31,8 +31,8 @@ __all__ = [
     "members_of",
     "members_to_plain",
     "plain_values",
-    "schema_of",
     "to_plain",
+    "unmarked",
 ]
 
 
@@ -56,6 +56,7 @@ def members_of(kind: type) -> dict[str, Member]:
 
     Examples
     --------
+    >>> from keyhole.core.marks import COUNT
     >>> @dataclass(frozen=True)
     ... class Found:
     ...     uniques: Annotated[int, COUNT]
@@ -74,7 +75,7 @@ def _by_name(kind: type) -> dict[str, Member]:
 def _members(kind: type[Any]) -> Iterator[Member]:
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
-        hint, marks = _unmarked(hints[one.name])
+        hint, marks = unmarked(hints[one.name])
         if HIDDEN not in marks:
             yield Member(_name(one.name, marks), one.name, hint, marks, True)
     getters = {
@@ -84,7 +85,7 @@ def _members(kind: type[Any]) -> Iterator[Member]:
         if isinstance(value, property) and hasattr(value.fget, "_figure")
     }
     for name, getter in getters.items():
-        hint, marks = _unmarked(get_type_hints(getter, include_extras=True).get("return", Any))
+        hint, marks = unmarked(get_type_hints(getter, include_extras=True).get("return", Any))
         marks = (*marks, *getattr(getter, "_figure", ()))
         yield Member(_name(name, marks), name, hint, marks, False)
 
@@ -93,7 +94,7 @@ def _name(attribute: str, marks: tuple[Any, ...]) -> str:
     return next((mark.name for mark in marks if isinstance(mark, Named)), attribute)
 
 
-def _unmarked(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def unmarked(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return a type without its annotation, and the annotation."""
     if get_origin(hint) is Annotated:
         return get_args(hint)[0], tuple(hint.__metadata__)
@@ -134,7 +135,7 @@ def members_to_plain(value: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for member in members_of(type(value)).values():
         item = getattr(value, member.attribute)
-        if item is LEFT_OUT or _is_unset(item, member):
+        if item is LEFT_OUT or _is_unset(item, member) or not _is_told(value, member):
             continue
         if member.has(SPREAD):
             found |= to_plain(item)
@@ -161,6 +162,10 @@ class Figures:
         return restored
 
 
+def _is_told(value: Any, member: Member) -> bool:
+    return all(getattr(value, mark.attribute) for mark in member.marks if isinstance(mark, When))
+
+
 def _is_unset(item: Any, member: Member) -> bool:
     empty = item is None or (isinstance(item, str | Sequence | Mapping) and not item)
     return empty and member.has(WHEN_SET)
@@ -181,7 +186,7 @@ def from_plain(hint: Any, value: Any) -> Any:
     >>> from_plain(Spectrum, {"counts": {"2": [4, 6]}, "rp": 0.5, "later": 1})
     Spectrum(counts={2: (4, 6)}, rp=0.5)
     """
-    hint, _ = _unmarked(hint)
+    hint, _ = unmarked(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in parts:
@@ -217,58 +222,3 @@ def _restored(kind: type[Any], value: Mapping[str, Any]) -> Any:
         elif one.default is MISSING and one.default_factory is MISSING:
             given[one.name] = None
     return kind(**given)
-
-
-_PLAIN: dict[Any, dict[str, Any]] = {
-    int: {"type": "integer"},
-    float: {"type": ["number", "null"]},
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    type(None): {"type": "null"},
-    datetime.date: {"type": "string", "format": "date"},
-}
-
-
-def schema_of(hint: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a result or of any of its members.
-
-    Examples
-    --------
-    >>> schema_of(tuple[int, ...])
-    {'type': 'array', 'items': {'type': 'integer'}}
-    """
-    hint, _ = _unmarked(hint)
-    origin, parts = get_origin(hint), get_args(hint)
-    if hint in _PLAIN:
-        return dict(_PLAIN[hint])
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [schema_of(part) for part in parts]}
-    if origin is Literal:
-        return {"enum": list(parts)}
-    if is_dataclass(hint) and isinstance(hint, type):
-        return _object(hint)
-    if origin is tuple:
-        if parts[1:] == (...,):
-            return {"type": "array", "items": schema_of(parts[0])}
-        return {"type": "array", "prefixItems": [schema_of(part) for part in parts]}
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": schema_of(parts[1])}
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
-        return {"type": "array", "items": schema_of(parts[0])}
-    return {}
-
-
-def _object(kind: type[Any]) -> dict[str, Any]:
-    members = members_of(kind).values()
-    properties = {}
-    for member in members:
-        if member.has(SPREAD):
-            continue
-        bounds: dict[str, Any] = {}
-        if member.has(COUNT):
-            bounds = {"minimum": 0}
-        elif any(isinstance(mark, Share) for mark in member.marks):
-            bounds = {"minimum": 0, "maximum": 1}
-        properties[member.name] = {**schema_of(member.hint), **bounds}
-    needed = [member.name for member in members if not {WHEN_SET, SPREAD} & {*member.marks}]
-    return {"type": "object", "required": needed, "properties": properties}

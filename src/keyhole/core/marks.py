@@ -8,6 +8,8 @@ marked by `figure` ::
     groups: Annotated[tuple[Group, ...], WHEN_SET] = ()     # left out where there are none
     uniques: Annotated[int, COUNT]                          # counts people
     rp: Annotated[float, Share("records"), PUBLIC]          # a share of them
+    population: Annotated[Population | None, When("asked")] # in JSON where `asked` is true
+    cr: Annotated[float, "Cells over records."]             # said of it in the JSON Schema
 
 `COUNT` and `Share` leave the value a plain number: `to_dict`, `--json` and frames are internal and
 show it. Renderers for a board or the public hide small ones. A member that is not `PUBLIC` is in
@@ -29,6 +31,7 @@ __all__ = [
     "WHEN_SET",
     "Named",
     "Share",
+    "When",
     "figure",
 ]
 
@@ -64,6 +67,13 @@ class Named:
     """The name of a member in JSON, where it differs from the field's."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """In JSON only where another attribute of the result is true: it may be null then."""
+
+    attribute: str
 
 
 Getter = TypeVar("Getter", bound=Callable[[Any], Any])

@@ -10,19 +10,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from keyhole.core.marks import (
     COUNT,
     HIDDEN,
-    LEFT_OUT,
     PUBLIC,
     SPREAD,
     WHEN_SET,
     Named,
     Share,
+    When,
     figure,
 )
 from keyhole.core.notes import Note
@@ -89,20 +89,20 @@ class Exposure(Result):
 
     keys: Annotated[tuple[str, ...], PUBLIC]
     cutoff: Annotated[int, PUBLIC]
-    missing: Annotated[str, PUBLIC]
+    missing: Annotated[Literal["own", "wildcard", "drop"], PUBLIC]
     records: Annotated[int, COUNT, PUBLIC]
-    complete: Annotated[int, COUNT]
+    complete: Annotated[int, COUNT, "Records that were counted."]
     cells: int
-    uniques: Annotated[int, COUNT]
-    rp: Annotated[float, Share("records"), PUBLIC]
-    cr: float
+    uniques: Annotated[int, COUNT, "Records alone in their cell."]
+    rp: Annotated[float, Share("records"), PUBLIC, "Share of records in cells below the cutoff."]
+    cr: Annotated[float, "Cells over records; under wildcard the mean of 1/f."]
     at_risk: Annotated[Mapping[int, int], Named("at_risk_records"), COUNT]
     sizes: Annotated[tuple[int, ...], HIDDEN]
     counts: Annotated[tuple[int, ...], HIDDEN]
     each: Annotated[Ints | None, HIDDEN]
-    population: Annotated[PopulationRisk | None, HIDDEN] = None
+    population: Annotated[PopulationRisk | None, When("estimates_population")] = None
     unestimated: Annotated[str, HIDDEN] = ""
-    groups: Annotated[tuple[Group, ...], HIDDEN] = ()
+    groups: Annotated[tuple[Group, ...], When("by")] = ()
     by: Annotated[str | None, WHEN_SET] = None
     name_small_groups: Annotated[bool, HIDDEN] = False
     engine: str = "memory"
@@ -123,15 +123,9 @@ class Exposure(Result):
         return {name: measure.compute(self) for name, measure in MEASURES.items()}
 
     @property
-    @figure(Named("population"))
-    def _estimated(self) -> Any:
-        asked = self.population is not None or self.unestimated
-        return self.population if asked else LEFT_OUT
-
-    @property
-    @figure(Named("groups"))
-    def _grouped(self) -> Any:
-        return LEFT_OUT if self.by is None else self.groups
+    def estimates_population(self) -> bool:
+        """Whether the risk in the population was asked for."""
+        return self.population is not None or bool(self.unestimated)
 
     @property
     @figure()

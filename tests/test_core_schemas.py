@@ -1,0 +1,24 @@
+"""JSON Schemas of what verbs print: derived from their results, and kept in docs/schemas."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from keyhole.core.schemas import output_schema
+
+SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
+DERIVED = ["risk"]
+
+
+@pytest.mark.parametrize("verb", DERIVED)
+def test_the_schema_of_a_verb_is_current(request, verb):
+    """`--record-goldens` writes it."""
+    place = SCHEMAS / f"{verb}.json"
+    schema = output_schema(verb)
+    Draft202012Validator.check_schema(schema)
+    text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    if request.config.getoption("--record-goldens"):
+        place.write_text(text)
+    assert place.read_text() == text, "run pytest --record-goldens tests/test_core_schemas.py"
