@@ -56,12 +56,11 @@ def members_of(kind: type) -> dict[str, Member]:
 
     Examples
     --------
-    >>> from keyhole.core.marks import COUNT
     >>> @dataclass(frozen=True)
-    ... class Found:
-    ...     uniques: Annotated[int, COUNT]
+    ... class Cells:
+    ...     uniques: Annotated[int, WHEN_SET]
     ...     each: Annotated[object, HIDDEN]
-    >>> [(name, member.has(COUNT)) for name, member in members_of(Found).items()]
+    >>> [(name, member.has(WHEN_SET)) for name, member in members_of(Cells).items()]
     [('uniques', True)]
     """
     return _by_name(kind)
