@@ -20,10 +20,10 @@ from keyhole.errors import FileError, InputError, OptionError
 from keyhole.reviews import stages
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
-from keyhole.reviews.drawings import inline_drawing
-from keyhole.reviews.lines import line_numbers
+from keyhole.reviews.rendering import inline_drawing
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS, TOP
+from keyhole.reviews.source import line_numbers
 
 DOCS = Path(__file__).parents[1] / "docs" / "review-file.md"
 REVIEW = """\

@@ -16,8 +16,8 @@ from tests.whole_review import REVIEW, review_in
 import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
-from keyhole.reviews.remaining import Intruder, Product, find_remaining
 from keyhole.reviews.restoring import read_stored
+from keyhole.reviews.stages.remaining import Intruder, Product, find_remaining
 
 CHROMIUM = shutil.which("chromium")
 

@@ -16,7 +16,7 @@ RUNNER = f"""
 import os, sys
 import jinja2, scipy.stats
 import keyhole.exposure.cells, keyhole.protection.ledger, keyhole.synthesis.synthesise
-import keyhole.reviews.pages, keyhole.reviews.remaining
+import keyhole.reviews.pages, keyhole.reviews.stages.remaining
 from keyhole.core.files import write_whole
 from keyhole.reviews import report, runner
 

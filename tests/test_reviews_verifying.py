@@ -16,10 +16,10 @@ from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.results import plain_values
 from keyhole.reviews import checks
-from keyhole.reviews.comparison import compare_values
 from keyhole.reviews.restoring import restore_review
 from keyhole.reviews.stages import screening
 from keyhole.reviews.store import digest, to_json
+from keyhole.reviews.verification import compare_values
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

@@ -305,7 +305,7 @@ Several methods, limits or cutoffs are compared in one table:
         verdict="same",
     ),
     Verb(
-        "keyhole.reviews.rewriting.report",
+        "keyhole.reviews.pages.report",
         "Write a review's dossier and public note again.",
         "keyhole report findings",
         picture=False,

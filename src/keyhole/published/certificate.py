@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.results import Result, Table
-from keyhole.reviews.versions import versions
+from keyhole.reviews.store import versions
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,19 +17,19 @@ from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, key_of, read_steadily
-from keyhole.reviews.lines import Path
-from keyhole.reviews.names import named_scenario
 from keyhole.reviews.protection_checks import check_protection
-from keyhole.reviews.resolving import (
+from keyhole.reviews.scenario_checks import check_scenarios
+from keyhole.reviews.schema import SECTIONS, TOP
+from keyhole.reviews.settings import (
+    DataSettings,
+    Review,
+    ScenarioSettings,
     resolve,
     resolve_protection,
     resolve_study,
     resolve_synthesis,
 )
-from keyhole.reviews.scenario_checks import check_scenarios
-from keyhole.reviews.schema import SECTIONS, TOP
-from keyhole.reviews.settings import DataSettings, Review, ScenarioSettings
-from keyhole.reviews.source import Problem, Source, read_source
+from keyhole.reviews.source import Problem, Source, ValuePath, named_scenario, read_source
 from keyhole.reviews.study_checks import check_study
 from keyhole.reviews.synthesis_checks import check_synthesis
 
@@ -145,7 +145,7 @@ def _unknown_top(name: str, value: Any) -> str:
 
 
 def _section(
-    source: Source, at: Path, given: Mapping[str, Any], known: Mapping[str, Parameter]
+    source: Source, at: ValuePath, given: Mapping[str, Any], known: Mapping[str, Parameter]
 ) -> tuple[list[Problem], Values]:
     problems: list[Problem] = []
     fit: Values = {}
@@ -224,7 +224,7 @@ def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) ->
 
 
 def _absent_in(
-    source: Source, at: Path, given: Values, known: Mapping[str, Parameter], data: Microdata
+    source: Source, at: ValuePath, given: Values, known: Mapping[str, Parameter], data: Microdata
 ) -> Iterator[Problem]:
     file = repr(data.name)
     for name, value in given.items():
@@ -250,7 +250,7 @@ def _fitness(source: Source, sections: Mapping[str, Values], data: Microdata) ->
     return problems
 
 
-def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, Path]:
+def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, ValuePath]:
     given = sections.get("exposure", {})
     if "weight" in given:
         return given["weight"], ("exposure", "weight")
@@ -264,7 +264,7 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
     top = sections[""]
     selection = sections.get("selection", {})
     product = sections.get("release", {}).get("product", "file")
-    checks: list[tuple[bool, Path, str]] = [
+    checks: list[tuple[bool, ValuePath, str]] = [
         ("method" in selection and "methods" in selection, ("selection", "methods"),
          "[selection] method and methods say the same. Give one of them."),
         ("frontier" in sections and "selection" not in source.values, ("frontier",),
@@ -282,7 +282,7 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
 
 def _resolved(source: Source, review: Review) -> list[Problem]:
     """Check what only shows when defaults are in place."""
-    problems: list[tuple[Path, str]] = []
+    problems: list[tuple[ValuePath, str]] = []
     if not review.keys and "keys" not in source.values:
         text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
         problems.append(((), text))
@@ -296,7 +296,7 @@ def _resolved(source: Source, review: Review) -> list[Problem]:
     return [source.problem(at, text) for at, text in problems]
 
 
-def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[Path, str]]:
+def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[ValuePath, str]]:
     """Word what a verb says of options that depend on each other as the review names them."""
     question: Question | None = getattr(review, section)
     if question is None:
@@ -313,7 +313,7 @@ def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[Pa
                 yield (section, name), problem.named(named)
 
 
-def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[Path, str]]:
+def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[ValuePath, str]]:
     """Say where a score is not defined: the report needs one."""
     if keys and not 2 <= keys <= MOST_VARIABLES:
         yield ("uniques",), f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {keys} instead."
@@ -322,7 +322,7 @@ def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[Path, str]
         yield ("uniques", "max_size"), text
 
 
-def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[tuple[Path, str]]:
+def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[tuple[ValuePath, str]]:
     from keyhole.selection.select import select
 
     assert review.selection is not None

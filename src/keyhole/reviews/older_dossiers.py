@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.results import plain_values
-from keyhole.reviews.comparison import Compared, compare_kept_outputs, compare_values, short_name
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.restoring import changed
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.stages import STAGES, Stage
-from keyhole.reviews.store import RESULTS, Store, is_whole
-from keyhole.reviews.verification import PAGE_TITLES, Part
-from keyhole.reviews.versions import version_parts
+from keyhole.reviews.store import RESULTS, Store, is_whole, version_parts
+from keyhole.reviews.verification import (
+    PAGE_TITLES,
+    Compared,
+    Part,
+    compare_kept_outputs,
+    compare_values,
+    short_name,
+)
 
 __all__ = ["compare_older", "stored_options"]
 

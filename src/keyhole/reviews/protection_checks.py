@@ -14,13 +14,12 @@ from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import read_steadily
-from keyhole.reviews.lines import Path
-from keyhole.reviews.source import Problem, Source
+from keyhole.reviews.source import Problem, Source, ValuePath
 from keyhole.utility.formulas import formula_columns
 
 __all__ = ["check_protection"]
 
-Found = list[tuple[Path, str]]
+Found = list[tuple[ValuePath, str]]
 """Where in the section a problem is, and what to say of it."""
 
 NEEDS_SEED = "needs a seed: the plan draws, and a review must give the same file again."
@@ -75,7 +74,7 @@ def _plan(source: Source, given: Question) -> tuple[Plan | None, Found]:
         return None, [(_place(given, text), text) for text in error.problems]
 
 
-def _place(given: Question, text: str) -> Path:
+def _place(given: Question, text: str) -> ValuePath:
     """Return where in the section a problem of the plan is."""
     number = _STEP.match(text)
     if given.plan_file is not None or number is None:

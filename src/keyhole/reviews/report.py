@@ -15,10 +15,9 @@ from keyhole.reviews import (
     synthesis_chapters,
 )
 from keyhole.reviews.asked import asked_terms
-from keyhole.reviews.drawings import inline_drawing
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
-from keyhole.reviews.rendering import markup, render_page
+from keyhole.reviews.rendering import inline_drawing, markup, render_page
 from keyhole.reviews.small_counts import rule, smallest_shown
 
 if TYPE_CHECKING:

@@ -16,18 +16,24 @@ from typing import Any
 
 from keyhole.core.options import Problem, Question
 from keyhole.errors import FileError, KeyholeError
-from keyhole.reviews.comparison import short_name
 from keyhole.reviews.dossier_format import CONTENT, PAGES, fits, out_of_place, read_json
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
-from keyhole.reviews.resolving import with_plan_file
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
-from keyhole.reviews.settings import Review
+from keyhole.reviews.settings import Review, with_plan_file
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import MARK, RESULTS, Store, digest, is_whole
-from keyhole.reviews.versions import keyhole_version, version_parts
+from keyhole.reviews.store import (
+    MARK,
+    RESULTS,
+    Store,
+    digest,
+    is_whole,
+    keyhole_version,
+    version_parts,
+)
+from keyhole.reviews.verification import short_name
 
 __all__ = [
     "changed",

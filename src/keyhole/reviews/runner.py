@@ -21,8 +21,7 @@ from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
-from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json
-from keyhole.reviews.versions import versions
+from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json, versions
 
 __all__ = ["Standing", "review", "run_review", "run_stages", "standings"]
 

@@ -29,9 +29,8 @@ from keyhole.reviews.files import (
     read_again,
     remembered,
 )
-from keyhole.reviews.names import SCENARIO, named_scenario
 from keyhole.reviews.settings import ScenarioSettings
-from keyhole.reviews.source import Problem, Source
+from keyhole.reviews.source import SCENARIO, Problem, Source, named_scenario
 
 __all__ = ["check_scenarios"]
 

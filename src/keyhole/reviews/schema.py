@@ -21,7 +21,7 @@ from keyhole.core.shared import KeyColumns, Limit
 from keyhole.core.verbs import VERBS
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.reading import load
-from keyhole.reviews.names import named_scenario
+from keyhole.reviews.source import named_scenario
 from keyhole.reviews.value_checks import (
     Check,
     Columns,

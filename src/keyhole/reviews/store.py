@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import platform
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +37,29 @@ from keyhole.reviews.dossier_format import (
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder
 
-__all__ = ["MARK", "NOTE", "REPORT", "RESULTS", "Draw", "Store", "digest", "is_whole", "open_store"]
+__all__ = [
+    "MARK",
+    "NOTE",
+    "REPORT",
+    "RESULTS",
+    "Draw",
+    "Store",
+    "digest",
+    "is_whole",
+    "keyhole_version",
+    "open_store",
+    "version_parts",
+    "versions",
+]
 
 # As `write_whole` names what it is writing.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
 
 # As a folder is named while it is written, and as the one it replaces.
 _UNFINISHED_FOLDER = re.compile(r"\.[0-9a-f]{8}-(synthesis|protection|old)")
-
 _PARTS = ("release", "internal")
-
 Draw = Callable[[Path], object]
+
 """Draws a picture into a file, whole or not at all."""
 
 
@@ -230,3 +245,36 @@ def _sweep(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         elif _UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)
+
+
+_PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")
+
+
+def keyhole_version() -> str:
+    """Return the version of keyhole that is installed."""
+    return version("keyhole")
+
+
+def version_parts(text: str) -> tuple[float, ...]:
+    """Return the numbers of a version, to be compared; of what is none, infinity.
+
+    Examples
+    --------
+    >>> version_parts("0.10.1") > version_parts("0.9"), version_parts("0.2.0.dev1")
+    (True, (0, 2, 0))
+    """
+    if not re.match(r"\d+\.\d+", text):
+        return (math.inf,)
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of keyhole, of Python and of what the figures depend on.
+
+    Examples
+    --------
+    >>> list(versions())[:3]
+    ['keyhole', 'python', 'numpy']
+    """
+    found = {name: version(name) for name in _PACKAGES}
+    return {"keyhole": found.pop("keyhole"), "python": platform.python_version(), **found}

@@ -9,8 +9,7 @@ from typing import Any
 from keyhole.core.names import quoted, repeated
 from keyhole.engines.resources import parse_memory
 from keyhole.errors import OptionError
-from keyhole.reviews.lines import Path
-from keyhole.reviews.names import named_scenario
+from keyhole.reviews.source import ValuePath, named_scenario
 
 __all__ = [
     "Check",
@@ -39,7 +38,7 @@ __all__ = [
 Fault = str | None
 """What a value must be, where it is not; None where it is fit."""
 Check = Callable[[Any], Fault]
-Columns = Callable[[Any], Iterator[tuple[Path, str]]]
+Columns = Callable[[Any], Iterator[tuple[ValuePath, str]]]
 
 LARGEST = 1_000_000_000
 # What a column of whole numbers can hold.
@@ -158,23 +157,23 @@ def is_keys(value: Any) -> Fault:
     return fault and f'{fault}, or "scenario:NAME"'
 
 
-def one(value: Any) -> Iterator[tuple[Path, str]]:
+def one(value: Any) -> Iterator[tuple[ValuePath, str]]:
     """Yield the one column named."""
     yield (), value
 
 
-def each(value: Any) -> Iterator[tuple[Path, str]]:
+def each(value: Any) -> Iterator[tuple[ValuePath, str]]:
     """Yield the columns of a list, with their places."""
     for place, name in enumerate(value):
         yield (place,), name
 
 
-def each_key(value: Any) -> Iterator[tuple[Path, str]]:
+def each_key(value: Any) -> Iterator[tuple[ValuePath, str]]:
     """Yield the columns of a list; a scenario's key is known later."""
     return iter(()) if isinstance(value, str) else each(value)
 
 
-def by_name(value: Any) -> Iterator[tuple[Path, str]]:
+def by_name(value: Any) -> Iterator[tuple[ValuePath, str]]:
     """Yield the columns that a table is about."""
     for name in value if isinstance(value, Mapping) else ():
         if name != "*":

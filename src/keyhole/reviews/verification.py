@@ -1,20 +1,35 @@
-"""What a verification found: the parts of a dossier, how much was compared, and what differs."""
+"""Verification of a dossier: what was compared, by paths and never by values, and what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.data import load
+from keyhole.errors import KeyholeError
 from keyhole.results import Result, Table
-from keyhole.reviews.comparison import Compared
 from keyhole.reviews.dossier_format import NOTE, REPORT
+from keyhole.reviews.files import hash_or_none
+from keyhole.reviews.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PAGE_TITLES", "Part", "Verification"]
+__all__ = [
+    "PAGE_TITLES",
+    "Compared",
+    "Part",
+    "Verification",
+    "compare_charts",
+    "compare_kept_outputs",
+    "compare_outputs",
+    "compare_values",
+    "short_name",
+]
 
 PAGE_TITLES = {REPORT: "Dossier", NOTE: "Public note"}
 
@@ -109,7 +124,9 @@ class Verification(Result):
         inputs = [[part.name, _yes(part.same)] for part in self.inputs]
         tables = [Table("Inputs", ["file", "same"], inputs)]
         if self.parts:
-            rows = [[part.title, f"{part.compared.figures:,}", _same(part)] for part in self.parts]
+            rows = [
+                [part.title, f"{part.compared.figures:,}", _sameness(part)] for part in self.parts
+            ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         said = [_verdict(self), *self.differences[:SHOWN]]
         more = len(self.differences) - SHOWN
@@ -121,7 +138,7 @@ def _yes(same: bool) -> str:
     return "yes" if same else "NO"
 
 
-def _same(part: Part) -> str:
+def _sameness(part: Part) -> str:
     return part.remark if part.same and part.remark else _yes(part.same)
 
 
@@ -137,3 +154,187 @@ def _verdict(found: Verification) -> str:
     if found.same:
         return f"All {found.figures:,} figures are what the inputs give."
     return "The dossier is not what its inputs give. These differ:"
+
+
+_LONGEST = 60
+_ABSENT = object()
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+# Formats that hold the time they were written: the same content never has the same bytes.
+STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
+DATA = (*STAMPED, ".csv", ".tsv", ".parquet", ".arrow", ".feather")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many figures were compared, and the paths of those that differ."""
+
+    figures: int
+    differences: tuple[str, ...] = ()
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(self.figures + other.figures, self.differences + other.differences)
+
+
+def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
+    """Compare plain values leaf by leaf.
+
+    Parameters
+    ----------
+    stored
+        What was found in a file.
+    computed
+        What it should be.
+    at
+        The path of both, put before the paths that are told.
+    older
+        Whether an older version wrote what is stored: members may have been added since, and a
+        sentence may have other words around its numbers.
+
+    Examples
+    --------
+    >>> compare_values({"rp": 0.2, "cells": [3, 4]}, {"rp": 0.2, "cells": [3, 5], "cr": 1.0})
+    Compared(figures=4, differences=('cells[1]', 'cr (is not there)'))
+    >>> compare_values({"rp": 0.2, "note": "2 left out"}, {"rp": 0.2, "note": "without 2", "cr": 1},
+    ...                older=True)
+    Compared(figures=2, differences=())
+    """
+    leaves = list(_leaves(stored, computed, at, older))
+    return Compared(len(leaves), tuple(told for told in leaves if told))
+
+
+def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
+    """Yield for each leaf its path if the sides differ there, else nothing to tell."""
+    if isinstance(computed, Mapping) and isinstance(stored, Mapping):
+        for name in [*computed, *(name for name in stored if name not in computed)]:
+            inner = f"{at}.{short_name(name)}" if at else short_name(name)
+            if name in stored or not older:
+                pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
+                yield from _part(*pair, inner, older)
+    elif isinstance(computed, list) and isinstance(stored, list):
+        for i in range(max(len(stored), len(computed))):
+            one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))
+            yield from _part(one, other, f"{at}[{i}]", older)
+    else:
+        same = type(stored) is type(computed) and stored == computed
+        yield "" if same or (older and _means_same(stored, computed)) else at
+
+
+def _means_same(stored: Any, computed: Any) -> bool:
+    """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
+    if isinstance(stored, str) and isinstance(computed, str):
+        return " " in stored and sorted(_NUMBER.findall(stored)) == sorted(
+            _NUMBER.findall(computed)
+        )
+    if any(
+        isinstance(side, bool) or not isinstance(side, int | float) for side in (stored, computed)
+    ):
+        return False
+    return math.isclose(stored, computed, rel_tol=1e-9)
+
+
+def _part(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
+    if stored is _ABSENT:
+        yield f"{at} (is not there)"
+    elif computed is _ABSENT:
+        yield f"{at} (should not be there)"
+    else:
+        yield from _leaves(stored, computed, at, older)
+
+
+def short_name(name: Any) -> str:
+    """Write a name that somebody else gave: printable, and of a line's length at most."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def compare_outputs(
+    old: Store, new: Store, stage: str, kept: Mapping[str, Any], record: Mapping[str, Any]
+) -> Compared:
+    """Compare what a stage wrote besides its record.
+
+    Parameters
+    ----------
+    old, new
+        The dossier's folder, and the one computed anew.
+    stage
+        The name of the stage.
+    kept, record
+        The stage's record in each.
+    """
+    compared = Compared(0)
+    for name, digest in record["charts"].items():
+        drawn = kept["charts"].get(name) == digest == hash_or_none(old.chart(name))
+        compared += _compared(f"charts/{name}.svg", drawn)
+        spec, other = (side.chart(name).with_suffix(".json") for side in (old, new))
+        compared += _compared(f"charts/{name}.json", hash_or_none(spec) == hash_or_none(other))
+    if "files" in record:
+        compared += _files(old.outputs(stage), new.outputs(stage), kept.get("files"))
+    return compared
+
+
+def compare_kept_outputs(
+    old: Store, new: Store, stage: str, kept: Mapping[str, Any], *, recomputed: bool
+) -> Compared:
+    """Compare what a stage of an older dossier wrote with the hashes in its record.
+
+    Data that it wrote must be what is computed anew as well, unless the stage was not `recomputed`.
+    """
+    compared = Compared(0)
+    for name, digest in kept["charts"].items():
+        compared += _compared(f"charts/{name}.svg", hash_or_none(old.chart(name)) == digest)
+    known = kept.get("files")
+    if not isinstance(known, Mapping):
+        return compared
+    folder, anew = old.outputs(stage), new.outputs(stage)
+    there = set(_names(folder))
+    for name in sorted({*there, *known}):
+        same = name in there and (name not in known or hash_or_none(folder / name) == known[name])
+        same = same and (name in known or not name.startswith("release/"))
+        if same and recomputed and Path(name).suffix.lower() in DATA:
+            same = (anew / name).is_file() and _same(folder / name, anew / name)
+        compared += _compared(f"{stage}/{short_name(name)}", same)
+    return compared
+
+
+def compare_charts(old: Store, new: Store) -> Compared:
+    """Name the pictures that no stage has."""
+    there, known = (_names(side.chart("").parent) for side in (old, new))
+    more = sorted(set(there) - set(known))
+    paths = tuple(f"charts/{short_name(name)} (should not be there)" for name in more)
+    return Compared(len(paths), paths)
+
+
+def _files(old: Path, new: Path, hashes: Any) -> Compared:
+    """Compare every file of two folders, those with the seed among them; the seed is not told."""
+    known = hashes if isinstance(hashes, Mapping) else {}
+    there = {*_names(old), *_names(new)}
+    compared = Compared(0)
+    for name in sorted({*there, *known}):
+        one, other = old / name, new / name
+        # A name that only the record has is no file of ours, whatever it leads to.
+        same = name in there and one.is_file() and other.is_file() and _same(one, other)
+        # The record must tell the hash of the file that lies there.
+        same = same and (name not in known or known[name] == hash_or_none(one))
+        compared += _compared(f"{old.name}/{short_name(name)}", same)
+    return compared
+
+
+def _same(one: Path, other: Path) -> bool:
+    if hash_or_none(one) == hash_or_none(other):
+        return True
+    if one.suffix.lower() not in STAMPED:
+        return False
+    try:
+        first, second = load(one), load(other)
+    except KeyholeError:
+        return False
+    return first.frame.equals(second.frame) and first.variables == second.variables
+
+
+def _names(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
+
+
+def _compared(path: str, same: bool) -> Compared:
+    return Compared(1, () if same else (path,))

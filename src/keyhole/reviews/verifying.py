@@ -17,20 +17,22 @@ from keyhole.core.shared import DossierFolder
 from keyhole.errors import FileError
 from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.comparison import (
-    Compared,
-    compare_charts,
-    compare_outputs,
-    compare_values,
-    short_name,
-)
 from keyhole.reviews.files import Files, hash_or_none
 from keyhole.reviews.restoring import is_older, read_content, review_file, strange
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
 from keyhole.reviews.store import RESULTS, Store
-from keyhole.reviews.verification import PAGE_TITLES, Part, Verification
+from keyhole.reviews.verification import (
+    PAGE_TITLES,
+    Compared,
+    Part,
+    Verification,
+    compare_charts,
+    compare_outputs,
+    compare_values,
+    short_name,
+)
 
 __all__ = ["verify"]
 
@@ -273,7 +275,7 @@ def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
 
 def _notes(stored: Content) -> Iterator[str]:
     """Say what may explain a difference."""
-    from keyhole.reviews.versions import versions
+    from keyhole.reviews.store import versions
 
     made, here = stored["versions"], versions()
     others = [

@@ -16,8 +16,8 @@ import tomlkit
 from tomlkit.items import AoT, Comment, Null, Table, Whitespace
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.reviews.lines import comment_lines, header_lines
 from keyhole.reviews.schema import SECTIONS
+from keyhole.reviews.source import comment_lines, header_lines
 
 __all__ = ["leave_lead", "place_sections", "tie_leads"]
 

@@ -28,8 +28,7 @@ from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
-from keyhole.reviews.resolving import resolve_protection
-from keyhole.reviews.settings import Review
+from keyhole.reviews.settings import Review, resolve_protection
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.workbench.page import Form
 from keyhole.workbench.projects import Project

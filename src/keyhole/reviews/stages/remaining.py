@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from keyhole.results import Result
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from keyhole.data import Microdata
+from keyhole.engines import MemoryEngine
+from keyhole.environment.scenarios.recoding import ScenarioKey
+from keyhole.errors import InputError
+from keyhole.exposure.cells import risk
+from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files, key_of
-from keyhole.reviews.names import SCENARIO
 from keyhole.reviews.settings import Review
+from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
 
-__all__ = ["AS_IT_IS", "KEYS", "PRODUCT_NAMES", "REMAINING", "REMAINING_STAGE"]
+if TYPE_CHECKING:
+    from keyhole.engines import Missing
+
+__all__ = [
+    "AS_IT_IS",
+    "KEYS",
+    "PRODUCT_NAMES",
+    "REMAINING",
+    "REMAINING_STAGE",
+    "Intruder",
+    "Product",
+    "Remaining",
+    "Row",
+    "find_remaining",
+]
 
 REMAINING = "remaining"
 AS_IT_IS = "the file as it is"
@@ -53,7 +80,6 @@ def _intruders(review: Review) -> dict[str, list[str]]:
 
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.reviews.remaining import Intruder, Product, find_remaining
 
     data = files["data"].data
     missing = asked["missing"]
@@ -83,3 +109,174 @@ REMAINING_STAGE = Stage(
     (PROTECTION, *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, IMPLICATE),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Intruder:
+    """Somebody who knows some columns, perhaps only at the detail of a scenario's key."""
+
+    knows: str
+    columns: tuple[str, ...]
+    scenario: ScenarioKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A file that could go out.
+
+    `missing` is what a missing key means in it. `keeps_order` is true where its records are
+    those of the file, in their order, with values as the file has them.
+    """
+
+    name: str
+    data: Microdata
+    missing: Missing = "own"
+    keeps_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One key on one product.
+
+    `columns` are those of the key that the product has. `detail` is `exact`, or `at most` where
+    the product could not be brought to the detail of the scenario, so that the intruder is given
+    more than he has. `still` counts the records that were unique and are, with the values they had.
+    """
+
+    knows: str
+    product: str
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...]
+    detail: str
+    records: int
+    uniques: int | None
+    at_risk: int | None
+    rp: float | None
+    cr: float | None
+    still: int | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Remaining(Result):
+    """Exposure on each key, of the file as it is and of what could go out."""
+
+    cutoff: int
+    rows: tuple[Row, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {"cutoff": self.cutoff, "rows": [asdict(row) for row in self.rows]}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key and product."""
+        return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a key and product."""
+        columns = ["an intruder knows", "product", "variables", "uniques", f"RP({self.cutoff})",
+                   "CR"]  # fmt: skip
+        rows = [
+            [row.knows, row.product, str(len(row.columns)),
+             "" if row.uniques is None else f"{row.uniques:,}", share(row.rp), share(row.cr)]
+            for row in self.rows
+        ]  # fmt: skip
+        return [Table("What remains", columns, rows)]
+
+
+def find_remaining(
+    products: Sequence[Product], intruders: Sequence[Intruder], *, cutoff: int
+) -> Remaining:
+    """Measure every product on the key of every intruder.
+
+    Parameters
+    ----------
+    products
+        The files; the first is the file as it is.
+    intruders
+        Who knows what of the first file.
+    cutoff
+        Records in cells smaller than this are at risk.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"sex": ["f", "f", "f", "m"], "age": [30, 30, 41, 41]}))
+    >>> banded = load(pl.DataFrame({"sex": ["f", "f", "f", "m"]}))
+    >>> products = [Product("as it is", people), Product("protected", banded)]
+    >>> found = find_remaining(products, [Intruder("the keys", ("sex", "age"))], cutoff=3)
+    >>> [(row.uniques, row.columns, row.left_out) for row in found.rows]
+    [(2, ('sex', 'age'), ()), (1, ('sex',), ('age',))]
+    """
+    rows: list[Row] = []
+    for who in intruders:
+        first = products[0]
+        before = _seen(first.data, who)
+        for product in products:
+            seen = before if product is first else _seen(product.data, who)
+            rows.append(_row(product, who, seen, before, cutoff))
+    return Remaining(cutoff, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A product as an intruder could match it, and whether that is his detail or finer."""
+
+    data: Microdata
+    columns: tuple[str, ...]
+    detail: str
+
+
+def _seen(data: Microdata, who: Intruder) -> _Seen:
+    columns = tuple(name for name in who.columns if name in data.names)
+    if who.scenario is None:
+        return _Seen(data, columns, "exact")
+    detail, frame, variables = "exact", data.frame, {one.name: one for one in data.variables}
+    for name in columns:
+        try:
+            found = who.scenario.recode(data.select([name]), partial=True)
+        except InputError:
+            # Values that the protection made are not of the scenario's coding: it stays as it is.
+            detail = "at most"
+            continue
+        frame = frame.with_columns(found.frame)
+        variables[name] = found.variable(name)
+    recoded = dataclasses.replace(data, frame=frame, variables=tuple(variables.values()))
+    return _Seen(recoded, columns, detail)
+
+
+def _row(product: Product, who: Intruder, seen: _Seen, before: _Seen, cutoff: int) -> Row:
+    left_out = tuple(name for name in who.columns if name not in seen.columns)
+    records = seen.data.records
+    row = partial(Row, who.knows, product.name, seen.columns, left_out, seen.detail, records)
+    if not seen.columns:
+        return row(uniques=None, at_risk=None, rp=None, cr=None)
+    found = risk(seen.data, keys=seen.columns, cutoff=cutoff, missing=product.missing)
+    return row(
+        uniques=found.uniques,
+        at_risk=round(found.rp * records),
+        rp=found.rp,
+        cr=found.cr,
+        still=_still(seen, before) if product.keeps_order else None,
+    )
+
+
+def _still(seen: _Seen, before: _Seen) -> int | None:
+    """Count who was unique and is so with what is left of the key: a new unique is nobody."""
+    if seen.detail != before.detail or seen.data.records != before.data.records:
+        return None
+    alone = [_sizes(one) == 1 for one in (before, seen)]
+    same = _same(before.data, seen.data, seen.columns)
+    return int((alone[0] & alone[1] & same.to_numpy()).sum())
+
+
+def _sizes(seen: _Seen) -> Any:
+    codes = {name: seen.data.codes(name) for name in seen.columns}
+    return MemoryEngine(codes).cell_sizes(seen.columns)
+
+
+def _same(one: Microdata, other: Microdata, columns: Sequence[str]) -> pl.Series:
+    pairs: Mapping[str, pl.Series] = {
+        name: one.column(name).cast(pl.String).eq_missing(other.column(name).cast(pl.String))
+        for name in columns
+    }
+    return pl.DataFrame(pairs).select(pl.all_horizontal(pl.all())).to_series()

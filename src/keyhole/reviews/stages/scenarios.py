@@ -6,8 +6,8 @@ from typing import Any
 
 from keyhole.results import Result
 from keyhole.reviews.files import Files, key_of
-from keyhole.reviews.names import SCENARIO
 from keyhole.reviews.settings import Review
+from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,

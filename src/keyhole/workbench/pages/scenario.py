@@ -23,7 +23,7 @@ from keyhole.environment.scenarios.scenarios import (
 )
 from keyhole.errors import InputError
 from keyhole.reviews.files import key_of
-from keyhole.reviews.names import SCENARIO as NAMED
+from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.environments import review_environment

@@ -9,9 +9,8 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.kinds import Candidates, alternatives
 from keyhole.core.options import Question
-from keyhole.reviews.resolving import resolve_selection
 from keyhole.reviews.schema import SECTIONS, question_of
-from keyhole.reviews.settings import Review
+from keyhole.reviews.settings import Review, resolve_selection
 from keyhole.selection.result import ASSUMPTION
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
