@@ -110,6 +110,8 @@ def to_plain(value: Any) -> Any:
     """
     if value is None or isinstance(value, str | bool | int):
         return value
+    if hasattr(value, "to_dicts"):  # a frame
+        return to_plain(value.to_dicts())
     own = getattr(type(value), "to_dict", None)
     if own is not None and not getattr(own, "derived", False):
         return to_plain(value.to_dict())
@@ -200,6 +202,8 @@ def from_plain(hint: Any, value: Any) -> Any:
         return {from_plain(parts[0], k): from_plain(parts[1], v) for k, v in value.items()}
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         return [from_plain(parts[0], item) for item in value]
+    if hasattr(hint, "to_dicts"):
+        return hint(value, infer_schema_length=None)
     if hint is int and isinstance(value, str):
         return int(value)
     if hint is float:

@@ -83,6 +83,8 @@ def schema_of(hint: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"enum": list(parts)}
     if is_dataclass(hint) and isinstance(hint, type):
         return _reference(hint, found)
+    if hasattr(hint, "to_dicts"):  # a frame
+        return {"type": "array", "items": {"type": "object"}}
     if origin is tuple and parts[1:] != (...,):
         each = [schema_of(part, found) for part in parts]
         return {"type": "array", "prefixItems": each, "minItems": len(each), "items": False}

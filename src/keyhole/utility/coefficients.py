@@ -189,18 +189,15 @@ def compare_coefficients(
 def _coefficient(
     combined: Combined, place: int, estimate: float, se: float, low: float, high: float
 ) -> Coefficient:
-    found = {
-        name: None if array is None else float(array[place])
-        for name in ("estimate", "se", "df", "low", "high")
-        for array in [getattr(combined, name)]
-    }
+    row = combined.estimates.row(place, named=True)
+    found = {name: row[name] for name in ("estimate", "se", "df", "low", "high")}
     overlap = None
     if found["low"] is not None and found["high"] is not None:
         overlap = interval_overlap((low, high), (found["low"], found["high"]))
-    difference = None if se == 0 else (float(combined.estimate[place]) - estimate) / se  # type: ignore[index]
+    difference = None if se == 0 else (row["estimate"] - estimate) / se
     return Coefficient(
-        combined.names[place], estimate, se, low, high,
-        **found, overlap=overlap, standardised_difference=difference,  # type: ignore[arg-type]
+        row["name"], estimate, se, low, high,
+        **found, overlap=overlap, standardised_difference=difference,
     )  # fmt: skip
 
 

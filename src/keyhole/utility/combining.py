@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import HIDDEN
 from keyhole.core.names import quoted, repeated
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
@@ -23,7 +24,7 @@ from keyhole.utility.figures import amount, degrees, sentences
 __all__ = ["ONE_IMPLICATE", "Combined", "combine", "combine_fits", "level_problems"]
 
 
-Figures = float | Floats
+Amounts = float | Floats
 
 ONE_IMPLICATE = (
     "not estimable from one implicate: how much the synthesis adds to the variance shows only "
@@ -32,78 +33,62 @@ ONE_IMPLICATE = (
 CERTAIN = "df is infinite where the implicates all give the same estimate"
 
 
+def _part(name: str, meaning: str) -> Any:
+    """Return a property that has one figure of all estimates."""
+    return property(lambda self: self._figures(name), doc=meaning)
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Combined(Result):
-    """Estimates combined over implicates; numbers for a scalar, arrays for a vector.
+    """Estimates combined over implicates.
 
     Parameters
     ----------
-    estimate
-        The mean over the implicates.
-    within
-        The mean of the variances within implicates.
-    between
-        The variance between implicates.
-    variance
-        The total variance.
-    df
-        The degrees of freedom of the t distribution; infinite where the implicates agree.
-    low, high
-        The confidence interval.
     implicates
         How many were combined. With one, only `estimate` and `within` can be had, and the rest
         is None.
     level
         The confidence level.
-    names
-        What is estimated.
+    estimates
+        One row an estimate: name, estimate, se, df, low, high, within, between. Each is a property
+        too: a number for a scalar, an array for a vector.
     notes
         What could not be computed, and why.
+    variance
+        The total variance.
+    is_scalar
+        Whether one number was estimated, and not a vector.
     """
 
-    estimate: Figures
-    within: Figures
-    between: Figures | None
-    variance: Figures | None
-    df: Figures | None
-    low: Figures | None
-    high: Figures | None
     implicates: int
     level: float
-    names: tuple[str, ...] = ()
+    estimates: pl.DataFrame
     notes: tuple[str, ...] = ()
+    variance: Annotated[Amounts | None, HIDDEN] = None
+    is_scalar: Annotated[bool, HIDDEN] = False
+
+    estimate = _part("estimate", "The mean over the implicates.")
+    within = _part("within", "The mean of the variances within implicates.")
+    between = _part("between", "The variance between implicates.")
+    se = _part("se", "The standard error, the root of the total variance.")
+    df = _part("df", "The degrees of freedom of t; infinite where the implicates agree.")
+    low = _part("low", "The lower end of the confidence interval.")
+    high = _part("high", "The upper end of the confidence interval.")
 
     @property
-    def se(self) -> Figures | None:
-        """The standard error, the root of the total variance."""
-        if self.variance is None:
+    def names(self) -> tuple[str, ...]:
+        """What is estimated."""
+        return tuple(self.estimates["name"])
+
+    def _figures(self, name: str) -> Amounts | None:
+        found = self.estimates[name].to_numpy()
+        if name not in ("estimate", "within") and self.implicates == 1:
             return None
-        root = np.sqrt(self.variance)
-        return float(root) if np.ndim(root) == 0 else root
+        return float(found[0]) if self.is_scalar else found
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row an estimate: name, estimate, se, df, low, high, within, between."""
-        columns = ("estimate", "se", "df", "low", "high", "within", "between")
-        size = np.size(self.estimate)
-        figures = {name: getattr(self, name) for name in columns}
-        series = {
-            name: pl.Series([None] * size if x is None else np.atleast_1d(x), dtype=pl.Float64)
-            for name, x in figures.items()
-        }
-        names = self.names or [str(place) for place in range(1, size + 1)]
-        return pl.DataFrame({"name": list(names), **series})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values; an infinite df is null, as a note says."""
-        rows = self.to_frame().with_columns(
-            pl.when(pl.col("df").is_infinite()).then(None).otherwise(pl.col("df")).alias("df")
-        )
-        return {
-            "implicates": self.implicates,
-            "level": self.level,
-            "estimates": rows.to_dicts(),
-            "notes": list(self.notes),
-        }
+        return self.estimates
 
     def tables(self) -> list[Table]:
         """Return the estimates as a table of coefficients."""
@@ -111,7 +96,7 @@ class Combined(Result):
         rows = [
             [row["name"], amount(row["estimate"]), amount(row["se"]), degrees(row["df"]),
              amount(row["low"]), amount(row["high"])]
-            for row in self.to_frame().iter_rows(named=True)
+            for row in self.estimates.iter_rows(named=True)
         ]  # fmt: skip
         title = f"Combined over {self.implicates} implicate{'s' if self.implicates > 1 else ''}"
         columns = ["", "estimate", "se", "df", f"{percent} from", "to"]
@@ -163,16 +148,31 @@ def combine(
     """
     q, v = _checked(estimates, variances, level, names)
     figures = _figures(q, v, level)
-    if q.ndim == 1:
-        figures = {name: None if x is None else float(x) for name, x in figures.items()}
     notes = []
     if len(q) == 1:
         notes.append(f"se, df and interval are {ONE_IMPLICATE}")
     elif np.isinf(np.asarray(figures["df"])).any():
         notes.append(CERTAIN)
+    variance = figures.pop("variance")
+    if variance is not None and q.ndim == 1:
+        variance = float(variance)
     return Combined(
-        **figures, implicates=len(q), level=level, names=tuple(names), notes=tuple(notes)
+        len(q), level, _frame(figures, variance, names), tuple(notes), variance, q.ndim == 1
     )
+
+
+def _frame(figures: dict[str, Any], variance: Any, names: Sequence[str]) -> pl.DataFrame:
+    figures["se"] = None if variance is None else np.sqrt(variance)
+    size = np.size(figures["estimate"])
+    columns = ("estimate", "se", "df", "low", "high", "within", "between")
+    series = {
+        name: pl.Series(
+            [None] * size if figures[name] is None else np.atleast_1d(figures[name]),
+            dtype=pl.Float64,
+        )
+        for name in columns
+    }
+    return pl.DataFrame({"name": list(names) or [f"{n}" for n in range(1, size + 1)], **series})
 
 
 def _figures(q: Floats, v: Floats, level: float) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -280,7 +280,7 @@ class Correlation(Figures):
 
     first: str
     second: str
-    kind: str
+    kind: Literal["pearson", "cramers_v"]
     original: float | None
     synthetic: float | None
 
@@ -313,15 +313,18 @@ class Correlations(Result):
         found = [one.difference for one in self.pairs if one.kind == kind]
         return max((abs(x) for x in found if x is not None), default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
+    @property
+    @figure()
+    def largest_difference(self) -> dict[str, float | None]:
+        """The largest absolute difference of each kind."""
+        return {kind: self.largest(kind) for kind in MEASURES}
+
+    @property
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """Why a figure may be null."""
         lost = any(one.difference is None for one in self.pairs)
-        return {
-            "implicates": self.implicates,
-            "largest_difference": {kind: self.largest(kind) for kind in MEASURES},
-            "pairs": [one.to_dict() for one in self.pairs],
-            "notes": ["null: a variable of the pair does not vary, or is missing"] if lost else [],
-        }
+        return ("null: a variable of the pair does not vary, or is missing",) * lost
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair."""
@@ -440,7 +443,7 @@ def _association(a: Codes, b: Codes) -> float | None:
     return cramers_v(counts, found // b.size, found % b.size)
 
 
-def _pair(first: str, second: str, kind: str, figures: Sequence[float | None]) -> Correlation:
+def _pair(first: str, second: str, kind: Any, figures: Sequence[float | None]) -> Correlation:
     after = [x for x in figures[1:] if x is not None]
     synthetic = float(np.mean(after)) if len(after) == len(figures) - 1 else None
     return Correlation(first, second, kind, figures[0], synthetic)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.kinds import Columns
+from keyhole.core.marks import COUNT
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Option, Problem, Question, Source, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
@@ -60,9 +60,9 @@ class Tabulation(Result):
     cols: tuple[str, ...]
     weight: str | None
     mean: str | None
-    share: str | None
+    share: Share | None
     implicates: int
-    records: int
+    records: Annotated[int, COUNT]
     level: float
     cells: pl.DataFrame
     margins: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -76,23 +76,6 @@ class Tabulation(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: its values on the variables, then the figures."""
         return self.cells
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values; an infinite df is null, as a note says."""
-        margins = {name: _plain(frame) for name, frame in self.margins.items()}
-        return {
-            "rows": list(self.rows),
-            "cols": list(self.cols),
-            "weight": self.weight,
-            "mean": self.mean,
-            "share": self.share,
-            "implicates": self.implicates,
-            "records": self.records,
-            "level": self.level,
-            "cells": _plain(self.cells),
-            "margins": margins,
-            "notes": list(self.notes),
-        }
 
     def title(self) -> str:
         """Say what is tabulated."""
@@ -177,15 +160,6 @@ class Tabulation(Result):
         from keyhole.utility.charts import tabulation_chart
 
         return tabulation_chart(self)
-
-
-def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as plain values; an infinite df is null."""
-    rows = frame.to_dicts()
-    for row in rows:
-        if row["df"] is not None and math.isinf(row["df"]):
-            row["df"] = None
-    return rows
 
 
 @documented
