@@ -146,7 +146,7 @@ def test_a_step_that_touches_no_key_buys_nothing_and_pram_costs(whole):
 def test_undo_is_dropping_the_line_and_leaves_the_draws(people, whole):
     without = Plan.parse([DROP, TOP, PRAM, SUPPRESS]).without(2)
     again = keyhole.ledger(people, without, keys=KEYS, seed=7)
-    assert [line.method for line in again.lines] == ["", "drop", "pram", "suppress"]
+    assert [line.method for line in again.lines] == [None, "drop", "pram", "suppress"]
     pram = [one.protection.steps[i].data.frame["ms"] for one, i in ((whole, 2), (again, 1))]
     assert pram[0].equals(pram[1])
     with pytest.raises(OptionError, match="some of 1 to 4"):

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from keyhole.exposure.fix import cheapest_fix
     from keyhole.exposure.uniques import uniques
     from keyhole.protection.apply import apply_plan, protect
-    from keyhole.protection.comparison import compare_plans
-    from keyhole.protection.ledger import ledger
+    from keyhole.protection.ledger import compare_plans, ledger
     from keyhole.protection.tables import table
     from keyhole.published.certificate import selftest
     from keyhole.reidentification.compare import compare_studies
@@ -77,7 +76,7 @@ _BESIDE = {
     "compare_studies": "keyhole.reidentification.compare",
     "apply_plan": "keyhole.protection.apply",
     "ledger": "keyhole.protection.ledger",
-    "compare_plans": "keyhole.protection.comparison",
+    "compare_plans": "keyhole.protection.ledger",
 }
 """Where the public names are that are no verbs of the command line."""
 

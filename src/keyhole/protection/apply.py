@@ -5,13 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import numpy as np
-import numpy.typing as npt
-import polars as pl
+from typing import Annotated, Any, ClassVar
 
 from keyhole.core.kinds import Columns, TableOrFile
 from keyhole.core.names import plural, quoted
@@ -23,19 +19,15 @@ from keyhole.engines.opening import open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.checks import problems_of
-from keyhole.protection.method import Outcome, Protected, warnings_table
+from keyhole.protection.method import Outcome, Protected
 from keyhole.protection.plan import Plan, PlanDraft, Step, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
-from keyhole.protection.release import Secret, reordered, small_seed, trimmed
-from keyhole.results import Result, Table, share
+from keyhole.protection.release import Secret, small_seed, trimmed
+from keyhole.protection.results import KeyExposure, Protection
 from keyhole.utility.formulas import formula_columns
-
-if TYPE_CHECKING:
-    import altair
 
 __all__ = [
     "PlanLike",
-    "Protection",
     "apply_plan",
     "as_draft",
     "carry_out",
@@ -156,122 +148,6 @@ def raised(work: Callable[[], Any]) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Protection(Result):
-    """A protected file, what each step did, and the exposure before and after.
-
-    `plan` is the plan with what was found in the data (`plan.fitted`): applied to other data it
-    does the same there. `steps` are the steps one by one, each with the file after it. `before`
-    and `after` are on the key, None where there is none; `read_off` is with what an outsider can
-    read off what stayed, None where that is nothing of the key. `warnings` are to be minded before
-    the file goes out.
-
-    `beside` has further results that belong to it: the `ledger`, and a `comparison` of plans.
-    `data` has the records in the order of the original. `release` has them in the order in which
-    they go out, which `order` says: a secret, and in no table and no dictionary.
-    """
-
-    data: Microdata
-    plan: Plan
-    steps: tuple[Protected, ...]
-    before: Exposure | None
-    after: Exposure | None
-    records: int
-    notes: tuple[str, ...] = ()
-    read_off: Exposure | None = None
-    warnings: tuple[str, ...] = ()
-    order: npt.NDArray[np.int64] | None = None
-    beside: Mapping[str, Result] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> int:
-        """The number of values changed by all steps."""
-        return sum(step.changed for step in self.steps)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, as `--json` prints them."""
-        return {
-            "records": self.records,
-            "records_after": self.data.records,
-            "steps": [step.to_dict() for step in self.steps],
-            "before": _figures(self.before),
-            "after": _figures(self.after),
-            "read_off": _figures(self.read_off),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            **{name: result.to_dict() for name, result in self.beside.items()},
-        }
-
-    def release(self) -> Microdata:
-        """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
-        return self.data if self.order is None else reordered(self.data, self.order)
-
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the file as it goes out, whole or not at all; the extension says the format."""
-        return self.release().save(path, force=force)
-
-    def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the plan with what was found in the data, to repeat it; it stays with you."""
-        return self.plan.save(path, force=force)
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a step."""
-        rows = [step.to_dict() for step in self.steps]
-        wanted = {"method": pl.String, "column": pl.String, "changed": pl.Int64}
-        return pl.DataFrame([{n: row[n] for n in wanted} for row in rows], schema=wanted)
-
-    def tables(self) -> list[Table]:
-        """Return the steps, and the exposure before and after."""
-        rows = [
-            [f"{i}", step.method, step.to_dict()["column"] or "", f"{step.changed:,}"]
-            for i, step in enumerate(self.steps, 1)
-        ]
-        notes = [f"Step {i}: {note}." for i, s in enumerate(self.steps, 1) for note in s.notes]
-        columns = ["step", "method", "column", "changed"]
-        title = f"Protection of {self.data.name}"
-        found = [Table(title, columns, rows, [*notes, *self.notes])]
-        if self.before is not None and self.after is not None:
-            found.append(_compared(self.before, self.after, self.read_off))
-        if not self.beside:  # a ledger has the warnings
-            found += warnings_table(self.warnings)
-        return [*found, *(table for result in self.beside.values() for table in result.tables())]
-
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the exposure before and after; of a ledger or a comparison, the risk-utility map."""
-        if self.beside:
-            return list(self.beside.values())[-1].plot()
-        from keyhole.protection.charts import before_after_chart
-
-        return before_after_chart(self)
-
-
-def _figures(found: Exposure | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    wanted = ("records", "keys", "missing", "cells", "uniques", "cutoff", "rp", "cr", "at_risk")
-    whole = found.to_dict()
-    return {name: whole[name] for name in wanted}
-
-
-def _compared(before: Exposure, after: Exposure, read_off: Exposure | None) -> Table:
-    shown = [before, after, *([] if read_off is None else [read_off])]
-    wildcard = before.missing == "wildcard"
-    rows = [
-        ["records", *(f"{e.records:,}" for e in shown)],
-        ["cells", *(f"{e.cells:,}" for e in shown)],
-        ["uniques", *(f"{e.uniques:,}" for e in shown)],
-        [f"RP({before.cutoff})", *(share(e.rp) for e in shown)],
-        ["CR (mean of 1/f)" if wildcard else "CR", *(share(e.cr) for e in shown)],
-    ]
-    notes = []
-    if wildcard:
-        notes.append("Missing values match every value, both ways; in cells they are a category.")
-    if read_off is not None:
-        notes.append("Read off: with the values that what stayed tells; see below.")
-    columns = ["figure", "before", "after", "read off"][: len(shown) + 1]
-    return Table(f"Exposure on {', '.join(after.keys)}", columns, rows, notes)
-
-
 def apply_plan(
     data: Any,
     plan: PlanLike,
@@ -285,6 +161,7 @@ def apply_plan(
 
     Examples
     --------
+    >>> import polars as pl
     >>> people = pl.DataFrame({"sex": [*"ffmm"], "age": [30, 34, 91, 97]})
     >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
     >>> done = apply_plan(people, steps, keys=["sex", "age"])
@@ -321,11 +198,12 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
             else dataclasses.replace(step, notes=("changed nothing", *step.notes))
             for step in steps
         ),
-        before=before,
-        after=after,
+        before=KeyExposure.of(before),
+        after=KeyExposure.of(after),
+        read_off=KeyExposure.of(read_off),
         records=data.records,
+        records_after=last.records,
         notes=(*_notes(read, named, kept, seed), *trimmings),
-        read_off=read_off,
         warnings=(*_told(told, after, read_off), *warnings, *guessable),
         order=None if read.keep_order else secret.order(last.records),
     )
@@ -456,6 +334,7 @@ def protect(
 
     Examples
     --------
+    >>> import polars as pl
     >>> people = pl.DataFrame({"name": ["Ann", "Bo"], "age": [30, 34]})
     >>> protect(people, plan=[{"method": "drop", "columns": ["name"]}]).data.names
     ('age',)
@@ -547,17 +426,12 @@ def _with_ledger(
     first = next(iter(drafts.values()))
     if not _wants_ledger(question):
         return carry_out(data, first, question)
-    beside: dict[str, Result] = {}
-    if len(drafts) == 1:
-        from keyhole.protection.ledger import keep_ledger
+    from keyhole.protection.ledger import compare_ledgers, keep_ledger
 
-        kept = keep_ledger(data, first, question)
-    else:
-        from keyhole.protection.comparison import compare_ledgers
-
-        beside["comparison"] = compared = compare_ledgers(data, drafts, question)
-        kept = next(iter(compared.ledgers.values()))
-    return dataclasses.replace(kept.protection, beside={"ledger": kept, **beside})
+    compared = compare_ledgers(data, drafts, question) if len(drafts) > 1 else None
+    kept = keep_ledger(data, first, question) if compared is None else compared.plans[0].ledger
+    assert kept.protection is not None
+    return dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
 
 
 def policy_of(plan: Plan | PlanDraft) -> Missing:

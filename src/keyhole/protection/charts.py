@@ -33,10 +33,10 @@ from keyhole.charts import (
     percentage,
     plain,
 )
+from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
-    from keyhole.protection.apply import Protection
-    from keyhole.protection.ledger_result import Ledger, LedgerLine
+    from keyhole.protection.results import Ledger, LedgerLine, Protection
 
 __all__ = ["before_after_chart", "ledger_chart"]
 
@@ -225,10 +225,10 @@ def before_after_chart(protection: Protection) -> alt.TopLevelMixin:
     >>> chart.to_dict()["title"]["text"]
     ['The plan takes RP(2) from 50% to 0%']
     """
-    before, after = protection.before, protection.after
+    before, after = (
+        None if one is None else one.exposure for one in (protection.before, protection.after)
+    )
     if before is None or after is None:
-        from keyhole.errors import OptionError
-
         raise OptionError("a picture needs keys that the plan leaves: give keys to the plan's run.")
     rows = [
         {"cutoff": c, "rp": one.rp_at(c), "when": when, "text": percentage(one.rp_at(c))}

@@ -1,4 +1,4 @@
-"""Ledgers: after every step of a plan, the risk that is left and what it cost.
+"""Ledgers: after every step of a plan, the risk that is left and what it cost; plans compared.
 
 Officers recode, top-code, swap and suppress one step after the other; beside each stands the
 exposure that is left and what the analyst has lost since the original.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,13 @@ from keyhole.core.options import Question, bind
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
+from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.apply import (
     PlanLike,
-    Protection,
+    as_draft,
     carry_out,
     keys_of,
     open_to_protect,
@@ -33,15 +34,23 @@ from keyhole.protection.apply import (
     protect,
     read_plans,
 )
-from keyhole.protection.ledger_result import Ledger, LedgerLine, Readings
 from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
+from keyhole.protection.results import (
+    KeyExposure,
+    Ledger,
+    LedgerLine,
+    NamedLedger,
+    PlanComparison,
+    Protection,
+    Readings,
+)
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 
-__all__ = ["keep_ledger", "ledger", "ledger_targets"]
+__all__ = ["compare_ledgers", "compare_plans", "keep_ledger", "ledger", "ledger_targets"]
 
 WEIGHT = "weight"
 
@@ -151,21 +160,24 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
             data, done.data, rows[-1], keys=last.keys, targets=wanted, limit=limit,
             cutoff=cutoff, missing=policy, now=last.price,
         )  # fmt: skip
+    loss = last.price.by_variable
     return Ledger(
-        protection=done,
-        lines=tuple(lines),
         keys=named,
         targets=wanted,
         cutoff=cutoff,
         missing=policy,
         limit=limit,
         formula=formula,
+        rp=last.rp if done.read_off is None else done.read_off.rp,
+        lines=tuple(lines),
+        variables=() if loss is None else loss.variables,
         next_steps=steps,
+        warnings=(*done.warnings, *_risen(lines)),
+        protection=done,
         unestimated=population.unestimated,
         seed=question.seed,
         plan=read,
-        warnings=(*done.warnings, *_risen(lines)),
-    )
+    ).with_notes()
 
 
 def ledger_targets(
@@ -213,7 +225,8 @@ def _risen(lines: Sequence[LedgerLine]) -> list[str]:
         f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
         f"keys that nobody has. RP sees only whether keys are equal, so that a study tells more"
         for before, line in itertools.pairwise(lines)
-        if METHODS[line.method].effect in ("perturbs", "exchanges")
+        if line.method is not None
+        and METHODS[line.method].effect in ("perturbs", "exchanges")
         and line.rp is not None
         and before.rp is not None
         and line.keys == before.keys
@@ -232,8 +245,8 @@ def _lines(
 ) -> list[LedgerLine]:
     """Measure after each step; what a step did not touch is not measured again."""
     assert done.before is not None  # there are keys
-    exposure: Exposure | None = done.before
-    uniques = population.uniques(data, np.arange(data.records), done.before)
+    exposure = done.before.exposure
+    uniques = population.uniques(data, np.arange(data.records), exposure)
     price = NOTHING_LOST
     modelled: list[str] = []
     if formula is None:
@@ -256,7 +269,7 @@ def _lines(
     return lines
 
 
-def _exposure(data: Microdata, keys: tuple[str, ...], like: Exposure) -> Exposure | None:
+def _exposure(data: Microdata, keys: tuple[str, ...], like: KeyExposure) -> Exposure | None:
     """Measure exposure on the keys that are left; None where none is."""
     left = [name for name in keys if name in data.names]
     missing: Any = like.missing
@@ -283,3 +296,69 @@ def _touches(step: Protected, names: Iterable[str]) -> bool:
     """Tell whether a step changed any value of some columns."""
     changed = {name for name, count in step.by_column.items() if count}
     return not changed.isdisjoint(names)
+
+
+def compare_plans(
+    data: Any,
+    plans: Mapping[str, PlanLike],
+    *,
+    keys: Names | None = None,
+    cutoff: int = 3,
+    limit: float | None = None,
+    weight: str | None = None,
+    fraction: float | None = None,
+    formula: str | None = None,
+    targets: Names | None = None,
+    seed: int | None = None,
+    missing: Missing | None = None,
+) -> PlanComparison:
+    """Keep the ledgers of several plans, given by name, and set them side by side.
+
+    The options are those of `keyhole.protect`, the same for all plans. The variables whose loss
+    counts are the keys and what any of the plans changes. A missing key counts for all as it does
+    for the first plan that suppresses.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": [*"ffmm"], "age": [30, 34, 91, 97]})
+    >>> plans = {"top": [{"method": "top-code", "column": "age", "value": 89}],
+    ...          "drop": [{"method": "drop", "columns": ["age"]}]}
+    >>> compare_plans(people, plans, keys=["sex", "age"], cutoff=2, limit=0.5).best
+    'top'
+    """
+    if not isinstance(plans, Mapping) or not plans:
+        raise OptionError("plans must be a table of plans by name. Got none instead.")
+    drafts = {str(name): _draft(str(name), plan) for name, plan in plans.items()}
+    first = next(iter(drafts.values()))
+    question = bind(protect, {**locals(), "plan": first, "ledger": True})
+    return compare_ledgers(open_to_protect(question, data, drafts), drafts, question)
+
+
+def _draft(name: str, plan: PlanLike) -> PlanDraft:
+    """Read a plan whose problems name it."""
+    where = f"plan {name!r}: "
+    try:
+        draft = as_draft(plan)
+    except InputError as error:
+        return PlanDraft({}, tuple(f"{where}{problem}" for problem in error.problems))
+    problems = tuple(f"{where}{problem}" for problem in draft.problems)
+    return dataclasses.replace(draft, problems=problems, where=f"{where}{draft.where}")
+
+
+def compare_ledgers(
+    data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
+) -> PlanComparison:
+    """Keep the ledgers of plans that were checked against the data."""
+    plans = {name: Plan.of(draft) for name, draft in drafts.items()}
+    targets, policies = question.targets, [policy_of(plan) for plan in plans.values()]
+    if targets is None:
+        keys = keys_of(question, data)
+        targets = ledger_targets(data, list(plans.values()), keys, question.weight)
+    missing = question.missing or next((one for one in policies if one != "own"), policies[0])
+    question = question.replace(targets=targets, missing=missing)
+    return PlanComparison(
+        tuple(
+            NamedLedger(name, keep_ledger(data, draft, question)) for name, draft in drafts.items()
+        )
+    )

@@ -13,11 +13,12 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import Formatter
-from typing import Any, Generic, Literal, ParamSpec
+from typing import Annotated, Any, Generic, Literal, ParamSpec
 
 import polars as pl
 
 from keyhole.core.kinds import Column, Columns
+from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Parameter, documented, parameters_of, value_problems
 from keyhole.data.microdata import Microdata
@@ -74,42 +75,39 @@ class PublicNote:
 class Protected(Result):
     """A file after one protection, with what was done to it.
 
-    `changed` counts the values that are no longer what they were, by column: those taken away
-    too (dropped, suppressed). `left_out` counts records that are gone, and `kept` says which are
-    not; None where all are there. `fitted` are options found in the data that repeat the same
-    protection on other data; `internal` is what must not leave the office, and is in no table and
-    no dictionary.
+    `changed` counts the values that are no longer what they were, `by_column` by column: those
+    taken away too (dropped, suppressed). `left_out` counts records that are gone, and `kept` says
+    which are not; None where all are there. `fitted` are options found in the data that repeat the
+    same protection on other data; `internal` is what must not leave the office, and is in no table
+    and no dictionary.
     """
 
-    data: Microdata
+    data: Annotated[Microdata, HIDDEN]
     method: str
-    by_column: Mapping[str, int]
+    by_column: Annotated[Mapping[str, int], COUNT]
     notes: tuple[str, ...] = ()
-    left_out: int = 0
-    fitted: Mapping[str, Any] = field(default_factory=dict)
-    internal: Mapping[str, Any] = field(default_factory=dict)
-    kept: Ints | None = None
+    left_out: Annotated[int, HIDDEN] = 0
+    fitted: Annotated[Mapping[str, Any], HIDDEN] = field(default_factory=dict)
+    internal: Annotated[Mapping[str, Any], HIDDEN] = field(default_factory=dict)
+    kept: Annotated[Ints | None, HIDDEN] = None
+    changed: Annotated[int, COUNT] = -1
+
+    def __post_init__(self) -> None:
+        """Count the values changed; of a sample, the records left out."""
+        if self.changed < 0:
+            object.__setattr__(self, "changed", sum(self.by_column.values()) + self.left_out)
 
     @property
+    @figure()
     def columns(self) -> tuple[str, ...]:
         """The columns that the method was to change."""
         return tuple(self.by_column)
 
     @property
-    def changed(self) -> int:
-        """The number of values changed; of a sample, of records left out."""
-        return sum(self.by_column.values()) + self.left_out
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the line of the report as plain values."""
-        return {
-            "method": self.method,
-            "column": column_list(self.columns),
-            "columns": list(self.columns),
-            "changed": self.changed,
-            "by_column": dict(self.by_column),
-            "notes": list(self.notes),
-        }
+    @figure()
+    def column(self) -> str | None:
+        """The columns as the command line takes them."""
+        return column_list(self.columns)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column with the number of its values that were changed."""
@@ -118,7 +116,7 @@ class Protected(Result):
 
     def tables(self) -> list[Table]:
         """Return the line as a table."""
-        row = [self.method, column_list(self.columns) or "", f"{self.changed:,}"]
+        row = [self.method, self.column or "", f"{self.changed:,}"]
         return [Table("Protected", ["method", "column", "changed"], [row], self.notes)]
 
 
@@ -134,7 +132,7 @@ def column_list(columns: tuple[str, ...]) -> str | None:
     return ",".join(odd.get(name, name) for name in columns) or None
 
 
-def warnings_table(warnings: Sequence[str]) -> list[Table]:
+def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
     """Return warnings as a table of sentences; none if there are none.
 
     Examples
@@ -144,7 +142,7 @@ def warnings_table(warnings: Sequence[str]) -> list[Table]:
       The seed is small.
     """
     lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
-    return [Table("Mind", [], [], lines)] if lines else []
+    return [Table(title, [], [], lines)] if lines else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from keyhole.charts import percentage
+from keyhole.core.codec import Figures
+from keyhole.core.marks import COUNT, HIDDEN, Named
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.errors import InputError
@@ -32,11 +34,12 @@ TRIED, TOLD = 8, 6
 
 
 @dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Figures):
     """A step that could be added, what it would do to RP, and what it would cost.
 
-    `step` is its line of a plan. `price` is the share of information lost in addition, and
-    `changed` the number of values changed. `reading` is how RP counts a missing value.
+    `step` is its line of a plan; a map of categories is in `whole` alone. `price` is the share of
+    information lost in addition, and `changed` the number of values changed. `reading` is how RP
+    counts a missing value.
     """
 
     step: Mapping[str, Any]
@@ -45,28 +48,14 @@ class NextStep:
     cr: float
     lost: float
     price: float
-    changed: int
+    changed: Annotated[int, COUNT]
     meets: bool
-    reading: str
+    reading: Annotated[str, Named("missing")]
+    whole: Annotated[Mapping[str, Any] | None, HIDDEN] = None
 
     def to_toml(self) -> str:
         """Return the line of the plan."""
-        return toml_of([dict(self.step)], "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values; a map of categories is not written out."""
-        shown = {name: value for name, value in self.step.items() if name != "map"}
-        return {
-            "step": shown,
-            "words": self.words,
-            "rp": self.rp,
-            "cr": self.cr,
-            "lost": self.lost,
-            "price": self.price,
-            "changed": self.changed,
-            "meets": self.meets,
-            "missing": self.reading,
-        }
+        return toml_of([dict(self.whole or self.step)], "")
 
 
 def find_next_steps(
@@ -98,7 +87,11 @@ def find_next_steps(
         rp, cr = (0.0, 0.0) if exposure is None else (exposure.rp, exposure.cr)
         loss = information_loss(original, made.data, variables=targets, kept=kept).share or 0.0
         price = max(0.0, loss - (now.lost or 0.0))
-        found.append(NextStep(step, words, rp, cr, loss, price, made.changed, rp <= limit, reading))
+        shown = {name: value for name, value in step.items() if name != "map"}
+        met = rp <= limit
+        found.append(
+            NextStep(shown, words, rp, cr, loss, price, made.changed, met, reading, whole=step)
+        )
     found.sort(key=lambda one: (not one.meets, one.price if one.meets else one.rp, one.price))
     return tuple(found[:TOLD])
 
@@ -126,7 +119,9 @@ def _candidates(
         yield step, f"suppress single values, {words}", reading
 
 
-def next_steps_table(steps: Sequence[NextStep], limit: float, cutoff: int) -> Table:
+def next_steps_table(
+    steps: Sequence[NextStep], limit: float, cutoff: int, title: str = "Cheapest next step"
+) -> Table:
     """Lay out what could be added to a plan."""
     rows = [
         [one.words, f"{one.changed:,}", share(one.rp), f"{one.lost:.3f}", f"{one.price:+.3f}",
@@ -137,4 +132,4 @@ def next_steps_table(steps: Sequence[NextStep], limit: float, cutoff: int) -> Ta
     notes = [f"To come within the limit of {percentage(limit)}, the cheapest first."]
     if not any(one.meets for one in steps):
         notes = ["No single step meets the limit: the first comes nearest."]
-    return Table("Cheapest next step", columns, rows, notes)
+    return Table(title, columns, rows, notes)

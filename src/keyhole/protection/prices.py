@@ -6,10 +6,12 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from keyhole.core.codec import Figures
+from keyhole.core.marks import HIDDEN
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Ints
@@ -43,7 +45,7 @@ FIGURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class Price(Figures):
     """The figures of utility of one file, compared with the original; None where none applies.
 
     `lost` to `overlap` are as in `FIGURES`. `by_variable` has the losses of each variable, and
@@ -59,18 +61,14 @@ class Price:
     p: float | None = None
     pmse: float | None = None
     overlap: float | None = None
-    by_variable: InformationLoss | None = None
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    by_variable: Annotated[InformationLoss | None, HIDDEN] = None
+    reasons: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)
 
     def with_overlap_of(self, other: Price) -> Price:
         """Return these figures with another's overlap, or why there is none."""
         reasons = {name: text for name, text in self.reasons.items() if name != "overlap"}
         reasons |= {name: text for name, text in other.reasons.items() if name == "overlap"}
         return dataclasses.replace(self, overlap=other.overlap, reasons=reasons)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {name: getattr(self, name) for name in FIGURES}
 
 
 # What the file as it is costs; nothing is there to be tested.

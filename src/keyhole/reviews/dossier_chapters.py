@@ -160,11 +160,12 @@ def _warnings(review: Review, found: Figures, results: Mapping[str, Figures]) ->
     warnings = []
     if unmoved:
         warnings.append(f"Nothing is gained against who knows {'; '.join(unmoved)}.")
-    told = results.get("protection", {}).get("read_off")
+    protected = results.get("protection")
+    told = None if protected is None else protected.read_off
     if told is not None and review.release.product == "protection":
         warnings.append(
             f"Columns that stay tell values that were taken away. With what can be read off them "
-            f"RP({told['cutoff']}) on the key of the protection is {percentage(told['rp'])}."
+            f"RP({told.cutoff}) on the key of the protection is {percentage(told.rp)}."
         )
     attacked = any(stage.startswith("study-") for stage in results)
     if attacked and review.release.product in ("selection", "protection"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.environment.scenarios.identification import shown as interval_shown
+from keyhole.protection.results import Ledger, Protection
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
@@ -67,7 +68,7 @@ class Limit:
         return asdict(self)
 
 
-def find_limits(review: Review, results: Mapping[str, Figures]) -> tuple[Limit, ...]:
+def find_limits(review: Review, results: Mapping[str, Any]) -> tuple[Limit, ...]:
     """Compare what was found with the limits that the review sets."""
     limits = []
     if review.exposure.limit is not None:
@@ -141,23 +142,23 @@ def _identification(part: Figures) -> str:
     return interval_shown((bounds[0], bounds[1]))
 
 
-def _of_protection(result: Figures, limit: float) -> Limit:
+def _of_protection(found: Protection, limit: float) -> Limit:
     """Compare the protected file; where every key is dropped nothing is left to be matched."""
-    found, kept = result["ledger"], result["after"]
+    kept, after = found.ledger, found.after
+    assert kept is not None
     reading = {
         "wildcard": ", a missing value matching every other",
         "drop": ", records with a missing key left out",
     }
-    what = f"RP({found['cutoff']}) after protection{reading.get(found['missing'], '')}"
-    rp = found.get("rp", None if kept is None else kept["rp"])
+    what = f"RP({kept.cutoff}) after protection{reading.get(kept.missing, '')}"
+    rp = after.rp if kept.rp is None and after is not None else kept.rp  # 0.1 did not keep it
     if rp is None:
         return Limit(what, limit, 0.0, True, "No key is left.")
-    met, remedy = rp <= limit, _as_read(result, limit)
-    if not met and found["next_steps"]:
-        best = found["next_steps"][0]
-        end = f"RP becomes {best['rp']:.4f}, and {percentage(best['price'])} more is lost"
-        near = "" if best["meets"] else " That is not enough, but comes nearest."
-        remedy = f"Cheapest next step: {best['words']}. {end}.{near}"
+    met, remedy, best = rp <= limit, _as_read(found, kept, limit), kept.next_step
+    if not met and best is not None:
+        end = f"RP becomes {best.rp:.4f}, and {percentage(best.price)} more is lost"
+        near = "" if best.meets else " That is not enough, but comes nearest."
+        remedy = f"Cheapest next step: {best.words}. {end}.{near}"
     return Limit(what, limit, rp, met, remedy)
 
 
@@ -184,15 +185,14 @@ def _still_unique(row: Figures, cutoff: int) -> str | None:
     return f"{share} of the records are unique as before, with the values they had."
 
 
-def _as_read(result: Figures, limit: float) -> str | None:
+def _as_read(found: Protection, kept: Ledger, limit: float) -> str | None:
     """Say what the figure rests on: what can be read off, or that a missing value matches all."""
-    told, found, said = result.get("read_off"), result["ledger"], []
-    same = told and result["after"] and f"{told['rp']:.4f}" == f"{result['after']['rp']:.4f}"
-    if told is not None and not same:
-        plain = result["after"] and f"; without it RP would be {result['after']['rp']:.4f}"
-        said.append(f"This is with what columns that stay tell of others{plain or ''}.")
-    own = found["lines"][-1].get("rp_own")
-    if found["missing"] == "wildcard" and own is not None and own > limit:
+    told, after, said = found.read_off, found.after, []
+    if told is not None and (after is None or f"{told.rp:.4f}" != f"{after.rp:.4f}"):
+        plain = "" if after is None else f"; without it RP would be {after.rp:.4f}"
+        said.append(f"This is with what columns that stay tell of others{plain}.")
+    own = kept.last.rp_own
+    if kept.missing == "wildcard" and own is not None and own > limit:
         said.append(f"With a missing value as a category of its own RP is {own:.4f}.")
     return " ".join(said) or None
 

@@ -17,8 +17,8 @@ import polars as pl
 from keyhole.core.files import put_folder
 from keyhole.data.formats import written_suffix
 from keyhole.errors import FileError, RunError
-from keyhole.protection.apply import Protection
 from keyhole.protection.plan import Plan
+from keyhole.protection.results import Protection
 from keyhole.reviews.files import ReviewFile
 from keyhole.synthesis.release import dropped_columns
 from keyhole.synthesis.release import require_free as _require_free

@@ -66,7 +66,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "releases": study_chapters.releases_chapter(review, results),
         "scenarios": chapters.scenario_chapter(review, records),
         "screen": protection_chapters.screen_chapter(records),
-        "protection": protection_chapters.protection_chapter(review, records),
+        "protection": protection_chapters.protection_chapter(review, results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),
         "remaining": dossier_chapters.remaining_chapter(review, results),
         "decision": dossier_chapters.decision(review, found.limits, found.files),

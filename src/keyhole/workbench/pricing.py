@@ -23,9 +23,9 @@ from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
 from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.ledger import ledger
-from keyhole.protection.ledger_result import HEADS, Ledger, figure, meaning
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
+from keyhole.protection.results import HEADS, Ledger, meaning, utility_figure
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
 from keyhole.reviews.settings import Review, resolve_protection
@@ -218,7 +218,7 @@ def _next_step(
     found = _ledger(review, data, plan, protection_of(review).seed)
     for one in found.next_steps:
         if one.words == words:
-            return one.step
+            return one.whole or one.step
     raise RunError("That step is no longer among the cheapest. Choose one that is listed now.")
 
 
@@ -289,7 +289,7 @@ def _rates(values: Sequence[float | None], limit: float | None = None) -> list[s
 
 def _figures(name: str, values: Sequence[float | None]) -> list[str]:
     """Write a figure of the ledger; what is lost is a share, as on the rest of the page."""
-    return _rates(values) if name == "lost" else [figure(name, one) for one in values]
+    return _rates(values) if name == "lost" else [utility_figure(name, one) for one in values]
 
 
 def _head(name: str) -> str:

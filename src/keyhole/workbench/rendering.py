@@ -83,10 +83,10 @@ def gauges(view: View) -> list[Gauge]:
 
 def _missing_policy(view: View) -> str:
     """Say how missing values are counted after protection, where it is not as in the original."""
-    found = view.result("protection") or {}
-    if found.get("ledger", {}).get("missing") != "wildcard":
+    found = view.result("protection")
+    if found is None or found.ledger.missing != "wildcard":
         return ""
-    own = found["ledger"]["lines"][-1].get("rp_own")
+    own = found.ledger.last.rp_own
     return ", a missing value matching all" + ("" if own is None else f" (own: {rate(own)})")
 
 
@@ -95,7 +95,7 @@ def _gauge(
 ) -> Gauge:
     value = view.result(stage)
     for name in at:
-        value = None if value is None else value.get(name)
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
     shown = float(value) if isinstance(value, int | float) else None
     return Gauge(title, detail, shown, limit, view.standing(stage).state)
 

@@ -119,4 +119,5 @@ PROTECTION_STAGE = Stage(
     draw=own_picture,
     figures=_figures,
     outputs=Outputs(require_free, _save, _hashes, _answers, secrets=("seed", "plan"), parts=_parts),
+    returns="keyhole.protection.results.Protection",
 )

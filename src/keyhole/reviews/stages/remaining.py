@@ -63,7 +63,7 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         "intruders": _intruders(review),
         "scenarios": [] if scenarios is None else list(scenarios.names),
         "proposed": proposed,
-        "protected": earlier[PROTECTION]["ledger"]["missing"] if review.protection else None,
+        "protected": earlier[PROTECTION].ledger.missing if review.protection else None,
         "implicate": review.synthesis is not None,
     }
 

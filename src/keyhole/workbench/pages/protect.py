@@ -10,9 +10,10 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.errors import OptionError
-from keyhole.protection.ledger_result import meaning
 from keyhole.protection.methods import METHODS
+from keyhole.protection.next_steps import NextStep
 from keyhole.protection.plan import toml_of
+from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
@@ -82,14 +83,14 @@ def _lines(view: View) -> list[_Line]:
     """Return the steps; the ledger's lines are told only if they are of this very plan."""
     steps = planned_steps(view.review)
     result = view.result("protection") if view.standing("protection").state == "current" else None
-    lines = [] if result is None else result["ledger"]["lines"]
+    lines = () if result is None else result.ledger.lines
     found = []
     for number, step in enumerate(steps, 1):
         told = _Line(number, step["method"], _options(view, step))
         if len(lines) == len(steps) + 1:
             line = lines[number]
-            told = _Line(number, told.words, told.options, line["changed"],
-                         lines[number - 1]["rp"], line["rp"], line["lost"])  # fmt: skip
+            told = _Line(number, told.words, told.options, line.changed,
+                         lines[number - 1].rp, line.rp, line.price.lost)  # fmt: skip
         found.append(told)
     return found
 
@@ -175,15 +176,15 @@ def _dropped(view: View) -> set[str]:
     return {name for step in drops for name in listed(step)}
 
 
-def _next_steps(view: View) -> list[Mapping[str, Any]]:
+def _next_steps(view: View) -> Sequence[NextStep]:
     result = view.result("protection")
-    return [] if result is None else result["ledger"]["next_steps"]
+    return () if result is None else result.ledger.next_steps
 
 
 def _lost_over(view: View) -> str | None:
     """Say what is lost, and over which columns."""
     result = view.result("protection")
-    return None if result is None else meaning("lost", result["ledger"]["targets"])
+    return None if result is None else meaning("lost", result.ledger.targets)
 
 
 def _released_file(view: View) -> str | None:
@@ -220,7 +221,7 @@ def _see_price(view: View, form: Form) -> Run:
 def _see_next(view: View, form: Form) -> Run:
     """Compute the price of one of the cheapest next steps."""
     words = form.text("words")
-    listed = {str(one["words"]): one["step"] for one in _next_steps(view)}
+    listed = {one.words: one.step for one in _next_steps(view)}
     if words not in listed:
         raise OptionError("that step is not listed any more. Choose one of those shown now.")
     step = listed[words]

@@ -1,0 +1,563 @@
+"""Results of a protection: the protected file, the ledger of its steps, and plans compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import polars as pl
+
+from keyhole.charts import percentage
+from keyhole.core.codec import Figures
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
+from keyhole.data.microdata import Microdata
+from keyhole.exposure.cells import Exposure
+from keyhole.kernels.arrays import Ints
+from keyhole.protection.method import Protected, column_list, warnings_table
+from keyhole.protection.next_steps import NextStep, next_steps_table
+from keyhole.protection.plan import Plan
+from keyhole.protection.prices import FIGURES, Price
+from keyhole.protection.release import reordered
+from keyhole.results import Result, Table, share
+from keyhole.utility.information import VariableLoss
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = [
+    "HEADS",
+    "KeyExposure",
+    "Ledger",
+    "LedgerLine",
+    "NamedLedger",
+    "PlanComparison",
+    "Protection",
+    "Readings",
+    "exposure_rows",
+    "meaning",
+    "missing_notes",
+    "other_reading",
+    "risk_cells",
+    "risk_heads",
+    "utility_figure",
+]
+
+Readings = tuple[float | None, float | None]
+"""RP with a missing value as a category of its own, and as one that matches every value."""
+
+# How the figures of utility are headed in a table.
+HEADS = {
+    "lost": "lost",
+    "il1s": "IL1s",
+    "moved": "moved",
+    "mean": "mean",
+    "pairs": "pairs",
+    "correlation": "corr.",
+    "p": "p",
+    "pmse": "pMSE",
+    "overlap": "overlap",
+}
+
+
+# More variables than this are told by their number.
+_MOST_TOLD = 8
+
+
+def meaning(name: str, targets: Sequence[str]) -> str:
+    """Say what a figure of the ledger is; of what is lost, over which variables: it hangs on them.
+
+    Examples
+    --------
+    >>> meaning("lost", ["sex", "age"])
+    'share of information lost (entropy), mean over the variables sex, age'
+    """
+    if name != "lost" or not targets:
+        return FIGURES[name]
+    told = ", ".join(targets[:_MOST_TOLD])
+    more = len(targets) - _MOST_TOLD
+    return f"{FIGURES[name]} {told}" + (f" and {more:,} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyExposure(Figures):
+    """Exposure on the key, as a protection reports it; `exposure` has cell sizes too."""
+
+    records: Annotated[int, COUNT]
+    keys: tuple[str, ...]
+    missing: str
+    cells: int
+    uniques: Annotated[int, COUNT]
+    cutoff: int
+    rp: Annotated[float, Share("records")]
+    cr: float
+    at_risk: Annotated[Mapping[int, float], Share("records")]
+    exposure: Annotated[Exposure | None, HIDDEN] = None
+
+    @classmethod
+    def of(cls, found: Exposure | None) -> KeyExposure | None:
+        """Take the figures from a whole exposure; None where none was measured."""
+        if found is None:
+            return None
+        return cls(
+            found.records, found.keys, found.missing, found.cells, found.uniques, found.cutoff,
+            found.rp, found.cr, found.at_risk_shares, found,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Protection(Result):
+    """A protected file, what each step did, and the exposure before and after.
+
+    `plan` is the plan with what was found in the data (`plan.fitted`): applied to other data it
+    does the same there. `steps` are the steps one by one, each with the file after it. `before`
+    and `after` are on the key, None where there is none; `read_off` is with what an outsider can
+    read off what stayed, None where that is nothing of the key. `warnings` are to be minded before
+    the file goes out. `ledger` and `comparison` are there where they were asked for.
+
+    `data` has the records in the order of the original. `release` has them in the order in which
+    they go out, which `order` says: a secret, and in no table and no dictionary.
+    """
+
+    data: Annotated[Microdata, HIDDEN]
+    plan: Annotated[Plan, HIDDEN]
+    steps: tuple[Protected, ...]
+    before: KeyExposure | None
+    after: KeyExposure | None
+    read_off: KeyExposure | None
+    records: Annotated[int, COUNT]
+    records_after: Annotated[int, COUNT]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    order: Annotated[Ints | None, HIDDEN] = None
+    ledger: Annotated[Ledger | None, WHEN_SET] = None
+    comparison: Annotated[PlanComparison | None, WHEN_SET] = None
+
+    @property
+    def changed(self) -> int:
+        """The number of values changed by all steps."""
+        return sum(step.changed for step in self.steps)
+
+    def release(self) -> Microdata:
+        """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
+        return self.data if self.order is None else reordered(self.data, self.order)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the file as it goes out, whole or not at all; the extension says the format."""
+        return self.release().save(path, force=force)
+
+    def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the plan with what was found in the data, to repeat it; it stays with you."""
+        return self.plan.save(path, force=force)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a step."""
+        wanted = {"method": pl.String, "column": pl.String, "changed": pl.Int64}
+        rows = [{name: getattr(step, name) for name in wanted} for step in self.steps]
+        return pl.DataFrame(rows, schema=wanted)
+
+    def tables(self) -> list[Table]:
+        """Return the steps, and the exposure before and after."""
+        rows = [
+            [f"{i}", step.method, step.column or "", f"{step.changed:,}"]
+            for i, step in enumerate(self.steps, 1)
+        ]
+        notes = [f"Step {i}: {note}." for i, s in enumerate(self.steps, 1) for note in s.notes]
+        columns = ["step", "method", "column", "changed"]
+        title = f"Protection of {self.data.name}"
+        found = [Table(title, columns, rows, [*notes, *self.notes])]
+        if self.before is not None and self.after is not None:
+            found.append(self._compared(self.before, self.after))
+        if self.ledger is None:  # a ledger has the warnings
+            return found + warnings_table(self.warnings)
+        found += self.ledger.tables()
+        return found if self.comparison is None else found + self.comparison.tables()
+
+    def _compared(self, before: KeyExposure, after: KeyExposure) -> Table:
+        notes = []
+        if before.missing == "wildcard":
+            notes.append(
+                "Missing values match every value, both ways; in cells they are a category."
+            )
+        if self.read_off is not None:
+            notes.append("Read off: with the values that what stayed tells; see below.")
+        return Table(f"Exposure on {', '.join(after.keys)}", *exposure_rows(self), notes)
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the exposure before and after; of a ledger or a comparison, the risk-utility map."""
+        beside = self.comparison or self.ledger
+        if beside is not None:
+            return beside.plot()
+        from keyhole.protection.charts import before_after_chart
+
+        return before_after_chart(self)
+
+
+def exposure_rows(found: Protection) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and rows of exposure before and after, and with what can be read off."""
+    shown = [one for one in (found.before, found.after, found.read_off) if one is not None]
+    wildcard = shown[0].missing == "wildcard"
+    rows = [
+        ["records", *(f"{one.records:,}" for one in shown)],
+        ["cells", *(f"{one.cells:,}" for one in shown)],
+        ["uniques", *(f"{one.uniques:,}" for one in shown)],
+        [f"RP({shown[0].cutoff})", *(share(one.rp) for one in shown)],
+        ["CR (mean of 1/f)" if wildcard else "CR", *(share(one.cr) for one in shown)],
+    ]
+    return ["figure", "before", "after", "read off"][: len(shown) + 1], rows
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine(Figures):
+    """The state of the file after one step; step 0 is the file as it was, by no method.
+
+    `keys` are those that are left. `rp`, `cr` and `uniques` are None where no key is left;
+    `population_uniques` where it is not estimable. `rp_own` and `rp_wildcard` are RP with a
+    missing value as a category of its own, and as one that matches every value.
+    """
+
+    step: int
+    method: str | None
+    columns: tuple[str, ...]
+    changed: Annotated[int, COUNT]
+    left_out: Annotated[int, COUNT]
+    keys: tuple[str, ...]
+    rp: float | None
+    cr: float | None
+    uniques: Annotated[int | None, COUNT]
+    population_uniques: float | None
+    price: Annotated[Price, SPREAD]
+    rp_own: float | None = None
+    rp_wildcard: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        step: Protected | None,
+        exposure: Exposure | None,
+        uniques: float | None,
+        price: Price,
+        readings: Readings,
+    ) -> LedgerLine:
+        """Make the line of a step from what was measured after it."""
+        return cls(
+            number,
+            None if step is None else step.method,
+            () if step is None else step.columns,
+            0 if step is None else step.changed,
+            0 if step is None else step.left_out,
+            () if exposure is None else exposure.keys,
+            None if exposure is None else exposure.rp,
+            None if exposure is None else exposure.cr,
+            None if exposure is None else exposure.uniques,
+            uniques,
+            price,
+            *readings,
+        )
+
+    @property
+    def words(self) -> str:
+        """The step in a few words."""
+        if not self.step:
+            return "the file as it is"
+        if len(self.columns) > 3:
+            return f"{self.method} {len(self.columns)} columns"
+        return f"{self.method} {column_list(self.columns) or ''}".strip()
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Ledger(Result):
+    """A plan carried out, with the risk left and the price paid after each step.
+
+    Parameters
+    ----------
+    keys, targets
+        What an intruder is assumed to know, and the variables whose loss counts.
+    cutoff, missing, limit, formula
+        As asked.
+    rp
+        RP of the file that goes out, with what an outsider can read off what stayed.
+    lines
+        The file as it was, then one line a step.
+    variables
+        What is lost of each variable by the whole plan.
+    next_steps
+        Where the limit is not met, what could be added to the plan, the cheapest first.
+    warnings
+        What is to be minded before the file goes out: what can be read off above all.
+    notes
+        What to bear in mind.
+    protection
+        The plan carried out: the protected file is its `data`.
+    unestimated
+        Why population uniques are not estimable, if they are not.
+    seed, plan
+        The secret with which the plan was carried out, and the plan as it was given; in no
+        dictionary and no table.
+    """
+
+    keys: tuple[str, ...]
+    targets: tuple[str, ...]
+    cutoff: int
+    missing: str
+    limit: float | None
+    formula: str | None
+    rp: float | None
+    lines: tuple[LedgerLine, ...]
+    variables: tuple[VariableLoss, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    protection: Annotated[Protection | None, HIDDEN] = None
+    unestimated: Annotated[str, HIDDEN] = ""
+    seed: Annotated[int | None, HIDDEN] = None
+    plan: Annotated[Plan | None, HIDDEN] = None
+
+    @property
+    def last(self) -> LedgerLine:
+        """The line of the file after the whole plan."""
+        return self.lines[-1]
+
+    @property
+    @figure()
+    def meets(self) -> bool | None:
+        """Whether the limit is met with what can be read off; None without one, or a key."""
+        return None if self.limit is None or self.rp is None else self.rp <= self.limit
+
+    @property
+    def changed(self) -> int:
+        """The number of values changed by all steps."""
+        return sum(line.changed for line in self.lines)
+
+    @property
+    def reads_off(self) -> bool:
+        """Whether an outsider can read off any of the key."""
+        return self.protection is not None and self.protection.read_off is not None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is met, in words, and if only in one reading; nothing without one."""
+        if self.limit is None or self.rp is None:
+            return ""
+        limit, state = percentage(self.limit), "within" if self.meets else "above"
+        told = ", with what can be read off" if self.reads_off else ""
+        text = f"RP({self.cutoff}) is {share(self.rp)} after the plan{told}, {state} the limit of "
+        if self.meets_as_wildcard_only:
+            return (
+                f"{text}{limit} only where a missing value matches every value: as a category of "
+                f"its own it makes RP {share(self.last.rp_own)}, above the limit."
+            )
+        return f"{text}{limit}."
+
+    @property
+    def meets_as_wildcard_only(self) -> bool:
+        """Whether the limit is met only where a missing value matches every value."""
+        own = self.last.rp_own
+        met = self.meets and self.missing == "wildcard" and own is not None
+        return bool(met and own > self.limit)  # type: ignore[operator]
+
+    @property
+    def next_step(self) -> NextStep | None:
+        """The cheapest step that would meet the limit, or the one that comes nearest."""
+        return self.next_steps[0] if self.next_steps else None
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a line."""
+        rows = [line.to_dict() for line in self.lines]
+        kinds: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
+        kinds |= {"method": pl.String, "columns": pl.List(pl.String), "keys": pl.List(pl.String)}
+        kinds |= dict.fromkeys(("step", "changed", "left_out", "uniques"), pl.Int64)
+        return pl.DataFrame(rows, schema=kinds)
+
+    def tables(self) -> list[Table]:
+        """Return the ledger, what is lost by variable, and what could come next."""
+        found = [self._table()]
+        if self.last.price.by_variable is not None:
+            found += self.last.price.by_variable.tables()
+        found += warnings_table(self.warnings)
+        if self.next_steps:
+            found.append(next_steps_table(self.next_steps, self.limit or 0.0, self.cutoff))
+        return found
+
+    def _table(self) -> Table:
+        heads = shown_heads([line.price for line in self.lines])
+        with_people = not self.unestimated
+        other = other_reading(self.lines, self.missing)
+        rows = [
+            [str(line.step), line.words, f"{line.changed:,}" if line.step else "",
+             *risk_cells(line, with_people=with_people, other=other),
+             *(utility_figure(name, getattr(line.price, name)) for name in heads)]
+            for line in self.lines
+        ]  # fmt: skip
+        columns = ["step", "what", "changed", *risk_heads(self.cutoff, with_people, other),
+                   *heads.values()]  # fmt: skip
+        assert self.protection is not None
+        title = f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
+        return Table(title, columns, rows, self.notes)
+
+    def with_notes(self) -> Ledger:
+        """Return the ledger with what to bear in mind of it."""
+        notes = [self.verdict] if self.verdict else []
+        notes += missing_notes(self.missing, other_reading(self.lines, self.missing))
+        if self.unestimated:
+            notes.append(f"Population uniques are not estimable: {self.unestimated}.")
+        heads = shown_heads([line.price for line in self.lines])
+        notes += [f"{HEADS[name]}: {meaning(name, self.targets)}." for name in heads]
+        first: dict[tuple[str, str], int] = {}
+        for line in self.lines:
+            for reason in line.price.reasons.items():
+                first.setdefault(reason, line.step)
+        notes += [
+            f"{HEADS[name]} is not estimable from step {step} on: {reason}."
+            for (name, reason), step in first.items()
+        ]
+        return replace(self, notes=tuple(notes))
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the risk-utility map: RP and what is lost, a path through the steps."""
+        from keyhole.protection.charts import ledger_chart
+
+        return ledger_chart({"plan": self})
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLedger(Figures):
+    """The ledger of one of several plans."""
+
+    plan: str
+    ledger: Annotated[Ledger, SPREAD]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PlanComparison(Result):
+    """The ledgers of several plans, on the same key and the same variables."""
+
+    plans: tuple[NamedLedger, ...]
+
+    @property
+    def ledgers(self) -> dict[str, Ledger]:
+        """The ledgers by the names of their plans."""
+        return {one.plan: one.ledger for one in self.plans}
+
+    @property
+    @figure()
+    def best(self) -> str | None:
+        """The plan within the limit that loses least information; None if no plan is within."""
+        fit = [name for name, one in self.ledgers.items() if one.meets]
+        return min(fit, key=lambda name: self.ledgers[name].last.price.lost or 0.0, default=None)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the lines of all ledgers."""
+        return pl.concat(
+            one.to_frame().select(pl.lit(name).alias("plan"), pl.all())
+            for name, one in self.ledgers.items()
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the plans side by side, and what could be added to those above the limit."""
+        found = [self._table()]
+        for name, one in self.ledgers.items():
+            found += warnings_table(one.warnings, f"Mind after plan {name}")
+            if one.next_steps:
+                title = f"Cheapest next step after plan {name}"
+                found.append(next_steps_table(one.next_steps, one.limit or 0.0, one.cutoff, title))
+        return found
+
+    def _table(self) -> Table:
+        heads = shown_heads([one.last.price for one in self.ledgers.values()])
+        first = next(iter(self.ledgers.values()))
+        people = not first.unestimated
+        lasts = [one.last for one in self.ledgers.values()]
+        other = other_reading(lasts, first.missing)
+        rows = [
+            [name, str(len(one.lines) - 1), f"{one.changed:,}",
+             *risk_cells(one.last, with_people=people, other=other),
+             *(utility_figure(key, getattr(one.last.price, key)) for key in heads),
+             {True: "yes", False: "no", None: ""}[one.meets]]
+            for name, one in self.ledgers.items()
+        ]  # fmt: skip
+        columns = ["plan", "steps", "changed", *risk_heads(first.cutoff, people, other),
+                   *heads.values(), "within the limit"]  # fmt: skip
+        if first.limit is None:
+            columns, rows = columns[:-1], [row[:-1] for row in rows]
+        notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
+        notes += self._verdicts() + missing_notes(first.missing, other)
+        notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
+        assert first.protection is not None
+        return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
+
+    def _verdicts(self) -> list[str]:
+        """Say of each plan what its RP comes to, where that takes more than a figure."""
+        return [
+            f"{name}: {one.verdict}"
+            for name, one in self.ledgers.items()
+            if one.verdict and (one.reads_off or one.meets_as_wildcard_only)
+        ]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the risk-utility map with a path for each plan."""
+        from keyhole.protection.charts import ledger_chart
+
+        return ledger_chart(self.ledgers)
+
+
+def missing_notes(missing: str, other: str | None) -> list[str]:
+    """Say how a missing key is counted, and what the column of the other reading is."""
+    notes = []
+    if missing == "wildcard":
+        notes.append("A missing key matches every value, both ways, in all lines.")
+    if other == "rp_own":
+        notes.append("RP own: with a missing key as a category of its own, the cautious reading.")
+    if other == "rp_wildcard":
+        notes.append("RP wild: with a missing key that matches every value, both ways.")
+    return notes
+
+
+def other_reading(lines: Sequence[LedgerLine], missing: str) -> str | None:
+    """Return the figure of the reading that was not asked for, if it differs anywhere."""
+    name = "rp_own" if missing == "wildcard" else "rp_wildcard"
+    return name if any(getattr(line, name) != line.rp for line in lines) else None
+
+
+def shown_heads(prices: Sequence[Price]) -> Mapping[str, str]:
+    """Return the heads of the figures that there are for any file that was compared."""
+    measured = [price for price in prices if price.by_variable is not None]
+    return {
+        name: head
+        for name, head in HEADS.items()
+        if name == "lost" or any(getattr(price, name) is not None for price in measured)
+    }
+
+
+def risk_heads(cutoff: int, with_people: bool, other: str | None) -> list[str]:
+    """Return the heads of the risk of a line."""
+    also = {"rp_own": ["RP own"], "rp_wildcard": ["RP wild"]}.get(other or "", [])
+    people = ["in population"] if with_people else []
+    return [f"RP({cutoff})", *also, "CR", "uniques", *people]
+
+
+def risk_cells(line: LedgerLine, *, with_people: bool, other: str | None = None) -> list[str]:
+    """Write the risk of a line."""
+    uniques = "" if line.uniques is None else f"{line.uniques:,}"
+    expected = line.population_uniques
+    people = "not estimable" if expected is None else f"{expected:,.0f}"
+    also = [] if other is None else [share(getattr(line, other))]
+    return [share(line.rp), *also, share(line.cr), uniques, *([people] if with_people else [])]
+
+
+def utility_figure(name: str, value: float | None) -> str:
+    """Write a figure of utility; pMSE is small by nature.
+
+    Examples
+    --------
+    >>> [utility_figure(*one) for one in ("lost", 0.12345), ("pmse", 0.000123), ("p", None)]
+    ['0.123', '0.00012', '']
+    """
+    if value is None:
+        return ""
+    if name == "pmse":
+        return f"{value:.5f}"
+    return f"{value:.3f}"
