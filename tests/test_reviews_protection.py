@@ -10,6 +10,7 @@ import keyhole
 from keyhole.core.notes import Note, collect_notes
 from keyhole.errors import InputError
 from keyhole.reviews.protection_chapters import protection_chapter
+from keyhole.reviews.stages import restored
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -120,7 +121,7 @@ def test_small_counts_of_a_step_are_hidden(folder):
     ]
     result["steps"][0]["notes"] = [str(note) for note in notes]
     records["protection"]["notes"] = collect_notes(notes)
-    chapter = protection_chapter(found.review, records)
+    chapter = protection_chapter(found.review, restored(records))
     risk, utility = chapter.ledger
     assert risk.rows[1][1] == "<3"
     assert risk.rows[3][0] == "3 suppress 4 columns", "a line of the ledger stays one"

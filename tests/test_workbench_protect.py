@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tomllib
@@ -97,10 +96,10 @@ def test_a_step_shows_its_price_and_changes_nothing_until_it_is_accepted(bench: 
         bench.folder / "people.csv", steps, keys=["sex", "age", "state"], limit=0.1,
         formula="income ~ age",
     )  # fmt: skip
-    assert price.lines[-1] == json.loads(json.dumps(alone.lines[-1].to_dict()))
-    assert price.lines[1] == json.loads(json.dumps(alone.lines[-2].to_dict()))
+    assert price.lines[-1].to_dict() == alone.lines[-1].to_dict()
+    assert price.lines[1].to_dict() == alone.lines[-2].to_dict()
     assert f'<td class="figure">{rate(alone.last.rp, 0.1)}</td>' in page
-    assert f'<td class="figure">{rate(price.lines[-1]["lost"])}</td>' in page
+    assert f'<td class="figure">{rate(price.lines[-1].price.lost)}</td>' in page
     assert f"mean over the variables {', '.join(alone.targets)}." in page
     assert bench.post("protect/accept").status_code == 303
     assert values(bench)["protection"]["step"] == steps
@@ -112,7 +111,7 @@ def test_a_step_shows_its_price_and_changes_nothing_until_it_is_accepted(bench: 
     assert job.state == "done", job.problem
     found = View(bench.project, bench.project.look(), None).result("protection")
     assert found is not None
-    assert found["after"]["rp"] == alone.last.rp
+    assert found.after.rp == alone.last.rp
 
 
 def test_a_first_step_makes_the_plan(tmp_path: Path) -> None:
@@ -165,7 +164,7 @@ def test_a_secret_seed_is_drawn_and_never_shown(bench: Workbench) -> None:
     assert job.state == "done", job.problem
     found = View(bench.project, bench.project.look(), None).result("protection")
     assert found is not None
-    assert found["after"]["rp"] == price.lines[-1]["rp"], "what was priced is what is made"
+    assert found.after.rp == price.lines[-1].rp, "what was priced is what is made"
     priced(bench, "noise", columns=["income"], size="0.1")
     again = price_of(bench.project)
     assert again is not None
@@ -238,9 +237,9 @@ def test_the_ledger_stands_beside_each_step(bench: Workbench) -> None:
     job = bench.wait()
     assert job.state == "done", job.problem
     page = bench.get("protect").text
-    lines = View(bench.project, bench.project.look(), None).result("protection")["ledger"]["lines"]  # type: ignore[index]
+    lines = View(bench.project, bench.project.look(), None).result("protection").ledger.lines
     for line in lines:
-        assert f"{line['rp']:.4f}" in page
+        assert f"{line.rp:.4f}" in page
     assert "review/protection/release/protected.csv" in page
     assert "Lost: share of information lost (entropy), mean over the variables " in page
     assert "/chart/protection.svg" in page
@@ -254,7 +253,7 @@ def test_a_next_step_leads_to_its_price(bench: Workbench, words: str) -> None:
     bench.wait()
     result = View(bench.project, bench.project.look(), None).result("protection")
     assert result is not None
-    listed = [one["words"] for one in result["ledger"]["next_steps"]]
+    listed = [one.words for one in result.ledger.next_steps]
     chosen = next((one for one in listed if one.startswith(words)), listed[0])
     before = text_of(bench)
     assert bench.post("protect/next", {"words": chosen}).status_code == 303
@@ -265,9 +264,9 @@ def test_a_next_step_leads_to_its_price(bench: Workbench, words: str) -> None:
     assert price is not None
     bench.post("protect/accept")
     assert len(methods(bench)) == 3
-    told = next(one for one in result["ledger"]["next_steps"] if one["words"] == chosen)
-    if told["missing"] == result["ledger"]["missing"]:
-        assert price.lines[-1]["rp"] == pytest.approx(told["rp"])
+    told = next(one for one in result.ledger.next_steps if one.words == chosen)
+    if told.reading == result.ledger.missing:
+        assert price.lines[-1].rp == pytest.approx(told.rp)
 
 
 def test_a_next_step_that_is_not_listed_is_refused(bench: Workbench) -> None:
@@ -287,10 +286,10 @@ def test_a_next_step_with_a_map_of_categories_is_found_anew(tmp_path: Path) -> N
     bench.wait()
     result = View(bench.project, bench.project.look(), None).result("protection")
     assert result is not None
-    found = [s for s in result["ledger"]["next_steps"] if s["step"]["method"] == "recode"]
+    found = [s for s in result.ledger.next_steps if s.step["method"] == "recode"]
     assert found, "pooling rare towns is one of the steps"
-    assert "map" not in found[0]["step"]
-    assert bench.post("protect/next", {"words": found[0]["words"]}).status_code == 303
+    assert "map" not in found[0].step
+    assert bench.post("protect/next", {"words": found[0].words}).status_code == 303
     job = bench.wait()
     assert job.state == "done", job.problem
     bench.post("protect/accept")

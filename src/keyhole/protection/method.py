@@ -90,7 +90,9 @@ class Protected(Result):
     fitted: Annotated[Mapping[str, Any], HIDDEN] = field(default_factory=dict)
     internal: Annotated[Mapping[str, Any], HIDDEN] = field(default_factory=dict)
     kept: Annotated[Ints | None, HIDDEN] = None
-    changed: Annotated[int, COUNT] = -1
+    changed: Annotated[
+        int, COUNT, "Values that are no longer what they were; of a sample, records left out."
+    ] = -1
 
     def __post_init__(self) -> None:
         """Count the values changed; of a sample, the records left out."""
@@ -104,7 +106,7 @@ class Protected(Result):
         return tuple(self.by_column)
 
     @property
-    @figure()
+    @figure("Several with commas between, as on the command line; null if records are left out.")
     def column(self) -> str | None:
         """The columns as the command line takes them."""
         return column_list(self.columns)

@@ -37,12 +37,12 @@ TRIED, TOLD = 8, 6
 class NextStep(Figures):
     """A step that could be added, what it would do to RP, and what it would cost.
 
-    `step` is its line of a plan; a map of categories is in `whole` alone. `price` is the share of
-    information lost in addition, and `changed` the number of values changed. `reading` is how RP
-    counts a missing value.
+    `shown` is its line of a plan without a map of categories, `whole` with it. `price` is the
+    share of information lost in addition, and `changed` the number of values changed. `reading` is
+    how RP counts a missing value.
     """
 
-    step: Mapping[str, Any]
+    shown: Annotated[Mapping[str, Any], Named("step")]
     words: str
     rp: float
     cr: float
@@ -53,9 +53,14 @@ class NextStep(Figures):
     reading: Annotated[str, Named("missing")]
     whole: Annotated[Mapping[str, Any] | None, HIDDEN] = None
 
+    @property
+    def step(self) -> Mapping[str, Any]:
+        """The line of a plan; what was restored from a record lacks a map of categories."""
+        return self.whole or self.shown
+
     def to_toml(self) -> str:
         """Return the line of the plan."""
-        return toml_of([dict(self.whole or self.step)], "")
+        return toml_of([dict(self.step)], "")
 
 
 def find_next_steps(

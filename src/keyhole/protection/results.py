@@ -14,6 +14,7 @@ from keyhole.charts import percentage
 from keyhole.core.codec import Figures
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
 from keyhole.data.microdata import Microdata
+from keyhole.engines import Missing
 from keyhole.exposure.cells import Exposure
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import Protected, column_list, warnings_table
@@ -87,7 +88,7 @@ class KeyExposure(Figures):
 
     records: Annotated[int, COUNT]
     keys: tuple[str, ...]
-    missing: str
+    missing: Missing
     cells: int
     uniques: Annotated[int, COUNT]
     cutoff: int
@@ -101,8 +102,9 @@ class KeyExposure(Figures):
         """Take the figures from a whole exposure; None where none was measured."""
         if found is None:
             return None
+        missing: Any = found.missing
         return cls(
-            found.records, found.keys, found.missing, found.cells, found.uniques, found.cutoff,
+            found.records, found.keys, missing, found.cells, found.uniques, found.cutoff,
             found.rp, found.cr, found.at_risk_shares, found,
         )  # fmt: skip
 
@@ -126,14 +128,17 @@ class Protection(Result):
     steps: tuple[Protected, ...]
     before: KeyExposure | None
     after: KeyExposure | None
-    read_off: KeyExposure | None
+    read_off: Annotated[
+        KeyExposure | None,
+        "With the values of keys that columns that stay tell; null where they tell none.",
+    ]
     records: Annotated[int, COUNT]
     records_after: Annotated[int, COUNT]
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: Annotated[tuple[str, ...], "What is to be minded before the file goes out."] = ()
     order: Annotated[Ints | None, HIDDEN] = None
     ledger: Annotated[Ledger | None, WHEN_SET] = None
-    comparison: Annotated[PlanComparison | None, WHEN_SET] = None
+    comparison: Annotated[PlanComparison | None, WHEN_SET, "Plans side by side."] = None
 
     @property
     def changed(self) -> int:
@@ -218,19 +223,23 @@ class LedgerLine(Figures):
     missing value as a category of its own, and as one that matches every value.
     """
 
-    step: int
+    step: Annotated[int, "0 is the file as it is."]
     method: str | None
     columns: tuple[str, ...]
     changed: Annotated[int, COUNT]
     left_out: Annotated[int, COUNT]
     keys: tuple[str, ...]
-    rp: float | None
+    rp: Annotated[float | None, Share("records")]
     cr: float | None
     uniques: Annotated[int | None, COUNT]
     population_uniques: float | None
     price: Annotated[Price, SPREAD]
-    rp_own: float | None = None
-    rp_wildcard: float | None = None
+    rp_own: Annotated[
+        float | None, Share("records"), "With a missing key as a category of its own."
+    ] = None
+    rp_wildcard: Annotated[
+        float | None, Share("records"), "With a missing key that matches every value."
+    ] = None
 
     @classmethod
     def of(
@@ -302,10 +311,14 @@ class Ledger(Result):
     keys: tuple[str, ...]
     targets: tuple[str, ...]
     cutoff: int
-    missing: str
+    missing: Missing
     limit: float | None
     formula: str | None
-    rp: float | None
+    rp: Annotated[
+        float | None,
+        Share("records"),
+        "RP of the file that goes out, with what can be read off: what is held against the limit.",
+    ]
     lines: tuple[LedgerLine, ...]
     variables: tuple[VariableLoss, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
@@ -443,7 +456,7 @@ class PlanComparison(Result):
         return {one.plan: one.ledger for one in self.plans}
 
     @property
-    @figure()
+    @figure("The plan within the limit that loses least; null where none is.")
     def best(self) -> str | None:
         """The plan within the limit that loses least information; None if no plan is within."""
         fit = [name for name, one in self.ledgers.items() if one.meets]

@@ -151,7 +151,7 @@ def _before_and_after(
     return before, [row for row in found["rows"] if row["product"] == name]
 
 
-def _warnings(review: Review, found: Figures, results: Mapping[str, Figures]) -> list[str]:
+def _warnings(review: Review, found: Figures, results: Mapping[str, Any]) -> list[str]:
     """Say where a product does nothing against a key, and which attack was not made on it."""
     if review.release.product == "file":
         return []

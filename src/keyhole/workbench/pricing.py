@@ -12,10 +12,11 @@ import json
 import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keyhole.core.codec import Figures
 from keyhole.core.files import write_whole
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
@@ -25,7 +26,7 @@ from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.ledger import ledger
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
-from keyhole.protection.results import HEADS, Ledger, meaning, utility_figure
+from keyhole.protection.results import HEADS, Ledger, LedgerLine, meaning, utility_figure
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
 from keyhole.reviews.settings import Review, resolve_protection
@@ -34,8 +35,8 @@ from keyhole.workbench.page import Form
 from keyhole.workbench.projects import Project
 
 __all__ = [
-    "Price",
     "StepDraft",
+    "StepPrice",
     "discard_step",
     "draft_of",
     "keep_draft",
@@ -50,11 +51,11 @@ __all__ = [
 ]
 
 MOST_SEED = 2**53
-Stored = TypeVar("Stored")
+Stored = TypeVar("Stored", bound=Figures)
 
 
 @dataclass(frozen=True, slots=True)
-class StepDraft:
+class StepDraft(Figures):
     """The form of a step as it was last sent."""
 
     method: str
@@ -67,7 +68,7 @@ class StepDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class StepPrice(Figures):
     """What a step would do, and what it would cost.
 
     `version` is that of the review it was computed for, `toml` the step as a plan has it. `lines`
@@ -80,7 +81,7 @@ class Price:
     version: str
     toml: str
     words: str
-    lines: tuple[Mapping[str, Any], ...]
+    lines: tuple[LedgerLine, ...]
     changed: int
     left_out: int
     limit: float | None
@@ -98,7 +99,7 @@ class Price:
 
     def save(self, path: Path) -> None:
         """Keep it."""
-        _write(path, asdict(self))
+        _write(path, self)
 
 
 def draft_path(project: Project) -> Path:
@@ -113,7 +114,7 @@ def price_path(project: Project) -> Path:
 
 def keep_draft(project: Project, draft: StepDraft) -> None:
     """Keep what was typed, so that nothing is lost if it is refused."""
-    _write(draft_path(project), asdict(draft))
+    _write(draft_path(project), draft)
 
 
 def draft_of(project: Project) -> StepDraft | None:
@@ -121,9 +122,9 @@ def draft_of(project: Project) -> StepDraft | None:
     return _read(draft_path(project), StepDraft)
 
 
-def price_of(project: Project) -> Price | None:
+def price_of(project: Project) -> StepPrice | None:
     """Return the price that was computed last."""
-    return _read(price_path(project), Price)
+    return _read(price_path(project), StepPrice)
 
 
 def discard_step(project: Project) -> None:
@@ -132,15 +133,15 @@ def discard_step(project: Project) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def _write(path: Path, content: Figures) -> None:
     with write_whole(path, force=True) as temporary:
-        temporary.write_text(json.dumps(content), encoding="utf-8")
+        temporary.write_text(json.dumps(content.to_dict()), encoding="utf-8")
 
 
-def _read(path: Path, shape: Callable[..., Stored]) -> Stored | None:
+def _read(path: Path, shape: type[Stored]) -> Stored | None:
     try:
-        return shape(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):  # none, or of another version of keyhole
+        return shape.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, AttributeError):  # none, or of another version
         return None
 
 
@@ -218,19 +219,19 @@ def _next_step(
     found = _ledger(review, data, plan, protection_of(review).seed)
     for one in found.next_steps:
         if one.words == words:
-            return one.whole or one.step
+            return one.step
     raise RunError("That step is no longer among the cheapest. Choose one that is listed now.")
 
 
 def _price(
     found: Ledger, rp: float | None, step: Mapping[str, Any], version: str, seed: int | None
-) -> Price:
+) -> StepPrice:
     first, before, last = found.lines[0], found.lines[-2], found.lines[-1]
-    return Price(
+    return StepPrice(
         version=version,
         toml=toml_of([step]),
         words=last.words,
-        lines=tuple(line.to_dict() for line in (first, before, last)),
+        lines=(first, before, last),
         changed=last.changed,
         left_out=last.left_out,
         limit=found.limit,
@@ -243,6 +244,7 @@ def _price(
 
 
 def _notes(found: Ledger) -> Sequence[str]:
+    assert found.protection is not None
     own = [f"{note}." for note in found.protection.steps[-1].notes]
     reading = (
         ["A missing key matches every value, both ways, before and after."]
@@ -252,34 +254,36 @@ def _notes(found: Ledger) -> Sequence[str]:
     return [*own, *reading, *(f"{text}." for text in found.warnings)]
 
 
-def price_table(price: Price) -> Table:
+def price_table(price: StepPrice) -> Table:
     """Set the file as it is, the plan and the plan with the step side by side."""
     rows = [
-        [f"RP({price.cutoff})", *_rates([line["rp"] for line in price.lines], price.limit)],
+        [f"RP({price.cutoff})", *_rates([line.rp for line in price.lines], price.limit)],
         *_read_off(price),
-        ["CR", *_rates([line["cr"] for line in price.lines])],
-        ["uniques", *(_count(line["uniques"]) for line in price.lines)],
+        ["CR", *_rates([line.cr for line in price.lines])],
+        ["uniques", *(_count(line.uniques) for line in price.lines)],
     ]
-    names = [n for n in HEADS if any(line[n] is not None for line in price.lines[1:])]
-    rows += [[_head(n), *_figures(n, [line[n] for line in price.lines])] for n in names]
+    names = [
+        n for n in HEADS if any(getattr(line.price, n) is not None for line in price.lines[1:])
+    ]
+    rows += [[_head(n), *_figures(n, [getattr(x.price, n) for x in price.lines])] for n in names]
     columns = ["figure", "the file as it is", "after the plan", "with this step"]
-    if price.lines[1]["step"] == 0:  # there is no plan yet
+    if price.lines[1].step == 0:  # there is no plan yet
         columns.pop(2)
         rows = [[*row[:2], row[3]] for row in rows]
     return Table(f"The price of {price.words}", columns, rows, [*price.notes, *_lost(price)])
 
 
-def _lost(price: Price) -> list[str]:
-    there = any(line["lost"] is not None for line in price.lines)
+def _lost(price: StepPrice) -> list[str]:
+    there = any(line.price.lost is not None for line in price.lines)
     return [f"Information lost: {meaning('lost', price.targets)}."] if there else []
 
 
-def _read_off(price: Price) -> list[list[str]]:
+def _read_off(price: StepPrice) -> list[list[str]]:
     """Return the line of RP with what can be read off, where that is more than RP itself."""
-    plain = [line["rp"] for line in price.lines[1:]]
+    plain = [line.rp for line in price.lines[1:]]
     if all(told is None or told == rp for told, rp in zip(price.read_off, plain, strict=True)):
         return []
-    told = [price.lines[0]["rp"], *price.read_off]
+    told = [price.lines[0].rp, *price.read_off]
     return [["with what can be read off", *_rates(told, price.limit)]]
 
 

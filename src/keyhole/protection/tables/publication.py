@@ -469,10 +469,8 @@ def _published(
         )
     if question.protect == "round" and not audit.safe:
         raise OptionError(
-            f"rounding to {question.base:g} leaves {int(audit.narrow.sum()):,} unsafe cells too "
+            f"rounding to {question.base:g} leaves {audit.figures.narrow:,} unsafe cells too "
             f"certain: what was rounded can be worked out. Take a larger base, or suppress."
         )
-    return ProtectedTable(
-        made.rows, made.cols, made.levels, shown, made.magnitude, made.weight, question.protect,
-        question.base if question.protect == "round" else None, notes, audit,
-    )  # fmt: skip
+    base = question.base if question.protect == "round" else None
+    return ProtectedTable.of(audit, question.protect, base, notes)

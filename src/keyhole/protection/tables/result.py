@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.codec import Figures
+from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
 from keyhole.data import load
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cells import CrossTable, Rules, Unsafe
@@ -27,6 +29,43 @@ __all__ = ["ProtectedTable", "TableAudit", "cell_figure"]
 
 # A summary shows the first of many rows; all are in the frame.
 AUDITED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFigures(Figures):
+    """What an audit found: unsafe cells by rule, and what protecting them took.
+
+    `cost` and `bound` are those of the pattern of suppressed cells, `proven` says whether it is
+    the cheapest. `narrow` counts unsafe cells whose interval is narrower than asked.
+    """
+
+    cells: int
+    unsafe: Mapping[str, int]
+    unsafe_cells: int
+    suppressed: int
+    cost: float | None
+    bound: float | None
+    proven: bool | None
+    safe: bool
+    narrow: int
+    largest_margin_discrepancy: float
+
+    @classmethod
+    def of(cls, audit: TableAudit) -> AuditFigures:
+        """Count what an audit found."""
+        pattern = audit.pattern
+        return cls(
+            cells=len(audit.shown),
+            unsafe={name: int(found.sum()) for name, found in audit.unsafe.by_rule.items()},
+            unsafe_cells=int(audit.unsafe.cells.sum()),
+            suppressed=int(audit.suppressed.sum()),
+            cost=None if pattern is None else pattern.cost,
+            bound=None if pattern is None else pattern.bound,
+            proven=None if pattern is None else pattern.proven,
+            safe=audit.safe,
+            narrow=int(audit.narrow.sum()),
+            largest_margin_discrepancy=float(np.abs(audit.discrepancy[audit.table.margin]).max()),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -51,15 +90,21 @@ class TableAudit(Result):
         What could not be done.
     """
 
-    table: CrossTable
-    rules: Rules
-    unsafe: Unsafe
-    protect: str
-    shown: Floats
-    low: Floats
-    high: Floats
-    pattern: Pattern | None
+    table: Annotated[CrossTable, HIDDEN]
+    rules: Annotated[Rules, HIDDEN]
+    unsafe: Annotated[Unsafe, HIDDEN]
+    protect: Annotated[str, HIDDEN]
+    shown: Annotated[Floats, HIDDEN]
+    low: Annotated[Floats, HIDDEN]
+    high: Annotated[Floats, HIDDEN]
+    pattern: Annotated[Pattern | None, HIDDEN]
     notes: tuple[str, ...] = ()
+    figures: Annotated[AuditFigures, SPREAD] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Count what was found."""
+        if self.figures is None:
+            object.__setattr__(self, "figures", AuditFigures.of(self))
 
     @property
     def suppressed(self) -> Flags:
@@ -126,22 +171,6 @@ class TableAudit(Result):
         }
         return pl.DataFrame(columns)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of the audit as plain values."""
-        return {
-            "cells": len(self.shown),
-            "unsafe": {name: int(found.sum()) for name, found in self.unsafe.by_rule.items()},
-            "unsafe_cells": int(self.unsafe.cells.sum()),
-            "suppressed": int(self.suppressed.sum()),
-            "cost": None if self.pattern is None else self.pattern.cost,
-            "bound": None if self.pattern is None else self.pattern.bound,
-            "proven": None if self.pattern is None else self.pattern.proven,
-            "safe": self.safe,
-            "narrow": int(self.narrow.sum()),
-            "largest_margin_discrepancy": float(np.abs(self.discrepancy[self.table.margin]).max()),
-            "notes": list(self.notes),
-        }
-
     def tables(self) -> list[Table]:
         """Return the figures, the cells that needed care, and the margins."""
         found = [self._figures(), self._cells()]
@@ -150,14 +179,15 @@ class TableAudit(Result):
         return [table for table in found if table.rows]
 
     def _figures(self) -> Table:
-        rows = [["cells, totals included", f"{len(self.shown):,}"]]
+        found = self.figures
+        rows = [["cells, totals included", f"{found.cells:,}"]]
         rows += [
-            [f"unsafe by {name}", f"{int(found.sum()):,}"]
-            for name, found in self.unsafe.by_rule.items()
-            if found.any() or name == "threshold"
+            [f"unsafe by {name}", f"{count:,}"]
+            for name, count in found.unsafe.items()
+            if count or name == "threshold"
         ]
-        rows.append(["suppressed", f"{int(self.suppressed.sum()):,}"])
-        rows.append(["unsafe with an interval narrower than asked", f"{int(self.narrow.sum()):,}"])
+        rows.append(["suppressed", f"{found.suppressed:,}"])
+        rows.append(["unsafe with an interval narrower than asked", f"{found.narrow:,}"])
         return Table("Audit: internal, not to be published", ["figure", "value"], rows, self.said())
 
     def said(self) -> list[str]:
@@ -245,31 +275,72 @@ class ProtectedTable(Result):
     ----------
     rows, cols
         The variables of the rows and of the columns.
-    levels
-        The categories of each variable; missing is None.
-    shown
-        The cells, in the order of the variables with the total after the last category; not a
-        number where a cell is suppressed.
     magnitude, weight
         The variable that is added up, and the weight, if any.
     protect, base
         How the table is protected, and the base of rounding.
+    cells
+        One a cell, in the order of the variables with the total after the last category: its
+        category of each variable but those that are added up, `total_over`, `value`, `suppressed`.
     notes
         What a reader should know.
     internal
         The audit, with true values: it is not for publication.
+    levels, shown
+        The categories of each variable, of which missing is None, and the values of the cells, not
+        a number where one is suppressed.
     """
 
     rows: tuple[str, ...]
     cols: tuple[str, ...]
-    levels: tuple[tuple[Any, ...], ...]
-    shown: npt.NDArray[np.float64]
-    magnitude: str | None
+    magnitude: Annotated[str | None, "The variable that is added up; null for counts."]
     weight: str | None
-    protect: str
-    base: float | None
+    protect: Literal["suppress", "round", "none"]
+    base: Annotated[float | None, "What cells are multiples of; null if they are not rounded."]
+    cells: Annotated[
+        tuple[Mapping[str, Any], ...],
+        "One object a cell: its category of each variable under the variable's name, of which null "
+        "is missing; a total lacks the variables it adds up, which total_over names. The value is "
+        "null where the cell is suppressed.",
+    ]
     notes: tuple[str, ...]
-    internal: TableAudit
+    internal: Annotated[TableAudit, HIDDEN] = None  # type: ignore[assignment]
+    levels: Annotated[tuple[tuple[Any, ...], ...], HIDDEN] = ()
+    shown: Annotated[Floats, HIDDEN] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Find the categories and the values of a table that is given by its cells."""
+        if self.shown is not None:
+            return
+        named = ([cell[one] for cell in self.cells if one in cell] for one in self.variables)
+        levels = tuple(tuple(dict.fromkeys(values)) for values in named)
+        shown = [np.nan if cell["value"] is None else cell["value"] for cell in self.cells]
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "shown", np.array(shown, dtype=np.float64))
+
+    @classmethod
+    def of(
+        cls, audit: TableAudit, protect: Any, base: float | None, notes: tuple[str, ...]
+    ) -> ProtectedTable:
+        """Return what may be published of a table that was audited."""
+        table, shown = audit.table, audit.shown
+        whole = table.is_count and (base is None or float(base).is_integer())
+        cells = []
+        for places, found in zip(np.ndindex(table.shape), shown, strict=True):
+            value = None if np.isnan(found) else round(found) if whole else float(found)
+            named = list(zip(table.variables, places, table.levels, strict=True))
+            cells.append(
+                {
+                    **{name: levels[at] for name, at, levels in named if at < len(levels)},
+                    "total_over": [name for name, at, levels in named if at == len(levels)],
+                    "value": value,
+                    "suppressed": value is None,
+                }
+            )
+        return cls(
+            table.rows, table.cols, table.magnitude, table.weight, protect, base, tuple(cells),
+            notes, audit, table.levels, shown,
+        )  # fmt: skip
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -282,24 +353,27 @@ class ProtectedTable(Result):
         return tuple(len(one) + 1 for one in self.levels)
 
     @property
-    def suppressed(self) -> npt.NDArray[np.bool_]:
+    def suppressed(self) -> Flags:
         """Which cells are suppressed."""
-        found: npt.NDArray[np.bool_] = np.isnan(self.shown)
+        found: Flags = np.isnan(self.shown)
         return found
+
+    @property
+    @figure(Named("suppressed"), "How many cells are suppressed.")
+    def _suppressed_cells(self) -> int:
+        return int(self.suppressed.sum())
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: its categories as text, `value` (null if suppressed), and so on.
 
         A total has ``Total`` for a category, and names under `total_over` what it adds up.
         """
-        places = np.stack(np.unravel_index(np.arange(len(self.shown)), self.shape), axis=1)
         columns: dict[str, Any] = {
-            name: [self._label(i, place) for place in places[:, i]]
-            for i, name in enumerate(self.variables)
+            name: [cell_label(cell[name]) if name in cell else "Total" for cell in self.cells]
+            for name in self.variables
         }
-        columns["total_over"] = [", ".join(self._over(place)) for place in places]
-        values = pl.Series(self.shown).fill_nan(None)
-        columns["value"] = values.cast(pl.Int64) if self._holds_counts() else values
+        columns["total_over"] = [", ".join(cell["total_over"]) for cell in self.cells]
+        columns["value"] = pl.Series([c["value"] for c in self.cells], dtype=self._type())
         columns["suppressed"] = self.suppressed
         return pl.DataFrame(columns)
 
@@ -314,54 +388,22 @@ class ProtectedTable(Result):
     def internal_summary(self) -> str:
         """Say, apart from what may be published, how good the protection is."""
         audit = self.internal
-        unsafe, hidden = int(audit.unsafe.cells.sum()), int(audit.suppressed.sum())
+        unsafe, hidden = audit.figures.unsafe_cells, audit.figures.suppressed
         more = f", {hidden - unsafe:,} more are suppressed to protect them." if hidden else "."
         said = [f"Internal: {unsafe:,} cells are unsafe{more}"]
-        if audit.narrow.any() and self.protect != "suppress":
-            said.append(f"{int(audit.narrow.sum()):,} of them are not as uncertain as asked.")
+        if audit.figures.narrow and self.protect != "suppress":
+            said.append(f"{audit.figures.narrow:,} of them are not as uncertain as asked.")
         return " ".join([*said, *audit.said()])
 
     def _label(self, variable: int, place: int) -> str:
         levels = self.levels[variable]
         return "Total" if place == len(levels) else cell_label(levels[place])
 
-    def _over(self, place: npt.NDArray[np.int64]) -> list[str]:
-        return [
-            name
-            for name, at, levels in zip(self.variables, place, self.levels, strict=True)
-            if at == len(levels)
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what may be published as plain values; a total lacks what it adds up."""
-        return {
-            "rows": list(self.rows),
-            "cols": list(self.cols),
-            "magnitude": self.magnitude,
-            "weight": self.weight,
-            "protect": self.protect,
-            "base": self.base,
-            "suppressed": int(self.suppressed.sum()),
-            "cells": [self._cell(number) for number in range(len(self.shown))],
-            "notes": list(self.notes),
-        }
-
-    def _cell(self, number: int) -> dict[str, Any]:
-        places = np.unravel_index(number, self.shape)
-        named = zip(self.variables, places, self.levels, strict=True)
-        found = float(self.shown[number])
-        value = None if np.isnan(found) else round(found) if self._holds_counts() else found
-        return {
-            **{name: levels[at] for name, at, levels in named if at < len(levels)},
-            "total_over": self._over(np.array(places)),
-            "value": value,
-            "suppressed": value is None,
-        }
-
-    def _holds_counts(self) -> bool:
-        """Whether all cells are whole numbers of records."""
+    def _type(self) -> type[pl.DataType]:
+        """Return whether cells are whole numbers of records."""
         whole = self.base is None or float(self.base).is_integer()
-        return self.magnitude is None and self.weight is None and whole
+        counts = self.magnitude is None and self.weight is None
+        return pl.Int64 if counts and whole else pl.Float64
 
     def title(self) -> str:
         """Say what is tabulated."""
@@ -417,7 +459,7 @@ class ProtectedTable(Result):
         return table_chart(self)
 
 
-def digits_of(values: npt.NDArray[np.float64]) -> int:
+def digits_of(values: Floats) -> int:
     """Return how many decimals a table needs: none if all its cells are whole."""
     there = values[np.isfinite(values)]
     return 0 if np.array_equal(there, np.round(there)) else 2
