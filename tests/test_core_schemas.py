@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from keyhole.core.schemas import output_schema
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
-DERIVED = ["risk"]
+DERIVED = ["protect", "risk", "table", "tabulate"]
 
 
 @pytest.mark.parametrize("verb", DERIVED)

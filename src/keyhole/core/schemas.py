@@ -6,7 +6,7 @@ import datetime
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from keyhole.core.codec import Member, members_of, unmarked
 from keyhole.core.marks import COUNT, SPREAD, WHEN_SET, Share, When
@@ -57,7 +57,9 @@ def _moved(schema: Any, top: str) -> Any:
     return [_moved(value, top) for value in schema] if isinstance(schema, list) else schema
 
 
-def schema_of(hint: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
+def schema_of(
+    hint: Any, found: dict[str, Any] | None = None, marks: tuple[Any, ...] = ()
+) -> dict[str, Any]:
     """Return the JSON Schema of a result or of any of its members.
 
     Parameters
@@ -67,13 +69,16 @@ def schema_of(hint: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
     found
         Filled with the schemas of dataclasses by their names, to which the schema refers;
         without it they are not looked into.
+    marks
+        The marks of a member of that type.
 
     Examples
     --------
     >>> schema_of(tuple[int, ...])
     {'type': 'array', 'items': {'type': 'integer'}}
     """
-    hint, _ = unmarked(hint)
+    hint, own = unmarked(hint)
+    marks = (*own, *marks)
     origin, parts = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
@@ -83,8 +88,11 @@ def schema_of(hint: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"enum": list(parts)}
     if is_dataclass(hint) and isinstance(hint, type):
         return _reference(hint, found)
-    if hasattr(hint, "to_dicts"):  # a frame
-        return {"type": "array", "items": {"type": "object"}}
+    if is_typeddict(hint):
+        return _rows(hint, found)
+    if hasattr(hint, "to_dicts"):  # a frame; its mark says what each row has
+        rows = next(filter(is_typeddict, marks), None)
+        return {"type": "array", "items": {} if rows is None else _rows(rows, found)}
     if origin is tuple and parts[1:] != (...,):
         each = [schema_of(part, found) for part in parts]
         return {"type": "array", "prefixItems": each, "minItems": len(each), "items": False}
@@ -93,6 +101,13 @@ def schema_of(hint: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return {"type": "array", "items": schema_of(parts[0], found)}
     return {}
+
+
+def _rows(kind: Any, found: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the schema of rows that have some members, and others named by the data."""
+    hints = get_type_hints(kind, include_extras=True)
+    properties = {name: schema_of(hint, found) for name, hint in hints.items()}
+    return {"type": "object", "required": list(hints), "properties": properties}
 
 
 def _any_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -138,7 +153,7 @@ def _is_optional(member: Member) -> bool:
 
 def _bounded(member: Member, found: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a member: counts are not negative, shares are between 0 and 1."""
-    schema = schema_of(member.hint, found)
+    schema = schema_of(member.hint, found, member.marks)
     bounds: dict[str, Any] = {"minimum": 0} if member.has(COUNT) else {}
     if any(isinstance(mark, Share) for mark in member.marks):
         bounds = {"minimum": 0, "maximum": 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,16 @@ SHOWN = 60
 WIDEST = 10
 
 
+class CellFigures(TypedDict):
+    """What each row of a table of cells has, beside its values on the variables."""
+
+    estimate: float | None
+    se: float | None
+    df: float | None
+    low: float | None
+    high: float | None
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Tabulation(Result):
     """A table combined over implicates.
@@ -59,13 +69,21 @@ class Tabulation(Result):
     rows: tuple[str, ...]
     cols: tuple[str, ...]
     weight: str | None
-    mean: str | None
-    share: Share | None
+    mean: Annotated[str | None, "The variable that is averaged; null for counts."]
+    share: Annotated[Share | None, "Of what the cells are shares; null for counts and means."]
     implicates: int
-    records: Annotated[int, COUNT]
-    level: float
-    cells: pl.DataFrame
-    margins: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    records: Annotated[int, COUNT, "The records of each implicate."]
+    level: Annotated[float, "The confidence level."]
+    cells: Annotated[
+        pl.DataFrame,
+        CellFigures,
+        "One object a cell, which also has the value of each variable of rows and columns under "
+        "its name; null is missing. df is null where it is infinite or not estimable.",
+    ]
+    margins: Annotated[
+        Mapping[str, Annotated[pl.DataFrame, CellFigures]],
+        "The same figures by rows alone, by columns alone, and for the whole.",
+    ] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -264,6 +264,14 @@ SHOWN = 60
 MARK = "×"
 
 
+class PublishedCell(TypedDict):
+    """What each cell has, beside its category of each variable under the variable's name."""
+
+    total_over: list[str]
+    value: float | None
+    suppressed: bool
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ProtectedTable(Result):
     """A table with its margins, as it may be published.
@@ -298,7 +306,7 @@ class ProtectedTable(Result):
     protect: Literal["suppress", "round", "none"]
     base: Annotated[float | None, "What cells are multiples of; null if they are not rounded."]
     cells: Annotated[
-        tuple[Mapping[str, Any], ...],
+        tuple[PublishedCell, ...],
         "One object a cell: its category of each variable under the variable's name, of which null "
         "is missing; a total lacks the variables it adds up, which total_over names. The value is "
         "null where the cell is suppressed.",
@@ -312,7 +320,8 @@ class ProtectedTable(Result):
         """Find the categories and the values of a table that is given by its cells."""
         if self.shown is not None:
             return
-        named = ([cell[one] for cell in self.cells if one in cell] for one in self.variables)
+        cells: Any = self.cells
+        named = ([cell[one] for cell in cells if one in cell] for one in self.variables)
         levels = tuple(tuple(dict.fromkeys(values)) for values in named)
         shown = [np.nan if cell["value"] is None else cell["value"] for cell in self.cells]
         object.__setattr__(self, "levels", levels)
@@ -325,7 +334,7 @@ class ProtectedTable(Result):
         """Return what may be published of a table that was audited."""
         table, shown = audit.table, audit.shown
         whole = table.is_count and (base is None or float(base).is_integer())
-        cells = []
+        cells: list[Any] = []
         for places, found in zip(np.ndindex(table.shape), shown, strict=True):
             value = None if np.isnan(found) else round(found) if whole else float(found)
             named = list(zip(table.variables, places, table.levels, strict=True))
@@ -368,8 +377,9 @@ class ProtectedTable(Result):
 
         A total has ``Total`` for a category, and names under `total_over` what it adds up.
         """
+        cells: Any = self.cells
         columns: dict[str, Any] = {
-            name: [cell_label(cell[name]) if name in cell else "Total" for cell in self.cells]
+            name: [cell_label(cell[name]) if name in cell else "Total" for cell in cells]
             for name in self.variables
         }
         columns["total_over"] = [", ".join(cell["total_over"]) for cell in self.cells]
