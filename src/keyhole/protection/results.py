@@ -566,8 +566,8 @@ def utility_figure(name: str, value: float | None) -> str:
 
     Examples
     --------
-    >>> [utility_figure(*one) for one in ("lost", 0.12345), ("pmse", 0.000123), ("p", None)]
-    ['0.123', '0.00012', '']
+    >>> utility_figure("lost", 0.12345), utility_figure("pmse", 0.000123), utility_figure("p", None)
+    ('0.123', '0.00012', '')
     """
     if value is None:
         return ""
