@@ -28,6 +28,10 @@ VERBS += ["init", "review", "verify", "report", "demo", "serve", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
 HEAVY |= {"sqlalchemy", "alembic", "rapidfuzz", "statsmodels"}
 COMMANDS = all_commands()
+PARTS = {
+    f"environment {name}": COMMANDS["environment"].get_command(None, name)
+    for name in COMMANDS["environment"].list_commands(None)
+}
 
 
 def test_the_verbs_are_in_the_order_of_the_work(capsys):
@@ -51,7 +55,7 @@ def test_every_verb_has_help_and_an_example(verb, capsys):
 
 @pytest.mark.parametrize(
     ("verb", "parameter"),
-    [(verb, p) for verb in VERBS for p in COMMANDS[verb].params],
+    [(verb, p) for verb, command in {**COMMANDS, **PARTS}.items() for p in command.params],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_every_option_has_help(verb, parameter):
@@ -69,8 +73,8 @@ def test_verbs_have_the_parameters_of_their_functions(verb):
 
 EXAMPLES = [
     line.strip()
-    for verb in VERBS
-    for line in COMMANDS[verb].epilog.splitlines()
+    for command in (*COMMANDS.values(), *PARTS.values())
+    for line in command.epilog.splitlines()
     if line.strip().startswith("keyhole ")
 ]
 
@@ -78,7 +82,7 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_can_be_typed(example, capsys):
     words = shlex.split(example)[1:]
-    if words[0] in ("demo", "selftest", "serve"):
+    if words[0] in ("demo", "selftest", "serve") or words[:2] == ["environment", "init"]:
         return
     assert run(words) == 2
     # It got as far as the file, which is not there: the words themselves are right.

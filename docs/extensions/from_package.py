@@ -33,11 +33,13 @@ RUNS: dict[str, dict[str, float]] = {
 def verbs() -> dict[str, Any]:
     """Return the verbs of the command line, by name; those of a group as ``group verb``."""
     from keyhole.cli.main import all_commands
+    from keyhole.core.verbs import VERBS
 
     found: dict[str, Any] = {}
-    for name, verb in all_commands().items():
-        parts = getattr(verb, "commands", None)
-        found |= {f"{name} {part}": one for part, one in parts.items()} if parts else {name: verb}
+    for name, command in all_commands().items():
+        parts = {f"{name} {one.name}": one.name for one in VERBS[name].verbs}
+        found |= {whole: command.get_command(None, part) for whole, part in parts.items()}
+        found |= {} if parts else {name: command}
     return found
 
 

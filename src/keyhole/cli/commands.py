@@ -73,10 +73,19 @@ def command_of(verb: Verb) -> Callable[..., None]:
         how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
         if not verb.returns:
             with told_with(dict.fromkeys(problems)):
-                function(**values)
+                _tell_aside(verb, function(**values))
             return
+        if verb.instead and words[verb.instead] and words["json"]:
+            problems.append(
+                Problem(f"{{{verb.instead}}} and {{json}} exclude each other. Give one of them.")
+            )
         force = words.get("force", False)
-        outputs = Outputs(words["json"], words.get("plot"), words.get("records"), force)
+        outputs = Outputs(
+            words["json"],
+            words["plot"] if verb.picture else None,
+            words["records"] if verb.records else None,
+            force,
+        )
         written = {o: words[o.name] for o in verb.outputs if words[o.name] is not None}
         with working(f"{verb.name}:") as report:
             if "progress" in inspect.signature(function).parameters:
@@ -89,14 +98,15 @@ def command_of(verb: Verb) -> Callable[..., None]:
                 more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
                 written_columns = dict.fromkeys((*verb.records, *more))
                 problems += outputs.problems(words["file"], list(written_columns))
-                if words.get("records") and words.get("engine") == "spark":
+                if outputs.records and words.get("engine") == "spark":
                     problems.append(
                         "--engine must be memory or disk for one row a record (--records). Got "
                         "'spark' instead."
                     )
-            elif data_options:
+            else:
                 problems += outputs.problems(None)
-            problems += _writing(written, words, _inputs(offered, values), force)
+            read = {"the data": words["file"]} if has_file else {}
+            problems += _writing(written, outputs, {**_inputs(offered, values), **read})
             for output in written:
                 if output.needs:
                     needed = imported(output.needs)(bind(function, values))
@@ -111,8 +121,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
         for output, path in written.items():
             tell_written(output.what, path)
         outputs.give(result)
-        if verb.aside and sys.stderr is not None:
-            print(getattr(result, verb.aside)(), file=sys.stderr)
+        _tell_aside(verb, result)
         if verb.verdict and not getattr(result, verb.verdict):
             raise typer.Exit(1)
 
@@ -126,6 +135,13 @@ def command_of(verb: Verb) -> Callable[..., None]:
     command.__name__ = verb.name
     command.__doc__ = split_docstring(function)[0].replace("`", "")
     return command
+
+
+def _tell_aside(verb: Verb, result: Any) -> None:
+    """Print what is told apart from the result."""
+    told = getattr(result, verb.aside)() if verb.aside else ""
+    if told and sys.stderr is not None:
+        print(told, file=sys.stderr)
 
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
@@ -142,26 +158,21 @@ def _address_problems(file: Path) -> list[str]:
 
 
 def _writing(
-    written: Mapping[Output, Path],
-    words: Mapping[str, Any],
-    inputs: dict[str, Path],
-    force: bool,
+    written: Mapping[Output, Path], outputs: Outputs, inputs: Mapping[str, Path]
 ) -> list[str]:
     """Say what stands in the way of writing the outputs of a verb."""
     problems: list[str] = []
     for output, path in written.items():
         flag = name_as_flag(output.name)
         if output.problems:
-            blocked = imported(output.problems)(path, force)
+            blocked = imported(output.problems)(path, outputs.force)
             problems += [f"{flag}: {worded(text, name_as_flag)}" for text in blocked]
         else:
             check = check_data_file if output.is_data else lambda _: None
-            problems += writing_problems(flag, path, check, force)
+            problems += writing_problems(flag, path, check, outputs.force)
     targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
-    if written or words.get("file") is None:
-        targets |= {f"--{n}": words[n] for n in ("records", "plot") if words.get(n)}
-    if words.get("file") is not None:
-        inputs["the data"] = words["file"]
+    if written or "the data" not in inputs:
+        targets |= {"--records": outputs.records, "--plot": outputs.plot}
     return [*problems, *one_file_problems(targets, inputs)]
 
 
@@ -277,7 +288,8 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
     else:
         one: Any = list[str] if parameter.kind.repeatable else str
         needed = parameter.required and not parameter.option.secret
-        names, kind = [flag], one if needed else one | None
+        names = [flag, parameter.option.also] if parameter.option.also else [flag]
+        kind = one if needed else one | None
         default = _default(parameter)
         if parameter.required and not needed:
             default = None  # the secret may be in a file

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -13,28 +13,31 @@ from typer.main import get_command
 
 from keyhole.cli import failures
 from keyhole.core.names import nearest
-from keyhole.core.verbs import VERBS, Verb, imported
+from keyhole.core.verbs import VERBS, Verb
 from keyhole.errors import InputError
 
 __all__ = ["all_commands", "run"]
 
 
 class _Verbs(TyperGroup):
-    """The verbs of the registry; a verb's module is imported when the verb is asked for."""
+    """Verbs of the registry; a verb's module is imported when the verb is asked for."""
+
+    verbs: ClassVar[Mapping[str, Verb]] = VERBS
+    path: ClassVar[str] = "keyhole"
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(VERBS)
+        return list(self.verbs)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        if cmd_name in VERBS:
-            return _command(VERBS[cmd_name])
-        near = nearest(cmd_name, list(VERBS), most=1)
+        if cmd_name in self.verbs:
+            return _command(self.verbs[cmd_name])
+        near = nearest(cmd_name, list(self.verbs), most=1)
         remedy = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"No such command {cmd_name!r}.{remedy} See 'keyhole --help'.")
+        raise InputError(f"No such command {cmd_name!r}.{remedy} See '{self.path} --help'.")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS.values()])
+            formatter.write_dl([(verb.name, verb.summary) for verb in self.verbs.values()])
 
 
 app = typer.Typer(
@@ -76,23 +79,22 @@ def _begin(
 
 @cache
 def _command(verb: Verb) -> Any:
-    """Make the command of a verb."""
-    if verb.shell:
-        shell = imported(verb.shell)
-        if isinstance(shell, typer.Typer):
-            return get_command(shell)
-    else:
-        from keyhole.cli.commands import command_of
+    """Make the command of a verb, or of a group of verbs."""
+    epilog = f"\b\nExample:\n  {verb.example}"
+    if verb.verbs:
+        parts = {part.name: part for part in verb.verbs}
+        kind = type("_Group", (_Verbs,), {"verbs": parts, "path": f"keyhole {verb.name}"})
+        group = typer.Typer(cls=kind, rich_markup_mode=None, no_args_is_help=True, epilog=epilog)
+        group.callback(help=verb.summary)(lambda: None)
+        return get_command(group)
+    from keyhole.cli.commands import command_of
 
-        shell = command_of(verb)
     single = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     single.command(
-        verb.name,
-        epilog=f"\b\nExample:\n  {verb.example}",
-        context_settings={"help_option_names": ["--help", "-h"]},
-    )(shell)
+        verb.name, epilog=epilog, context_settings={"help_option_names": ["--help", "-h"]}
+    )(command_of(verb))
     return get_command(single)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keyhole.core.codec import to_plain
 from keyhole.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -45,20 +46,8 @@ class Outputs:
             *_problems_of("--plot", self.plot, _check_picture, self.force, source),
         ]
 
-    def give(
-        self, result: Result, *, more: Mapping[str, Result] | None = None, tables: str = ""
-    ) -> None:
-        """Write the files, then print the result.
-
-        Parameters
-        ----------
-        result
-            What the verb found.
-        more
-            Further results that belong to it, under their keys of the JSON object.
-        tables
-            Tables to be printed below the summary; JSON has them already.
-        """
+    def give(self, result: Result) -> None:
+        """Write the files, then print the result."""
         if self.records is not None:
             _write_records(result, self.records, self.force)
             tell_written("records", self.records)
@@ -67,15 +56,10 @@ class Outputs:
 
             save_chart(result.plot(), self.plot, force=self.force)
             tell_written("picture", self.plot)
-        extra = more or {}
         if self.as_json:
-            found = {**result.to_dict(), **{key: one.to_dict() for key, one in extra.items()}}
-            from keyhole.results import plain_values
-
-            print(json.dumps(plain_values(found), indent=2, allow_nan=False))
-        else:
-            parts = [result.summary(), *(one.summary() for one in extra.values()), tables]
-            print("\n\n".join(part for part in parts if part))
+            print(json.dumps(to_plain(result), indent=2, allow_nan=False))
+        elif text := result.summary():
+            print(text)
 
 
 def tell_written(what: str, path: Path) -> None:

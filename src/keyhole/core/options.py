@@ -75,6 +75,8 @@ class Option:
         Whether the command line takes it by its place, without a flag.
     off
         What turns a flag off on the command line, if not ``--no-`` before its name.
+    also
+        Another name that the command line knows the option by.
     surfaces
         Where the option is offered: on the command line (``c``), in a review file (``r``).
     """
@@ -90,6 +92,7 @@ class Option:
     secret: bool = False
     argument: bool = False
     off: str = ""
+    also: str = ""
     surfaces: str = "cr"
 
 
@@ -202,14 +205,14 @@ def worded(problem: str, name: Callable[[str], str]) -> str:
 
 
 def name_as_flag(name: str) -> str:
-    """Name an option as the command line does.
+    """Name an option as the command line does; what is a word of Python ends in a bar there.
 
     Examples
     --------
-    >>> name_as_flag("max_size")
-    '--max-size'
+    >>> name_as_flag("max_size"), name_as_flag("class_")
+    ('--max-size', '--class')
     """
-    return "--" + name.replace("_", "-")
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 class _Naming(dict[str, str]):

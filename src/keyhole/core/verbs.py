@@ -81,9 +81,12 @@ class Verb:
         Whether it returns a result to be printed.
     aside
         The method of its result that says what is printed apart from it, on standard error.
-    shell
-        A function of the command line that runs it where the general one does not do:
-        ``package.module.function``.
+    called
+        What the command line calls it, where that is not the name of its function.
+    instead
+        The option with which the result is printed as another text, and not as JSON.
+    verbs
+        The verbs of a group, which has no function of its own.
     """
 
     path: str
@@ -99,12 +102,14 @@ class Verb:
     verdict: str = ""
     returns: bool = True
     aside: str = ""
-    shell: str = ""
+    called: str = ""
+    instead: str = ""
+    verbs: tuple[Verb, ...] = ()
 
     @property
     def name(self) -> str:
         """What it is called, in Python and on the command line."""
-        return self.path.rpartition(".")[2]
+        return self.called or self.path.rpartition(".")[2]
 
     def function(self) -> Callable[..., Any]:
         """Import the function."""
@@ -127,13 +132,111 @@ def imported(path: str) -> Any:
 HERE = ("memory", "disk")
 EVERYWHERE = ("memory", "disk", "spark")
 
+_ENVIRONMENT = (
+    Verb(
+        "keyhole.environment.store_verbs.init_store",
+        "Make a store, empty or with something to begin with.",
+        "keyhole environment init --store ENV.db --example",
+        picture=False,
+        aside="aside",
+        called="init",
+    ),
+    Verb(
+        "keyhole.environment.adding.importing.import_files",
+        "Add forms, a public source, a target or scenarios; or resolve pending fields.",
+        "keyhole environment import --store ENV.db form.json --sector banking",
+        picture=False,
+        aside="aside",
+        called="import",
+    ),
+    Verb(
+        "keyhole.environment.store_verbs.export_environment",
+        "Write the whole environment as one JSON file, or its forms as a table.",
+        "keyhole environment export --store ENV.db ENV.json",
+        picture=False,
+        returns=False,
+        aside="aside",
+        called="export",
+    ),
+    Verb(
+        "keyhole.environment.listing.list_environment",
+        "List what the environment holds.",
+        "keyhole environment list --store ENV.db forms",
+        called="list",
+    ),
+    Verb(
+        "keyhole.environment.listing.show",
+        "Show one thing of the environment.",
+        "keyhole environment show --store ENV.db AG --plot codings.svg",
+        picture=False,
+        aside="aside",
+        instead="toml",
+    ),
+    Verb(
+        "keyhole.environment.store_verbs.tie",
+        "Say by hand how the categories of two codings go together, and show their join.",
+        "keyhole environment tie --store ENV.db AG5.001 AG7.001 pairs.toml",
+        picture=False,
+        aside="aside",
+    ),
+    Verb(
+        "keyhole.environment.store_verbs.remove_thing",
+        "Remove a thing from the store, unless something uses it.",
+        "keyhole environment remove --store ENV.db form 'Membership form'",
+        picture=False,
+        aside="aside",
+        called="remove",
+    ),
+    Verb(
+        "keyhole.environment.listing.history",
+        "List who changed what, and when.",
+        "keyhole environment history --store ENV.db",
+        picture=False,
+    ),
+    Verb(
+        "keyhole.environment.key_verbs.map_target",
+        "Find the key variables of a target that forms or public sources hold.",
+        "keyhole environment map --store ENV.db --target FILE --sector banking",
+        picture=False,
+        aside="aside",
+        called="map",
+    ),
+    Verb(
+        "keyhole.environment.key_verbs.find_join",
+        "Find the finest coding to which two codings both lead.",
+        "keyhole environment join --store ENV.db AG5.001 AG7.001",
+        picture=False,
+        aside="aside",
+        called="join",
+    ),
+    Verb(
+        "keyhole.environment.key_verbs.find_key",
+        "Find the key of a scenario, and recode the target's file to it.",
+        "keyhole environment key --store ENV.db journalist --target FILE",
+        picture=False,
+        aside="aside",
+        called="key",
+    ),
+    Verb(
+        "keyhole.environment.mapping.enhancement.enhance",
+        "Find what public sources would add to what a form or class of forms holds.",
+        "keyhole environment enhance --store ENV.db --target FILE --resources 6",
+        picture=False,
+    ),
+    Verb(
+        "keyhole.environment.mapping.trends.trend",
+        "Count, for each year, the share of its forms that ask each construct and coding.",
+        "keyhole environment trend --store ENV.db --sector banking",
+    ),
+)
+
 _REGISTERED = (
     Verb(
         "keyhole.environment",
         "Find out what an intruder could know: forms, codings, public sources, keys.",
         "keyhole environment map --store ENV.db --target FILE --sector banking",
         method="environment",
-        shell="keyhole.cli.environment.app",
+        verbs=_ENVIRONMENT,
     ),
     Verb(
         "keyhole.screening.screen.screen",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
     from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
+    from keyhole.environment.adding.importing import import_files
     from keyhole.environment.adding.proposals import propose
     from keyhole.environment.adding.tying import tie_codings
     from keyhole.environment.adding.waiting import captured_again
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
         read_forms,
         read_labels,
     )
-    from keyhole.environment.listing import list_environment, show
+    from keyhole.environment.key_verbs import find_join, find_key, map_target
+    from keyhole.environment.listing import history, list_environment, show
     from keyhole.environment.mapping.enhancement import enhance
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_class, map_pair
@@ -43,6 +45,12 @@ if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import file_weights, scenario_key
     from keyhole.environment.scenarios.scenarios import Scenario
     from keyhole.environment.store import open_store
+    from keyhole.environment.store_verbs import (
+        export_environment,
+        init_store,
+        remove_thing,
+        tie,
+    )
 
 _HOMES = {
     "add_form": "adding.adding",
@@ -88,6 +96,15 @@ _HOMES = {
     "combine": "mapping.stages",
     "open_store": "store",
     "trend": "mapping.trends",
+    "init_store": "store_verbs",
+    "export_environment": "store_verbs",
+    "remove_thing": "store_verbs",
+    "tie": "store_verbs",
+    "import_files": "adding.importing",
+    "history": "listing",
+    "map_target": "key_verbs",
+    "find_join": "key_verbs",
+    "find_key": "key_verbs",
 }
 
 __all__ = [
@@ -106,12 +123,19 @@ __all__ = [
     "draw_graph",
     "enhance",
     "example_environment",
+    "export_environment",
     "file_weights",
+    "find_join",
+    "find_key",
+    "history",
+    "import_files",
+    "init_store",
     "joint_keys",
     "list_environment",
     "map_class",
     "map_pair",
     "map_public",
+    "map_target",
     "mint",
     "open_store",
     "p_identification",
@@ -126,10 +150,12 @@ __all__ = [
     "read_labels",
     "read_scenarios",
     "remove",
+    "remove_thing",
     "resource_index",
     "scenario_key",
     "scenario_to_toml",
     "show",
+    "tie",
     "tie_codings",
     "trend",
     "write_environment",

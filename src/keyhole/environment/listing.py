@@ -1,29 +1,41 @@
-"""What an environment holds, as tables: the whole, one kind of thing, or one thing."""
+"""Listings of an environment: the whole, one kind of thing, one thing, or its history."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.files import write_whole
+from keyhole.core.kinds import File
+from keyhole.core.marks import HIDDEN, SPREAD, figure
 from keyhole.core.names import nearest
+from keyhole.core.options import Option, Problem, bind, documented
+from keyhole.core.shared import ForceOption
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
 from keyhole.environment.codings.naming import parse_name
-from keyhole.environment.facts import in_words
+from keyhole.environment.facts import changes_told, in_words
 from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
+from keyhole.environment.opening import is_exported, read_place
+from keyhole.environment.options import StoreFile, StorePlace
+from keyhole.environment.outcome import written
 from keyhole.environment.plain import encode
+from keyhole.environment.scenarios.files import scenario_to_toml
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.wording import quoted, short, shown
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
+    import altair
     import polars as pl
 
-__all__ = ["CHANGED", "LISTED", "Listing", "Shown", "list_environment", "show"]
+__all__ = ["CHANGED", "LISTED", "Listing", "Shown", "history", "list_environment", "show"]
 
 CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
@@ -36,19 +48,28 @@ class Listing(Result):
     """One kind of thing in an environment, a row each."""
 
     what: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | int, ...], ...]
+    columns: Annotated[tuple[str, ...], HIDDEN]
+    cells: Annotated[tuple[tuple[str | int, ...], ...], HIDDEN]
+    environment: Annotated[Environment | None, HIDDEN] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows as plain values."""
-        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return {"what": self.what, "rows": rows}
+    @property
+    @figure()
+    def rows(self) -> list[dict[str, str | int]]:
+        """The rows by the names of the columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.cells]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Listing:
+        """Return the listing that plain values tell of."""
+        rows = values["rows"]
+        cells = tuple(tuple(row.values()) for row in rows)
+        return cls(values["what"], tuple(rows[0]) if rows else (), cells)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the rows as a frame."""
         import polars as pl
 
-        return pl.DataFrame(self.rows, schema=list(self.columns), orient="row")
+        return pl.DataFrame(self.cells, schema=list(self.columns), orient="row")
 
     def tables(self) -> list[Table]:
         """Return the rows as a table."""
@@ -56,38 +77,60 @@ class Listing(Result):
         cuts = [str if name == CHANGED else short for name in self.columns]
         rows = [
             [f"{c:,}" if isinstance(c, int) else cut(c) for c, cut in zip(row, cuts, strict=True)]
-            for row in self.rows
+            for row in self.cells
         ]
         return [Table(title, self.columns, rows, () if rows else ("There are none.",))]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw which share of each sector's forms asks each construct."""
+        from keyhole.environment.pictures.charts import prevalence_chart
+
+        return prevalence_chart(self.environment or Environment())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Shown(Result):
-    """One thing of an environment."""
+    """One thing of an environment, as the exported environment has it."""
 
     kind: str
     name: str
-    content: dict[str, Any]
-    shown: tuple[Table, ...]
+    content: Annotated[dict[str, Any], SPREAD]
+    shown: Annotated[tuple[Table, ...], HIDDEN]
+    toml: Annotated[str, HIDDEN] = ""
+    wrote: Annotated[str, HIDDEN] = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the thing as the exported environment has it."""
-        return {"kind": self.kind, "name": self.name, **self.content}
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Shown:
+        """Return the thing that plain values tell of."""
+        rest = {name: value for name, value in values.items() if name not in ("kind", "name")}
+        return cls(values["kind"], values["name"], rest, ())
 
     def tables(self) -> list[Table]:
         """Return what is known of it."""
         return list(self.shown)
 
+    def summary(self) -> str:
+        """Return the tables as text, or a scenario as TOML where that was asked for."""
+        return self.toml.removesuffix("\n") or Result.summary(self)
 
-def list_environment(environment: Environment, what: str = "overview") -> Listing:
-    """List one kind of thing.
+    def aside(self) -> str:
+        """Say what was written."""
+        return self.wrote
 
-    Parameters
-    ----------
-    environment
-        The environment.
-    what
-        ``overview``, or one of `LISTED`.
+
+@documented
+def list_environment(
+    store: StorePlace,
+    what: Annotated[
+        str,
+        Option(
+            "overview, constructs, codings, organisations, forms, sources, targets or scenarios.",
+            metavar="[WHAT]",
+            argument=True,
+        ),
+    ] = "overview",
+) -> Listing:
+    """List what the environment holds.
 
     Examples
     --------
@@ -97,15 +140,18 @@ def list_environment(environment: Environment, what: str = "overview") -> Listin
       construct  name               codings  asked by
       ES         employment status        0         0
     """
+    bind(list_environment, locals()).require()
+    environment = read_place(store)
     if what == "overview":
-        return Listing(what, ("what", "how many"), tuple(_overview(environment)))
+        found = tuple(_overview(environment))
+        return Listing(what, ("what", "how many"), found, environment)
     if what not in LISTED:
         raise OptionError(
             f"what to list must be overview or one of {', '.join(LISTED)}. "
             f"Got another word instead."
         )
     columns, rows = LISTED[what]
-    return Listing(what, columns, tuple(rows(environment)))
+    return Listing(what, columns, tuple(rows(environment)), environment)
 
 
 def _overview(environment: Environment) -> Iterable[tuple[str, int]]:
@@ -205,16 +251,37 @@ LISTED: dict[str, tuple[tuple[str, ...], Rows]] = {
 """What can be listed, with its columns."""
 
 
-def show(environment: Environment, name: str) -> Shown:
-    """Show one thing: a construct (by its letters), a coding, form, source, target or scenario.
-
-    Parameters
-    ----------
-    environment
-        The environment.
-    name
-        The thing's name; a coding may be named by an alias too.
-    """
+@documented
+def show(
+    store: StorePlace,
+    name: Annotated[
+        str,
+        Option(
+            "A construct's letters, or a coding, form, source, target or scenario by name; a "
+            "coding also by an alias.",
+            metavar="NAME",
+            argument=True,
+        ),
+    ],
+    *,
+    plot: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "Draw the graph of a construct's codings.",
+            kind=File(),
+            metavar="FILE.svg",
+            also="--svg",
+        ),
+    ] = None,
+    toml: Annotated[
+        bool,
+        Option("Write a scenario as TOML, to be edited and imported as one."),
+    ] = False,
+    force: ForceOption = False,
+) -> Shown:
+    """Show one thing of the environment."""
+    bind(show, locals()).require()
+    environment = read_place(store)
     names: dict[str, tuple[str, str]] = {}
     for kind, title in reversed(list(entities(environment))):
         names[title] = (kind, title)
@@ -227,7 +294,45 @@ def show(environment: Environment, name: str) -> Shown:
     kind, title = names[name]
     entity = entities(environment)[kind, title]
     content = {k: v for k, v in encode(entity, []).items() if k != "name"}
-    return Shown(kind, title, content, tuple(_tables(environment, kind, title, entity)))
+    found = Shown(kind, title, content, tuple(_tables(environment, kind, title, entity)))
+    if toml:
+        if not isinstance(entity, Scenario):
+            raise OptionError(Problem("{toml} writes scenarios. Name one, or leave it out."))
+        found = replace(found, toml=scenario_to_toml(entity))
+    if plot is not None:
+        if kind != "construct" or Path(plot).suffix.lower() != ".svg":
+            problem = "{plot} draws the codings of a construct: name its letters, and a .svg file."
+            raise OptionError(Problem(problem))
+        from keyhole.environment.pictures.drawing import draw_graph
+
+        drawing = draw_graph(environment, title)
+        with write_whole(plot, force=force) as temporary:
+            temporary.write_text(drawing, encoding="utf-8")
+        found = replace(found, wrote=written("drawing", plot))
+    return found
+
+
+@documented
+def history(
+    store: StoreFile,
+    *,
+    name: Annotated[str | None, Option("Only of what has this name.", metavar="NAME")] = None,
+) -> Listing:
+    """List who changed what, and when."""
+    from keyhole.environment.store import open_store
+
+    bind(history, locals()).require()
+    if is_exported(store):
+        raise OptionError("an exported environment has no history. Give the store itself.")
+    rows = tuple(
+        (
+            c.number, f"{c.when:%Y-%m-%d %H:%M:%S}", c.who, c.action, c.kind, c.name,
+            changes_told(c.before, c.after), c.note,
+        )
+        for c in open_store(store, writing=False).history(name=name)
+    )  # fmt: skip
+    columns = ("number", "when (UTC)", "who", "action", "kind", "name", CHANGED, "note")
+    return Listing("history", columns, rows)
 
 
 def _tables(environment: Environment, kind: str, title: str, entity: Any) -> Iterable[Table]:

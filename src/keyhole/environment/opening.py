@@ -1,13 +1,19 @@
-"""Read an environment from wherever it is kept: a JSON file, or a store."""
+"""Environments from wherever they are kept: a JSON file, or a store."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from keyhole.core.options import Problem
 from keyhole.environment.model import Environment
+from keyhole.errors import OptionError
 
-__all__ = ["is_exported", "read_place"]
+if TYPE_CHECKING:
+    from keyhole.environment.store import Store
+
+__all__ = ["current_user", "is_exported", "open_writing", "read_place"]
 
 
 def is_exported(place: str | os.PathLike[str]) -> bool:
@@ -22,11 +28,14 @@ def is_exported(place: str | os.PathLike[str]) -> bool:
     return "://" not in text and Path(text).suffix.lower() == ".json"
 
 
-def read_place(place: str | os.PathLike[str]) -> Environment:
+def read_place(place: Any) -> Environment:
     """Read an environment from a ``.json`` file, an SQLite file or a PostgreSQL URL.
 
-    Nothing is changed there.
+    Nothing is changed there. An environment is its own place, and so is its graph.
     """
+    if not isinstance(place, str | os.PathLike):
+        held: Environment = getattr(place, "environment", place)
+        return held
     if is_exported(place):
         from keyhole.environment.exchange import read_environment
 
@@ -34,3 +43,26 @@ def read_place(place: str | os.PathLike[str]) -> Environment:
     from keyhole.environment.store import open_store
 
     return open_store(place, writing=False).read().environment
+
+
+def open_writing(place: str | os.PathLike[str], *, create: bool = False) -> Store:
+    """Open a store to be written; what is exported is only read."""
+    from keyhole.environment.store import open_store
+
+    if is_exported(place):
+        template = (
+            "{0!r} is an exported environment, which is only read. Make a store of it first: "
+            "`keyhole environment init` with {from_}."
+        )
+        raise OptionError(Problem(template, os.fspath(place)))
+    return open_store(place, create=create)
+
+
+def current_user() -> str:
+    """Return who is working, for the history of a store."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody has this number here
+        return "unknown"

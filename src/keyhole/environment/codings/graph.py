@@ -8,6 +8,7 @@ common ancestor, of which a stored graph may have several.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,7 @@ from keyhole.environment.codings.paths import circles, contradictions, reach_of
 from keyhole.environment.codings.relations import Relation
 from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
+from keyhole.environment.opening import read_place
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
@@ -89,9 +91,11 @@ class CodingGraph:
         self._prepare()
 
     @classmethod
-    def of(cls, environment: Environment | CodingGraph) -> CodingGraph:
-        """Return the graph of an environment; a graph is its own."""
-        return environment if isinstance(environment, CodingGraph) else cls(environment)
+    def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:
+        """Return the graph of an environment, or of a store; a graph is its own."""
+        if isinstance(environment, CodingGraph):
+            return environment
+        return cls(read_place(environment))
 
     def _read_maps(self) -> None:
         reader = MapReader(self._nodes, self._names)

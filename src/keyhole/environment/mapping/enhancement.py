@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import ColumnWeights
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import PublicKey, map_public
 from keyhole.environment.mapping.stages import combine
-from keyhole.environment.model import Environment, Form, Target
-from keyhole.errors import OptionError
+from keyhole.environment.options import (
+    ClassOption,
+    FormName,
+    PurposeOption,
+    ResourcesOption,
+    SectorOption,
+    StorePlace,
+    TargetName,
+    ThresholdOption,
+)
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
@@ -33,6 +43,7 @@ class Gain:
     sources: tuple[str, ...]
 
     @property
+    @figure()
     def gained(self) -> float:
         """The bits gained."""
         return self.after - self.before
@@ -45,32 +56,14 @@ class Enhancement(Result):
     `identifiers` are the direct identifiers that only the public sources have.
     """
 
-    base: KeyMapping
-    public: PublicKey
-    mapping: KeyMapping
+    target: str
+    against: str
+    resources: float
     gains: tuple[Gain, ...]
     identifiers: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the gains as plain values."""
-        gains = [
-            {
-                "column": g.column,
-                "before": g.before,
-                "after": g.after,
-                "gained": g.gained,
-                "coding": g.coding,
-                "sources": list(g.sources),
-            }
-            for g in self.gains
-        ]
-        return {
-            "target": self.base.target,
-            "against": self.base.against,
-            "resources": self.public.resources,
-            "gains": gains,
-            "identifiers": list(self.identifiers),
-        }
+    base: Annotated[KeyMapping, HIDDEN]
+    public: Annotated[PublicKey, HIDDEN]
+    mapping: Annotated[KeyMapping, HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column that public sources tell more about."""
@@ -90,8 +83,8 @@ class Enhancement(Result):
             [g.column, *map(_bits, (g.before, g.after)), f"{g.gained:+.2f}", g.coding, *_named(g)]
             for g in self.gains
         ]
-        title = f"What public sources add to {self.base.against}"
-        notes = [f"Resources of {self.public.resources:g}; the intruder can link the sources."]
+        title = f"What public sources add to {self.against}"
+        notes = [f"Resources of {self.resources:g}; the intruder can link the sources."]
         if not rows:
             notes.insert(0, "They add nothing.")
         if self.identifiers:
@@ -108,39 +101,29 @@ def _named(gain: Gain) -> list[str]:
     return [", ".join(gain.sources)]
 
 
+@documented
 def enhance(
-    environment: Environment | CodingGraph,
-    target: str | Target,
+    store: StorePlace,
+    target: TargetName,
     *,
-    resources: float,
-    form: str | Form | None = None,
-    sector: str | None = None,
-    purpose: str | None = None,
-    classifications: Mapping[str, str] | None = None,
-    threshold: float = 0.0,
+    resources: ResourcesOption,
+    form: FormName | None = None,
+    sector: SectorOption = None,
+    purpose: PurposeOption = None,
+    class_: ClassOption = None,
+    threshold: ThresholdOption = 0.0,
     weights: ColumnWeights | None = None,
 ) -> Enhancement:
-    """Tell what public data would add to a restricted form or a class of forms.
-
-    Parameters
-    ----------
-    target, sector, purpose, classifications, threshold, weights
-        As in `keyhole.environment.mapping.mapping.map_class`.
-    resources
-        As in `keyhole.environment.mapping.public.map_public`.
-    form
-        One form, instead of a class.
-    """
-    graph = CodingGraph.of(environment)
-    if form is not None and (sector, purpose, classifications) != (None, None, None):
-        raise OptionError("give either a form or a class of forms, not both.")
+    """Find what public sources would add to what a form or class of forms holds."""
+    bind(enhance, locals()).require()
+    graph = CodingGraph.of(store)
     base = (
         map_class(
             graph,
             target,
             sector=sector,
             purpose=purpose,
-            classifications=classifications,
+            classifications=class_,
             threshold=threshold,
             weights=weights,
         )
@@ -149,9 +132,17 @@ def enhance(
     )
     public = map_public(graph, target, resources=resources, weights=weights)
     both = combine(graph, target, [base, public.mapping], weights=weights).mapping
-    mine = {kind for kind, _ in base.identifiers}
-    added = tuple(sorted({kind for kind, _ in public.mapping.identifiers} - mine))
-    return Enhancement(base, public, both, _gains(graph, base, public, both), added)
+    added = tuple(sorted({*public.mapping.identifiers} - {*base.identifiers}))
+    gains = _gains(graph, base, public, both)
+    return Enhancement(
+        base.target, base.against, public.resources, gains, added, base, public, both
+    )
+
+
+def enhance_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse a form beside a class of forms."""
+    if asked.form is not None and (asked.sector or asked.purpose or asked.class_):
+        yield Problem("give either {form} or a class of forms, not both.")
 
 
 def _gains(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from keyhole.core.marks import figure
+from keyhole.core.options import Option, bind, documented
 from keyhole.environment.codings.explanations import plural
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.classes import class_of, class_words, forms_in
-from keyhole.environment.model import Environment
+from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 from keyhole.results import Result, Table, share
@@ -33,6 +34,7 @@ class Prevalence:
     of: int
 
     @property
+    @figure()
     def share(self) -> float:
         """The share of the year's forms."""
         return self.forms / self.of
@@ -44,21 +46,8 @@ class Trend(Result):
 
     against: str
     years: tuple[int, ...]
-    rows: tuple[Prevalence, ...]
     undated: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the prevalences as plain values."""
-        rows = [
-            {**{name: getattr(row, name) for name in row.__slots__}, "share": row.share}
-            for row in self.rows
-        ]
-        return {
-            "against": self.against,
-            "years": list(self.years),
-            "undated": self.undated,
-            "rows": rows,
-        }
+    rows: tuple[Prevalence, ...]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a year, construct and coding."""
@@ -95,25 +84,19 @@ class Trend(Result):
         return trend_chart(self)
 
 
+@documented
 def trend(
-    environment: Environment | CodingGraph,
+    store: StorePlace,
     *,
-    sector: str | None = None,
-    purpose: str | None = None,
-    classifications: Mapping[str, str] | None = None,
-    construct: str | None = None,
+    sector: SectorOption = None,
+    purpose: PurposeOption = None,
+    class_: ClassOption = None,
+    construct: Annotated[str | None, Option("Only this construct.", metavar="LETTERS")] = None,
 ) -> Trend:
-    """Count, for each year, the share of its forms that ask each construct and coding.
-
-    Parameters
-    ----------
-    sector, purpose, classifications
-        Which forms; all if nothing is given.
-    construct
-        The letters of one construct; all if left out.
-    """
-    graph = CodingGraph.of(environment)
-    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    """Count, for each year, the share of its forms that ask each construct and coding."""
+    bind(trend, locals()).require()
+    graph = CodingGraph.of(store)
+    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
     if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
         raise InputError(f"construct {shown(construct)} is not in the environment.")
     years: Counter[int] = Counter()
@@ -129,6 +112,6 @@ def trend(
         Prevalence(year, letters, coding, count, years[year])
         for (year, letters, coding), count in sorted(counts.items())
     )
-    words = class_words(class_of(sector=sector, purpose=purpose, classifications=classifications))
+    words = class_words(class_of(sector=sector, purpose=purpose, classifications=class_))
     undated = len(forms) - years.total()
-    return Trend(words, tuple(sorted(years)), rows, undated)
+    return Trend(words, tuple(sorted(years)), undated, rows)

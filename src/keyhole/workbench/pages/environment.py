@@ -151,7 +151,7 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
         listing = list_environment(environment, what)
         rows = [
             row
-            for row in listing.rows
+            for row in listing.cells
             if find is None or any(find.casefold() in str(cell).casefold() for cell in row)
         ]
         if what == "forms":
@@ -163,7 +163,7 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
             [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows[:MOST_ROWS]],
             [f"and {more:,} more: find fewer by a word."] if more > 0 else [],
         )
-        listed = len(listing.rows)
+        listed = len(listing.cells)
         found.append({"what": what, "table": table, "found": len(rows), "of": listed})
     return found
 

@@ -1,11 +1,10 @@
-"""Lists as they are typed on the command line."""
+"""Kinds of values as they are typed on the command line."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.cli import lists
-from keyhole.errors import OptionError
+from keyhole.core.kinds import Amounts, Candidates, Codes, Columns, Number, Several, Whole
 
 NAMES = st.lists(st.text(min_size=1), min_size=1)
 
@@ -16,25 +15,24 @@ def _quote(name):
 
 @given(NAMES)
 def test_any_name_can_be_given_in_quotes(names):
-    assert lists.names(",".join(map(_quote, names)), "--keys") == tuple(names)
+    assert Columns().read(",".join(map(_quote, names))) == tuple(names)
 
 
 @given(st.lists(NAMES, min_size=1))
 def test_any_alternatives_can_be_given_in_quotes(groups):
     text = ",".join("|".join(map(_quote, group)) for group in groups)
-    assert lists.candidates(text, "--candidates") == tuple(map(tuple, groups))
+    assert Candidates().read(text) == tuple(map(tuple, groups))
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False)))
 def test_any_variable_can_have_a_value(values):
     text = ", ".join(f"{_quote(name)} = {value!r}" for name, value in values.items())
-    assert lists.amounts(text, "--values") == values
+    assert Amounts().read(text) == values
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, {}),
         ("", {}),
         ("-9", {"*": ["-9"]}),
         ("-9,.,", {"*": ["-9", "."]}),
@@ -47,30 +45,33 @@ def test_any_variable_can_have_a_value(values):
     ],
 )
 def test_missing_codes(text, expected):
-    assert {name: codes for name, codes in lists.codes(text).items() if codes} == expected
+    assert {name: codes for name, codes in Codes().read(text).items() if codes} == expected
 
 
 def test_spaces_around_items_do_not_count():
-    assert lists.names(" sex , age ", "--keys") == ("sex", "age")
-    assert lists.numbers(" 2, 3 ", "cutoff", int) == (2, 3)
+    assert Columns().read(" sex , age ") == ("sex", "age")
+    assert Several(Whole()).read(" 2, 3 ") == (2, 3)
 
 
 @pytest.mark.parametrize("text", ["a,", ",a", "a,,b"])
 def test_an_empty_name_is_refused(text):
-    with pytest.raises(OptionError, match="--keys must not have an empty name"):
-        lists.names(text, "--keys")
-    with pytest.raises(OptionError, match="empty name"):
-        lists.candidates(text.replace(",", "|"), "--candidates")
+    with pytest.raises(ValueError, match="an empty name"):
+        Columns().read(text)
+    with pytest.raises(ValueError, match="an empty name"):
+        Candidates().read(text.replace(",", "|"))
 
 
 def test_numbers_must_be_numbers():
-    with pytest.raises(OptionError, match=r"cutoff must be a whole number. Got '2.5' instead"):
-        lists.numbers("2,2.5", "cutoff", int)
-    with pytest.raises(OptionError, match=r"limit must be a number. Got '' instead"):
-        lists.numbers("0.1,", "limit", float)
+    whole, any_number = Several(Whole()), Several(Number())
+    assert whole.fault(whole.read("2,2.5")) == "a whole number, or several"
+    assert any_number.fault(any_number.read("0.1,x")) == "a number, or several"
 
 
-@pytest.mark.parametrize("text", ["age", "age=", "age=x", "=2", "age=1,age=2", "age=1=2"])
+@pytest.mark.parametrize("text", ["age", "age=", "=2", "age=1,age=2", "age=1=2"])
 def test_values_must_be_names_with_a_number_each(text):
-    with pytest.raises(OptionError, match="--values"):
-        lists.amounts(text, "--values")
+    with pytest.raises(ValueError, match=r"age|an empty name"):
+        Amounts().read(text)
+
+
+def test_a_value_must_be_a_number():
+    assert "a number above 0" in Amounts().fault(Amounts().read("age=x"))

@@ -1,0 +1,360 @@
+"""Imports into a store: forms, public sources, targets and scenarios from files.
+
+``keyhole environment import`` proposes where each field belongs and follows what is sure enough,
+or what a person decided.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from keyhole.core.files import write_whole
+from keyhole.core.kinds import File
+from keyhole.core.names import repeated
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import ForceOption
+from keyhole.data.reading import EncodingOption
+from keyhole.environment.adding.adding import (
+    add_form,
+    add_forms,
+    add_source,
+    add_target,
+    place,
+)
+from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
+from keyhole.environment.adding.decisions import Decision
+from keyhole.environment.adding.proposals import propose as propose_fields
+from keyhole.environment.adding.waiting import captured_again
+from keyhole.environment.importers import capture_microdata, read_forms, read_labels
+from keyhole.environment.kinds import entities
+from keyhole.environment.listing import list_environment
+from keyhole.environment.mapping.classes import class_of
+from keyhole.environment.model import CapturedForm, Environment
+from keyhole.environment.opening import current_user, open_writing
+from keyhole.environment.options import (
+    ClassOption,
+    Day,
+    Files,
+    PurposeOption,
+    Ranks,
+    SectorOption,
+    SourceTypes,
+    StoreFile,
+    Who,
+)
+from keyhole.environment.outcome import Outcome, written
+from keyhole.environment.removing import without
+from keyhole.environment.scenarios.files import read_scenarios
+from keyhole.environment.store_verbs import store_written
+from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.errors import InputError, OptionError
+from keyhole.results import Result
+
+__all__ = ["import_files"]
+
+Followed = tuple[Result, Environment, str]
+"""What is reported, the environment afterwards, and the note for the history."""
+
+
+@documented
+def import_files(
+    store: StoreFile,
+    files: Annotated[
+        Any,
+        Option(
+            "Forms: JSON Schema, a REDCap dictionary, XLSForm, DDI, labels of SPSS, Stata or SAS, "
+            "SDMX, or a table of keyhole's own layout. A target: the file that may be released. "
+            "Scenarios: TOML. Left out with a form: its pending fields in the store.",
+            kind=Files(),
+            argument=True,
+        ),
+    ] = (),
+    *,
+    as_: Annotated[
+        Literal["form", "source", "target", "scenario"], Option("What the files are.")
+    ] = "form",
+    name: Annotated[
+        str | None, Option("What to call the form, source or target.", metavar="NAME")
+    ] = None,
+    form: Annotated[
+        str | None,
+        Option(
+            "Of a file with several forms, this one; without a file, the form (or source, or "
+            "target) of the store whose pending fields are decided on.",
+            metavar="NAME",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        Option(
+            "json schema, redcap, xlsform, ddi, labels, sdmx or table; detected by default.",
+            metavar="KIND",
+        ),
+    ] = None,
+    organisation: Annotated[str | None, Option("Who collects.", metavar="O")] = None,
+    sector: SectorOption = None,
+    purpose: PurposeOption = None,
+    class_: ClassOption = None,
+    collected: Annotated[Any, Option("When, as 2024-05-31.", kind=Day())] = None,
+    ranks: Annotated[
+        Sequence[int] | None,
+        Option("Of a source: the ranks of mode (1-4), scope and cost (1-3).", kind=Ranks()),
+    ] = None,
+    type_: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Of a source: formal or informal; collected, self-disclosed, observed or secondary; "
+            "compelled or voluntary.",
+            kind=SourceTypes(),
+        ),
+    ] = None,
+    coverage: Annotated[str | None, Option("Of a source: whom it covers.")] = None,
+    labels: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "Labels of a target's columns: name, label, code, category.",
+            kind=File(),
+            metavar="LABELS.csv",
+        ),
+    ] = None,
+    accept: Annotated[
+        float,
+        Option(
+            "Proposals of this score or more are followed; the other fields are pending.",
+            low=0,
+            high=1,
+            metavar="S",
+        ),
+    ] = 0.8,
+    propose: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "Write the proposals for one form to a file to be edited and given as decisions; "
+            "nothing is kept.",
+            kind=File(),
+            metavar="FILE.toml",
+        ),
+    ] = None,
+    decisions: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "What a person decided on the fields of one form, instead.",
+            kind=File(),
+            metavar="FILE.toml",
+        ),
+    ] = None,
+    replace: Annotated[bool, Option("Replace what has the same name.")] = False,
+    dry_run: Annotated[bool, Option("Only say what would be done; nothing is kept.")] = False,
+    who: Who = None,
+    encoding: EncodingOption = None,
+    force: ForceOption = False,
+) -> Outcome:
+    """Add forms, a public source, a target or scenarios; or resolve pending fields.
+
+    It is proposed where each field belongs, and said why. Fields whose best proposal scores lower
+    than asked are kept without a coding and listed; nothing is merged without being said.
+    """
+    asked = bind(import_files, locals())
+    asked.require()
+    opened = open_writing(store)
+    snapshot = opened.read()
+    if as_ == "scenario":
+        found, environment, note = _add_scenarios(snapshot.environment, asked)
+    else:
+        captured = _captured(snapshot.environment, asked)
+        found, environment, note = _followed(snapshot.environment, captured, asked)
+    if propose is not None:
+        return Outcome(found, (written("proposals", propose),))
+    if dry_run:
+        return Outcome(found)
+    opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
+    return Outcome(found, (store_written(store, opened),))
+
+
+def import_files_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse options that do not go together."""
+    if asked.propose is not None and asked.decisions is not None:
+        yield Problem("{propose} writes what {decisions} reads. Give one of them.")
+    if not asked.files and asked.form is None:
+        yield Problem("give files to import, or {form} with the name of a form of the store.")
+    told = (asked.form, asked.name, asked.propose, asked.decisions)
+    if asked.as_ == "scenario" and any(one is not None for one in told):
+        yield Problem(
+            "{form}, {name}, {propose} and {decisions} are of forms, sources and targets. A "
+            "scenario has its name in its file."
+        )
+    if asked.as_ != "source" and (asked.ranks or asked.type_ or asked.coverage):
+        yield Problem("{ranks}, {type_} and {coverage} are of a source. Add {as_} source.")
+
+
+def _add_scenarios(environment: Environment, asked: Question) -> Followed:
+    """Add the scenarios of files; those of the same name are refused, or replaced."""
+    new = _all_of(asked.files, read_scenarios)
+    names = [one.name for one in new]
+    gone = set(names) if asked.values["replace"] else set()
+    kept = [one for one in environment.scenarios if one.name not in gone]
+    known = {one.name for one in kept}
+    require_none(
+        [
+            *(
+                Problem(
+                    "scenario {0} is there already. Replace it ({replace}), or give another name "
+                    "in the file.",
+                    shown(name),
+                )
+                for name in names
+                if name in known
+            ),
+            *(f"scenario {shown(name)} is in the files twice." for name in repeated(names)),
+        ]
+    )
+    found = list_environment(Environment(scenarios=tuple(new)), "scenarios")
+    after = replace(environment, scenarios=(*kept, *new))
+    return found, after, "scenarios " + ", ".join(names)
+
+
+def _all_of(files: Sequence[str], read: Any) -> list[Any]:
+    """Read all the files; the problems of all are raised at once."""
+    problems: list[str] = []
+    found: list[Any] = []
+    for path in files:
+        try:
+            found += read(Path(path))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _captured(environment: Environment, asked: Question) -> list[CapturedForm]:
+    """Return the forms that are meant: of files, or the one of the store."""
+    if not asked.files:
+        waiting = asked.decisions is None
+        return [captured_again(environment, asked.form or "", asked.as_, waiting=waiting)]
+    captured: list[CapturedForm] = _all_of(asked.files, lambda path: _read(path, asked))
+    if asked.form is not None:
+        chosen = [one for one in captured if one.form.name == asked.form]
+        if not chosen:
+            names = quoted((one.form.name for one in captured), 20)
+            template = "{form}: {0} is not in the files. They have {1}."
+            raise OptionError(Problem(template, shown(asked.form), names))
+        captured = chosen
+    if asked.name is None:
+        return captured
+    if len(captured) != 1:
+        template = "{name} names one form, but there are {0}. Choose one with {form}."
+        raise OptionError(Problem(template, len(captured)))
+    return [replace(captured[0], form=replace(captured[0].form, name=asked.name))]
+
+
+def _read(path: Path, asked: Question) -> Sequence[CapturedForm]:
+    """Read what a file describes, with what is said of it."""
+    if asked.as_ == "target" and asked.kind is None:
+        from keyhole.data import load
+
+        labels = None if asked.labels is None else read_labels(asked.labels)
+        found = capture_microdata(load(path, encoding=asked.encoding), labels=labels)
+        if asked.collected is None:
+            return [found]
+        return [replace(found, form=replace(found.form, collected=asked.collected))]
+    # A sector is a sector, also where it came as a class.
+    more = class_of(sector=asked.sector, purpose=asked.purpose, classifications=asked.class_)
+    said = {
+        "organisation": asked.organisation,
+        "collected": asked.collected,
+        "sector": more.pop("sector"),
+        "purpose": more.pop("purpose"),
+        "classifications": more or None,
+    }
+    given = {name: value for name, value in said.items() if value is not None}
+    return read_forms(path, asked.kind, encoding=asked.encoding, **given)
+
+
+def _followed(
+    environment: Environment, captured: Sequence[CapturedForm], asked: Question
+) -> Followed:
+    """Propose, add, or place what waits; say what was done."""
+    alone = asked.propose or asked.decisions or asked.as_ != "form"
+    if len(captured) != 1 and alone:
+        template = (
+            "one form, source or target is decided on at a time. Got {0}: choose one with {form}."
+        )
+        raise OptionError(Problem(template, len(captured)))
+    if asked.propose is not None:
+        return _proposed(environment, captured[0], asked), environment, ""
+    decided = None if asked.decisions is None else read_decision_file(asked.decisions)
+    if not asked.files:
+        decided = _sure(environment, captured[0], asked) if decided is None else decided
+        return _placed(environment, captured[0].form.name, asked, decided)
+    if asked.values["replace"]:
+        for one in captured:
+            environment = without(environment, asked.as_, one.form.name)
+    elif decided is not None and (asked.as_, captured[0].form.name) in entities(environment):
+        return _placed(environment, captured[0], asked, decided)
+    found = _added(environment, captured, asked, decided)
+    return found, found.environment, "import of " + ", ".join(one.form.name for one in captured)
+
+
+def _proposed(environment: Environment, captured: CapturedForm, asked: Question) -> Result:
+    """Write the proposals to a file, and return them."""
+    _require_fields(captured)
+    found = propose_fields(environment, captured, exact_codes=asked.as_ == "target")
+    with write_whole(asked.propose, force=asked.force) as temporary:
+        temporary.write_text(proposals_to_toml(found), encoding="utf-8")
+    return found
+
+
+def _require_fields(captured: CapturedForm) -> None:
+    if not captured.fields:
+        raise OptionError(f"{shown(captured.form.name)} has no field that waits for a decision.")
+
+
+def _sure(
+    environment: Environment, captured: CapturedForm, asked: Question
+) -> tuple[Decision, ...]:
+    """Return the proposals for fields of the store that are sure enough."""
+    _require_fields(captured)
+    exact = asked.as_ == "target"
+    proposals = propose_fields(environment, captured, exact_codes=exact, preview=False)
+    decided = proposals.best(asked.accept)
+    if not decided:
+        template = (
+            "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with "
+            "{propose} FILE.toml, edit it, and give it as {decisions}."
+        )
+        raise OptionError(Problem(template, asked.accept))
+    return decided
+
+
+def _placed(
+    environment: Environment,
+    captured: CapturedForm | str,
+    asked: Question,
+    decided: Sequence[Decision],
+) -> Followed:
+    found = place(environment, captured, decided, kind=asked.as_)
+    return found, found.environment, f"decisions on {found.name}"
+
+
+def _added(
+    environment: Environment,
+    captured: Sequence[CapturedForm],
+    asked: Question,
+    decided: Sequence[Decision] | None,
+) -> Any:
+    if asked.as_ == "form" and decided is None:
+        batch = add_forms(environment, captured, threshold=asked.accept)
+        return batch if len(captured) > 1 else batch.additions[0]
+    if asked.as_ == "form":
+        return add_form(environment, captured[0], decided or ())
+    if asked.as_ == "target":
+        return add_target(environment, captured[0], decisions=decided, threshold=asked.accept)
+    said = {**(asked.ranks or {}), **(asked.type_ or {})}
+    if asked.coverage is not None:
+        said["coverage"] = asked.coverage
+    return add_source(environment, captured[0], decisions=decided, threshold=asked.accept, **said)

@@ -1,0 +1,267 @@
+"""Options that the verbs of the environment share, and the kinds of their values."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+
+from keyhole.core.kinds import File, Kind, Whole, split_words
+from keyhole.core.options import Option
+
+__all__ = [
+    "AsOf",
+    "ClassOption",
+    "CodingName",
+    "Day",
+    "Files",
+    "FormName",
+    "PurposeOption",
+    "Ranks",
+    "ResourcesOption",
+    "SectorOption",
+    "SourceTypes",
+    "StoreFile",
+    "StorePlace",
+    "TargetName",
+    "ThresholdOption",
+    "Who",
+    "Why",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place(Kind):
+    """The place of a store; in Python also an environment, or its graph."""
+
+    metavar: ClassVar[str] = "ENV.db"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a path, a URL, and what holds an environment."""
+        if isinstance(value, str | os.PathLike):
+            return None if str(value).strip() else "the place of a store"
+        fit = hasattr(value, "constructs") or hasattr(value, "environment")
+        return None if fit else "the place of a store, or an environment"
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing(Kind):
+    """Something of the environment by its name; in Python also the thing itself."""
+
+    metavar: ClassVar[str] = "NAME"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name, or what has one."""
+        fit = bool(value) if isinstance(value, str) else hasattr(value, "name")
+        return None if fit else "a name"
+
+
+@dataclass(frozen=True, slots=True)
+class Files(Kind):
+    """The paths of files, one after the other."""
+
+    metavar: ClassVar[str] = "[FILE]..."
+    repeatable: ClassVar[bool] = True
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a path, or several."""
+        fit = not any(File().fault(path) for path in self._listed(value))
+        return None if fit else "the path of a file, or several"
+
+    def settle(self, value: Any) -> tuple[str, ...]:
+        """Return the paths as texts."""
+        return tuple(os.fspath(path) for path in self._listed(value))
+
+    def read_all(self, words: Sequence[str]) -> list[str]:
+        """Take the words as they are."""
+        return list(words)
+
+    @staticmethod
+    def _listed(value: Any) -> Sequence[Any]:
+        return value if isinstance(value, list | tuple) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes(Kind):
+    """What forms are in further classifications."""
+
+    metavar: ClassVar[str] = "SCHEME=VALUE,…"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a table of texts."""
+        fit = isinstance(value, Mapping) and all(
+            isinstance(text, str) and text for pair in value.items() for text in pair
+        )
+        return None if fit else "a value for each of some classifications"
+
+    def settle(self, value: Any) -> dict[str, str]:
+        """Return the table."""
+        return dict(value)
+
+    def read(self, text: str) -> dict[str, str]:
+        """Read pairs with commas between them.
+
+        Examples
+        --------
+        >>> _Classes().read("channel=web,sector=health")
+        {'channel': 'web', 'sector': 'health'}
+        """
+        found = {}
+        for part in split_words(text, ","):
+            scheme, _, value = part.partition("=")
+            if not scheme or not value:
+                raise ValueError(part)
+            found[scheme] = value
+        return found
+
+    def write(self, value: Any) -> str:
+        """Write the pairs."""
+        return ",".join(f"{scheme}={word}" for scheme, word in value.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Day(Kind):
+    """A day of the calendar."""
+
+    metavar: ClassVar[str] = "DAY"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a date, or one as text.
+
+        Examples
+        --------
+        >>> Day().fault("2024-05-31"), Day().fault("July")
+        (None, 'a day, as 2024-05-31')
+        """
+        try:
+            self.settle(value)
+        except (TypeError, ValueError):
+            return "a day, as 2024-05-31"
+        return None
+
+    def settle(self, value: Any) -> datetime.date:
+        """Return the date."""
+        return value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks(Kind):
+    """The ranks of a public source: mode, scope and cost of access."""
+
+    metavar: ClassVar[str] = "M,S,C"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept three whole numbers; which they may be is the source's to say."""
+        fit = isinstance(value, list | tuple) and len(value) == 3
+        fit = fit and not any(Whole().fault(rank) for rank in value)
+        return None if fit else "three whole numbers: mode, scope and cost"
+
+    def settle(self, value: Any) -> dict[str, int]:
+        """Return the ranks by what they rank."""
+        return dict(zip(("mode", "scope", "cost"), value, strict=True))
+
+    def unfit(self, value: Any) -> list[Any]:
+        """Return the ranks one by one."""
+        return list(value) if isinstance(value, list | tuple) else [value]
+
+    def read(self, text: str) -> tuple[Any, ...]:
+        """Read three numbers."""
+        return tuple(Whole().read(word) for word in split_words(text, ","))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTypes(Kind):
+    """The type of a public source: its formality, origin and compulsion, in a word each."""
+
+    metavar: ClassVar[str] = "F,O,C"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept one word of each sort at most."""
+        known = self._attributes()
+        given = value if isinstance(value, list | tuple) else [value]
+        fit = all(isinstance(word, str) and word in known for word in given)
+        if fit and len({known[word] for word in given}) == len(given):
+            return None
+        return (
+            "one word each of formal or informal; collected, self-disclosed, observed or "
+            "secondary; compelled or voluntary"
+        )
+
+    def settle(self, value: Any) -> dict[str, str]:
+        """Return each word by the attribute of a source that it is."""
+        known = self._attributes()
+        return {known[word]: word for word in ([value] if isinstance(value, str) else value)}
+
+    def unfit(self, value: Any) -> list[Any]:
+        """Return the words one by one."""
+        return list(value) if isinstance(value, list | tuple) else [value]
+
+    def read(self, text: str) -> list[str]:
+        """Read the words."""
+        return split_words(text, ",")
+
+    @staticmethod
+    def _attributes() -> dict[str, str]:
+        from keyhole.environment.model import Source
+
+        hints = get_type_hints(Source)
+        names = ("formality", "origin", "compulsion")
+        return {word: name for name in names for word in get_args(hints[name])}
+
+
+StorePlace = Annotated[
+    Any,
+    Option(
+        "The store: an SQLite file, or the URL of a PostgreSQL database. Verbs that only read take "
+        "an exported ENV.json too.",
+        kind=_Place(),
+    ),
+]
+StoreFile = Annotated[
+    str | os.PathLike[str],
+    Option(
+        "The store: an SQLite file, or the URL of a PostgreSQL database.",
+        kind=File(),
+        metavar="ENV.db",
+    ),
+]
+Who = Annotated[
+    str | None,
+    Option("Who is working, for the history; the user if left out.", metavar="NAME"),
+]
+TargetName = Annotated[Any, Option("The file that may be released.", kind=_Thing(), metavar="T")]
+FormName = Annotated[Any, Option("One form.", kind=_Thing(), metavar="F")]
+SectorOption = Annotated[str | None, Option("The forms of this sector.", metavar="S")]
+PurposeOption = Annotated[str | None, Option("The forms of this purpose.", metavar="P")]
+ClassOption = Annotated[
+    Mapping[str, str] | None,
+    Option("The forms of these further classifications.", kind=_Classes()),
+]
+ThresholdOption = Annotated[
+    float,
+    Option(
+        "The share of the forms that must hold a coding: 0 is any one, 1 is all of them.",
+        low=0,
+        high=1,
+        metavar="T",
+    ),
+]
+ResourcesOption = Annotated[
+    int,
+    Option(
+        "The intruder's resources: public sources of a lower index are at hand.",
+        kind=Whole(0, 100),
+        metavar="R",
+    ),
+]
+CodingName = Annotated[str, Option("A coding.", metavar="CODING", argument=True)]
+AsOf = Annotated[
+    datetime.date | str | None,
+    Option("The day on which dates of birth are ages, as 2024-05-31.", kind=Day()),
+]
+Why = Annotated[
+    bool,
+    Option("Say of each key variable which forms, which way up, which categories merged."),
+]
