@@ -55,7 +55,7 @@ FIRST = form("first", SEX, BIRTH, MARITAL, NAME, organisation="VA", sector="heal
 
 def test_the_three_developments():
     made = add_forms(Environment(), [FIRST])
-    assert made.counts() == {"create": 3, "identifier": 1, "waiting": 0}
+    assert made.counts == {"create": 3, "identifier": 1, "waiting": 0}
     rough = CapturedField("marriageStatus", "", listed("Married", "Other"))
     again = CapturedField("sex", "Sex", listed("Male", "Female"))
     second = form("second", again, rough, CapturedField("bloodGroup", "", listed("A", "B")))
@@ -101,7 +101,7 @@ def test_what_is_not_sure_waits_and_can_be_placed_later():
     unclear = form("unclear", asked)
     made = add_forms(environment, [unclear])
     assert [(name, one.field) for name, one in made.waiting] == [("unclear", "q1")]
-    assert made.counts() == {"waiting": 1}
+    assert made.counts == {"waiting": 1}
     assert made.environment.forms[-1].fields[0].coding is None
     decision = Decision("q1", "assimilate", "MS", coding="MS4.001")
     placed = place(made.environment, unclear, [decision.to_dict()])

@@ -112,7 +112,7 @@ def test_a_pair_maps_to_the_joins():
     assert "form 'Bank A' holds ES4.001" in status.explanation
     assert "'full' and 'part' become 'employee'" in status.explanation
     assert mapping.variable("age").lost == 0
-    assert mapping.identifiers == (("name", 1), ("ssn", 1))
+    assert mapping.identifiers == {"name": 1, "ssn": 1}
     reasons = {a.column: a.reason for a in mapping.absent}
     assert reasons["sex"] == "form 'Bank A' does not ask it"
     assert "direct identifier" in reasons["name"]

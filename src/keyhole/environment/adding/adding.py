@@ -58,7 +58,7 @@ def add_form(
     >>> asked = CapturedField("sex", "Sex", (Category("M"), Category("F")))
     >>> form = CapturedForm(Form("claim"), (asked,))
     >>> made = add_form(Environment(), form, [Decision("sex", "create", "SX", "sex")])
-    >>> made.counts(), made.environment.forms[0].fields[0].coding
+    >>> made.counts, made.environment.forms[0].fields[0].coding
     ({'create': 1, 'waiting': 0}, 'SX2.001')
     """
     require_none(captured_problems(captured))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.environment.adding.placing import Placement
-from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, plain_field, proposal_rows
+from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows
 from keyhole.environment.model import Environment
 from keyhole.environment.wording import short
 from keyhole.results import Result, Table
@@ -19,8 +20,8 @@ __all__ = ["Addition", "Batch"]
 
 _SHOWN = 60
 _DECIDE = (
-    "To decide: environment import --form NAME --propose FILE.toml, edit the file, then import "
-    "--form NAME --decisions FILE.toml."
+    "To decide: have the proposals for a form written to a file (propose), edit it, and import the "
+    "form again with it (decisions)."
 )
 _DEEDS = {
     "assimilate": "assimilated",
@@ -35,30 +36,20 @@ _DEEDS = {
 class Addition(Result):
     """What became of each field of a form, target or source, and the new environment."""
 
-    environment: Environment
+    environment: Annotated[Environment, HIDDEN]
     kind: str
     name: str
     placements: tuple[Placement, ...]
     waiting: tuple[FieldProposals, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    @figure()
     def counts(self) -> dict[str, int]:
-        """Return how many fields each development took."""
+        """How many fields each development took."""
         waits = {one.field for one in self.waiting}
         found: Counter[str] = Counter(p.action for p in self.placements if p.field not in waits)
         return {**found, "waiting": len(waits)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was placed and what waits as plain values; not the environment."""
-        placed = [_plain(placement) for placement in self.placements]
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "counts": self.counts(),
-            "placements": placed,
-            "waiting": [plain_field(one) for one in self.waiting],
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a field."""
@@ -92,26 +83,23 @@ class Addition(Result):
 class Batch(Result):
     """What became of the forms of a batch; what was not sure enough waits for a person."""
 
-    environment: Environment
+    environment: Annotated[Environment, HIDDEN]
     threshold: float
-    additions: tuple[Addition, ...]
+    additions: Annotated[tuple[Addition, ...], Named("forms")]
 
     @property
     def waiting(self) -> list[tuple[str, FieldProposals]]:
         """The fields that wait for a person, with their form."""
         return [(one.name, field) for one in self.additions for field in one.waiting]
 
+    @property
+    @figure()
     def counts(self) -> dict[str, int]:
-        """Return how many fields each development took."""
+        """How many fields each development took."""
         total: Counter[str] = Counter()
         for one in self.additions:
-            total.update(one.counts())
+            total.update(one.counts)
         return dict(total)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what became of the forms as plain values; not the environment."""
-        forms = [one.to_dict() for one in self.additions]
-        return {"threshold": self.threshold, "counts": self.counts(), "forms": forms}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a field."""
@@ -122,7 +110,7 @@ class Batch(Result):
         actions = list(_DEEDS)
         rows = []
         for one in self.additions[:_SHOWN]:
-            counts = one.counts()
+            counts = one.counts
             cells = [f"{counts.get(action, 0):,}" for action in (*actions, "waiting")]
             rows.append([short(one.name), f"{len(one.placements):,}", *cells])
         note = f"proposals with a score of {self.threshold:g} or more were followed"
@@ -135,11 +123,6 @@ class Batch(Result):
         if not waiting:
             return tables
         return [*tables, Table("Waiting for a person", columns, waiting, [_DECIDE])]
-
-
-def _plain(placement: Placement) -> dict[str, Any]:
-    plain = {name: getattr(placement, name) for name in placement.__slots__}
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
 
 
 def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
+from keyhole.core.codec import Figures
+from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import nearest
 from keyhole.environment.wording import quoted, require_none, shown
 
@@ -27,7 +29,7 @@ RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(Figures):
     """How the categories of a new coding fall against those of a stored one.
 
     The new coding is ``finer`` (each of its categories falls into one of the other's),
@@ -39,14 +41,9 @@ class Tie:
     pairs: tuple[tuple[str, str], ...] = ()
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tie as plain values."""
-        plain = {"coding": self.coding, "relation": self.relation, "note": self.note}
-        return plain | {"pairs": [list(pair) for pair in self.pairs]}
-
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Figures):
     """What is to be done with a field.
 
     ``assimilate`` it into a stored ``coding``; ``accommodate`` it in a ``construct`` (its
@@ -63,17 +60,11 @@ class Decision:
 
     field: str
     action: Action
-    construct: str = ""
-    name: str = ""
-    coding: str = ""
-    identifier: str = ""
-    ties: tuple[Tie, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain values; what is not said is left out."""
-        texts = {name: getattr(self, name) for name in TEXTS}
-        plain: dict[str, Any] = {name: text for name, text in texts.items() if text}
-        return plain | ({"ties": [tie.to_dict() for tie in self.ties]} if self.ties else {})
+    construct: Annotated[str, WHEN_SET] = ""
+    name: Annotated[str, WHEN_SET] = ""
+    coding: Annotated[str, WHEN_SET] = ""
+    identifier: Annotated[str, WHEN_SET] = ""
+    ties: Annotated[tuple[Tie, ...], WHEN_SET] = ()
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Decision:

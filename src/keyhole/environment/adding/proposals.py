@@ -47,10 +47,6 @@ class Proposals(Result):
         """Return as decisions the best proposal of each field at or above a threshold."""
         return tuple(f.best.decision() for f in self.fields if f.best.score >= threshold)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the proposals as plain values."""
-        return {"form": self.form, "fields": [plain_field(one) for one in self.fields]}
-
     def to_frame(self) -> pl.DataFrame:
         """Return one row a proposal."""
         import polars as pl
@@ -70,20 +66,6 @@ class Proposals(Result):
         more = len(self.fields) - _SHOWN
         notes = [f"and {more:,} more fields"] if more > 0 else []
         return [Table(f"Proposals for {short(self.form)}", COLUMNS, rows, notes)]
-
-
-def plain_field(one: FieldProposals) -> dict[str, Any]:
-    """Return the proposals for a field as plain values."""
-    proposals = [
-        {
-            **p.decision().to_dict(),
-            "score": p.score,
-            "reason": p.reason,
-            "harmonised": list(p.harmonised),
-        }
-        for p in one.proposals
-    ]
-    return {"field": one.field, "label": one.label, "proposals": proposals}
 
 
 def proposal_rows(one: FieldProposals) -> Iterator[list[str]]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from keyhole.core.marks import WHEN_SET
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import Answers, Match, answers_of, match_answers
@@ -42,11 +44,11 @@ class Proposal:
     action: Action
     score: float
     reason: str
-    construct: str = ""
-    name: str = ""
-    coding: str = ""
-    identifier: str = ""
-    ties: tuple[Tie, ...] = ()
+    construct: Annotated[str, WHEN_SET] = ""
+    name: Annotated[str, WHEN_SET] = ""
+    coding: Annotated[str, WHEN_SET] = ""
+    identifier: Annotated[str, WHEN_SET] = ""
+    ties: Annotated[tuple[Tie, ...], WHEN_SET] = ()
     harmonised: tuple[str, ...] = ()
 
     def decision(self) -> Decision:

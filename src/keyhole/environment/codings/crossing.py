@@ -7,10 +7,11 @@ most pairs of a decade and a shifted decade cannot be the same person.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from keyhole.core.marks import HIDDEN
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
@@ -43,31 +44,21 @@ class Compatibility(Result):
     resolved: bool
     reason: str
     exact: bool
-    pairs_left: Ints
-    pairs_right: Ints
-    left_labels: tuple[str, ...]
-    right_labels: tuple[str, ...]
     ruled_out: float | None
     ruled_out_weighted: float | None
-    explanation: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the possible pairs and the shares as plain values."""
-        names = ["left", "right", "resolved", "reason", "exact", "ruled_out", "ruled_out_weighted"]
-        out: dict[str, Any] = {name: getattr(self, name) for name in names}
-        pairs = zip(self.pairs_left.tolist(), self.pairs_right.tolist(), strict=True)
-        out["pairs"] = [[self.left_labels[i], self.right_labels[j]] for i, j in pairs]
-        return out | {"explanation": list(self.explanation)}
+    pairs: tuple[tuple[str, str], ...]
+    explanation: tuple[str, ...]
+    pairs_left: Annotated[Ints, HIDDEN]
+    pairs_right: Annotated[Ints, HIDDEN]
+    left_labels: Annotated[tuple[str, ...], HIDDEN]
+    right_labels: Annotated[tuple[str, ...], HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair of categories that can be the same person."""
         import polars as pl
 
-        columns = {
-            "left": [self.left_labels[i] for i in self.pairs_left.tolist()],
-            "right": [self.right_labels[j] for j in self.pairs_right.tolist()],
-        }
-        return pl.DataFrame(columns, schema={"left": pl.String, "right": pl.String})
+        schema = {"left": pl.String, "right": pl.String}
+        return pl.DataFrame(self.pairs, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the possible counterparts of each category."""
@@ -122,19 +113,21 @@ def compatibility(
     words += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
+    pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
     return Compatibility(
         one.name,
         other.name,
         relation.resolved,
         relation.reason,
         relation.exact,
+        ruled_out(one, other, relation),
+        weighted,
+        tuple((one.labels[i], other.labels[j]) for i, j in pairs),
+        tuple(words) if relation.resolved else (),
         relation.left,
         relation.right,
         one.labels,
         other.labels,
-        ruled_out(one, other, relation),
-        weighted,
-        tuple(words) if relation.resolved else (),
     )
 
 

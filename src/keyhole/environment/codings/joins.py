@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keyhole.core.marks import figure
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import join_explanation
 from keyhole.environment.codings.graph import CodingGraph
@@ -61,20 +62,16 @@ class Join(Result):
     explanation: tuple[str, ...] = ()
 
     @property
+    @figure()
     def size(self) -> int:
         """How many groups there are."""
         return len(self.labels)
 
     @property
+    @figure()
     def categories_lost(self) -> int:
         """How many categories of the left coding are no longer told apart."""
         return len(self.groups_left) - len(np.unique(self.groups_left))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the join as plain values."""
-        out = {name: getattr(self, name) for name in self.__slots__}
-        out |= {"size": self.size, "categories_lost": self.categories_lost}
-        return {name: _plain(value) for name, value in out.items()}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a category of either side, with its group."""
@@ -102,12 +99,6 @@ class Join(Result):
         note = f"{self.coding}: {self.entropy:.2f} bits, {self.lost:.2f} lost"
         columns = ["group", f"of {self.left}", f"of {self.right}"]
         return [Table(title, columns, rows, [note, *self.explanation])]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
 
 
 def join_codings(

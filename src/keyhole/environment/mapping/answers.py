@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from keyhole.environment.mapping.holdings import Absent
 from keyhole.environment.mapping.keys import KeyVariable
@@ -40,7 +40,7 @@ class KeyMapping(Result):
     needed: int
     key: tuple[KeyVariable, ...]
     absent: tuple[Absent, ...]
-    identifiers: tuple[tuple[str, int], ...] = ()
+    identifiers: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -51,21 +51,6 @@ class KeyMapping(Result):
     def variable(self, column: str) -> KeyVariable | None:
         """Return the key variable of a column, if it is in the key."""
         return next((v for v in self.key if v.column == column), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        return {
-            "kind": self.kind,
-            "target": self.target,
-            "against": self.against,
-            "forms": self.forms,
-            "threshold": self.threshold,
-            "needed": self.needed,
-            "key": [_variable(variable) for variable in self.key],
-            "absent": [_absent(part) for part in self.absent],
-            "identifiers": dict(self.identifiers),
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""
@@ -92,7 +77,7 @@ class KeyMapping(Result):
     def _notes(self) -> list[str]:
         notes = list(self.notes)
         if self.identifiers:
-            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers)
+            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers.items())
             notes.append(f"Direct identifiers held: {held}.")
         return notes
 
@@ -144,13 +129,3 @@ def key_frame(key: Sequence[KeyVariable]) -> pl.DataFrame:
         "exact": pl.Boolean,
     }
     return pl.DataFrame(rows, schema=schema)
-
-
-def _variable(variable: KeyVariable) -> dict[str, Any]:
-    plain = variable.to_dict()
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
-
-
-def _absent(part: Absent) -> dict[str, Any]:
-    plain = {name: getattr(part, name) for name in part.__slots__}
-    return plain | {"codings": list(part.codings)}

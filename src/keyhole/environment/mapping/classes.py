@@ -102,12 +102,12 @@ def needed_of(threshold: float, forms: int) -> int:
     return max(round(exact) if abs(exact - round(exact)) < 1e-9 else int(exact) + 1, 1)
 
 
-def identifiers_of(holders: Iterable[Holder]) -> tuple[tuple[str, int], ...]:
+def identifiers_of(holders: Iterable[Holder]) -> dict[str, int]:
     """Return the direct identifiers that holders have, with how many have each."""
     counts: Counter[str] = Counter()
     for holder in holders:
         counts.update({f.identifier for f in holder.fields if f.identifier is not None})
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def names_of(holders: Sequence[Holder], most: int = 3) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from keyhole.core.marks import HIDDEN
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import refines
 from keyhole.environment.mapping.answers import KeyMapping
@@ -57,23 +58,15 @@ class JointKeys(Result):
     columns, of which `sets` are those with the most bits.
     """
 
-    mapping: KeyMapping
+    target: str
+    forms: int
     minimum: int
-    sets: tuple[KeySet, ...]
     found: int
     whole: int
     complete: bool
     searched_to: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sets as plain values."""
-        names = ["minimum", "found", "whole", "complete", "searched_to"]
-        out: dict[str, Any] = {name: getattr(self, name) for name in names}
-        sets = [
-            {"columns": list(s.columns), "support": s.support, "share": s.share, "bits": s.bits}
-            for s in self.sets
-        ]
-        return {"target": self.mapping.target, "forms": self.mapping.forms, **out, "sets": sets}
+    sets: tuple[KeySet, ...]
+    mapping: Annotated[KeyMapping, HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a set."""
@@ -141,13 +134,15 @@ def joint_keys(
     for has in holders:
         whole &= has
     return JointKeys(
-        mapping,
+        mapping.target,
+        mapping.forms,
         least,
-        tuple(sets[:limit]),
         len(sets),
         whole.bit_count() if holders else 0,
         complete,
         last,
+        tuple(sets[:limit]),
+        mapping,
     )
 
 

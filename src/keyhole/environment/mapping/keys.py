@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = ["KeyVariable"]
@@ -35,7 +34,3 @@ class KeyVariable:
     exact: bool = True
     explanation: tuple[str, ...] = ()
     codings: tuple[str, ...] = ()
-
-    def to_dict(self) -> Mapping[str, object]:
-        """Give the JSON object of the variable."""
-        return {name: getattr(self, name) for name in self.__slots__}

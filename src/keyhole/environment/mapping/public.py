@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from keyhole.core.marks import SPREAD
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
@@ -78,17 +79,12 @@ class PublicKey(Result):
 
     resources: float
     sources: tuple[Reached, ...]
-    mapping: KeyMapping
+    mapping: Annotated[KeyMapping, SPREAD]
 
     @property
     def key(self) -> tuple[KeyVariable, ...]:
         """The key variables."""
         return self.mapping.key
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        sources = [{name: getattr(s, name) for name in s.__slots__} for s in self.sources]
-        return {"resources": self.resources, "sources": sources, **self.mapping.to_dict()}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""

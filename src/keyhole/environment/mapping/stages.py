@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from keyhole.core.marks import SPREAD
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import informative_groups
@@ -37,16 +38,12 @@ class StagedKey(Result):
     """What an intruder knows who holds the sources of all stages and can link them."""
 
     stages: tuple[KeyMapping, ...]
-    mapping: KeyMapping
+    mapping: Annotated[KeyMapping, SPREAD]
 
     @property
     def key(self) -> tuple[KeyVariable, ...]:
         """The key variables of all stages together."""
         return self.mapping.key
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        return {**self.mapping.to_dict(), "stages": [stage.to_dict() for stage in self.stages]}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""
@@ -186,9 +183,9 @@ def _reasons(column: str, stages: Sequence[KeyMapping]) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _identifiers(stages: Sequence[KeyMapping]) -> tuple[tuple[str, int], ...]:
+def _identifiers(stages: Sequence[KeyMapping]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for stage in stages:
-        for kind, count in stage.identifiers:
+        for kind, count in stage.identifiers.items():
             counts[kind] = counts.get(kind, 0) + count
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import Named, figure
 from keyhole.environment.scenarios.scenarios import Scenario, interval_text
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table
@@ -32,28 +33,18 @@ class Identification(Result):
     """
 
     scenario: str
-    conditional: Interval | None
+    conditional: Annotated[Interval | None, Named("p_identification_given_attempt")]
     basis: str
-    attempt: Interval
+    attempt: Annotated[Interval, Named("p_attempt")]
     reasons: tuple[str, ...]
 
     @property
+    @figure(Named("p_identification"))
     def probability(self) -> Interval | None:
         """p(identification), the lowest and the highest."""
         if self.conditional is None:
             return None
         return (self.conditional[0] * self.attempt[0], self.conditional[1] * self.attempt[1])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "scenario": self.scenario,
-            "p_identification_given_attempt": _listed(self.conditional),
-            "basis": self.basis,
-            "p_attempt": list(self.attempt),
-            "reasons": list(self.reasons),
-            "p_identification": _listed(self.probability),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a factor, and one for the product."""

@@ -11,11 +11,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import HIDDEN, Named
 from keyhole.core.names import nearest
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
@@ -45,24 +46,21 @@ class ScenarioKey(Result):
     `mapping` says how each came about, `stages` what each of the intruder's sources tells.
     """
 
-    scenario: Scenario
-    target: Target
-    microdata: Microdata
+    name: Annotated[str, Named("scenario")]
+    example: bool
+    points: Mapping[str, str]
+    holds: tuple[str, ...]
+    p_attempt: tuple[float, float]
+    reasons: tuple[str, ...]
+    keys: tuple[str, ...]
     mapping: KeyMapping
     stages: tuple[KeyMapping, ...]
     notes: tuple[str, ...]
-    _nodes: Mapping[str, Node]
-    _source: Microdata
-
-    @property
-    def name(self) -> str:
-        """The name of the scenario."""
-        return self.scenario.name
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns of the key."""
-        return self.mapping.columns
+    scenario: Annotated[Scenario, HIDDEN]
+    target: Annotated[Target, HIDDEN]
+    microdata: Annotated[Microdata, HIDDEN]
+    _nodes: Annotated[Mapping[str, Node], HIDDEN]
+    _source: Annotated[Microdata, HIDDEN]
 
     def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
         """Return a file with its key columns brought to the groups of the key.
@@ -84,21 +82,6 @@ class ScenarioKey(Result):
         from keyhole.environment.scenarios.identification import p_identification
 
         return p_identification(self.scenario, conditional, figure=figure)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the key as plain values; nothing of the records is in it."""
-        return {
-            "scenario": self.name,
-            "example": self.scenario.example,
-            "points": dict(self.scenario.points),
-            "holds": self.scenario.holdings(),
-            "p_attempt": list(self.scenario.p_attempt),
-            "reasons": list(self.scenario.reasons),
-            "keys": list(self.keys),
-            "mapping": self.mapping.to_dict(),
-            "stages": [stage.to_dict() for stage in self.stages],
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""
@@ -157,7 +140,11 @@ def scenario_key(
     mapping, stages = map_scenario(graph, story, aim, weights)
     recoded = _recode(microdata, mapping.key, nodes)
     notes = tuple(_notes(microdata, mapping, nodes))
-    return ScenarioKey(story, aim, recoded, mapping, stages, notes, nodes, microdata)
+    return ScenarioKey(
+        story.name, story.example, dict(story.points), tuple(story.holdings()), story.p_attempt,
+        story.reasons, mapping.columns, mapping, stages, notes, story, aim, recoded, nodes,
+        microdata,
+    )  # fmt: skip
 
 
 def scenario_mapping(
