@@ -85,12 +85,12 @@ def test_ids_beyond_64_bits(kind):
         {"p": pl.Series(values, dtype=dtype)}, iuf={"p": pl.Series(values[:2], dtype=dtype)},
         metric="taxicab",
     )  # fmt: skip
-    assert (found.overlap, found.confirmed) == (2, attack(metric="taxicab").confirmed)
+    assert (found.overlap.records, found.confirmed) == (2, attack(metric="taxicab").confirmed)
 
 
 def test_ids_of_bytes_are_compared_and_never_shown():
     ids = [b"\xff\xfe", b"b", b"c", b"d"]
-    assert attack({"p": ids}, iuf={"p": ids[:2]}, metric="taxicab").overlap == 2
+    assert attack({"p": ids}, iuf={"p": ids[:2]}, metric="taxicab").overlap.records == 2
     with pytest.raises(InputError, match="2 of 2 rows") as told:
         attack({"p": ids}, metric="taxicab")
     assert "xff" not in str(told.value)

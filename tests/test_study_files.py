@@ -255,7 +255,7 @@ def test_the_result_tells_what_produced_it_and_no_record():
     found = link(PUF, EIF, link=["a", "b"], metric="taxicab", strata=["g"])
     told = found.to_dict()
     assert told["metric"] == "taxicab"
-    assert told["threshold"] == 0.25
+    assert told["effective_threshold"] == 0.25
     assert told["suspected"] == 2
     assert told["putative_rate"] == 1.0
     assert "Secretia" not in repr(found)

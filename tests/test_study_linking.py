@@ -172,7 +172,7 @@ def test_euclidean_equals_the_cartesian_product(files, numeric, alpha, cap, stra
         rank_cap=cap, strata=strata, threshold=threshold,
     )  # fmt: skip
     limit = alpha / 2 if threshold == "published" else alpha / math.sqrt(2 * len(NAMES))
-    assert found.threshold == limit
+    assert found.linkage.effective_threshold == limit
     same_rows(rows_of(found), euclidean_twin(puf, eif, NAMES, numeric, alpha, cap, limit, strata))
 
 
@@ -347,10 +347,10 @@ def test_half_matches_and_half_missing_is_exactly_the_threshold(count, alpha):
     by_taxicab = link(puf, eif, link=eif.columns, metric="taxicab", alpha=alpha)
     derived = link(puf, eif, link=eif.columns, metric="euclidean", alpha=alpha, threshold="derived")
     assert by_taxicab.eif.tolist() == derived.eif.tolist() == [1]
-    assert by_taxicab.threshold == alpha / 2
-    assert derived.threshold == pytest.approx(alpha / math.sqrt(2 * count))
+    assert by_taxicab.linkage.effective_threshold == alpha / 2
+    assert derived.linkage.effective_threshold == pytest.approx(alpha / math.sqrt(2 * count))
     published = link(puf, eif, link=eif.columns, metric="euclidean", alpha=alpha)
-    assert published.threshold == alpha / 2
+    assert published.linkage.effective_threshold == alpha / 2
     assert sorted(published.eif.tolist()) == ([0, 1] if count > 2 else [1])
 
 

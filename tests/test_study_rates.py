@@ -13,6 +13,7 @@ from keyhole.errors import ColumnError
 from keyhole.reidentification.baseline import permuted_baseline
 from keyhole.reidentification.rates import (
     Rate,
+    RatesByRank,
     agreements,
     confirm,
     count_use,
@@ -57,10 +58,9 @@ def test_rates_are_counts_of_sets(pairs, truth):
     assert rates.true_pairs == len(pairs & truth)
     assert rates.suspected == len({p for p, _ in pairs})
     assert rates.confirmed == len({p for p, _ in pairs & truth})
-    found = rates.to_dict()
-    assert found["confirmed_rate"] == len({p for p, _ in pairs & truth}) / PUF
-    assert (found["conditional_rate"] is None) == (not pairs)
-    assert (found["intervals"]["pair_precision"] is None) == (not pairs)
+    assert rates.confirmed_rate == len({p for p, _ in pairs & truth}) / PUF
+    assert (rates.conditional_rate is None) == (not pairs)
+    assert (rates.intervals["pair_precision"] is None) == (not pairs)
 
 
 @given(PAIRS, PAIRS, st.lists(st.integers(0, 3), min_size=PUF, max_size=PUF))
@@ -81,7 +81,7 @@ def test_rates_by_stratum_are_those_of_each_part(pairs, truth, groups):
 def test_rates_by_pair_cut_the_pairs(pairs, truth):
     puf, eif = arrays(pairs)
     confirmed = confirm(puf, eif, *arrays(truth), EIF)
-    parts = rates_by_pair(puf, confirmed, eif % 3, PUF)
+    parts = rates_by_pair(RatesByRank, puf, confirmed, eif % 3, PUF)
     assert [part.label for part in parts] == sorted(set((eif % 3).tolist()))
     assert sum(part.rates.pairs for part in parts) == len(pairs)
     assert sum(part.rates.true_pairs for part in parts) == len(pairs & truth)
@@ -111,7 +111,7 @@ def test_chance_stays_within_strata():
     assert inside.confirmed == pytest.approx(sum(inside.by_stratum))
     across = permuted_baseline(puf, eif, np.array([0, 5]), np.array([6, 2]), **asked)
     assert across.confirmed == 0
-    assert across.to_dict()["within_strata"]
+    assert across.within_strata
 
 
 @given(PAIRS, PAIRS, st.booleans())
@@ -146,9 +146,9 @@ def test_use_of_variables_counts_pairs_and_smallest_subsets():
     subsets = np.array([0b11, 0b01, 0b10], dtype=np.uint64)
     agreeing, used = count_use(["a", "b"], same, np.array([True, False, False]), subsets)
     assert agreeing.tolist() == [2, 1, 0]
-    assert [use.pairs.count for use in used] == [2, 1]
-    assert [use.true_pairs.count for use in used] == [1, 1]
-    assert [use.smallest.count for use in used] == [2, 2]
+    assert [use.pairs_agreeing for use in used] == [2, 1]
+    assert [use.true_pairs_agreeing for use in used] == [1, 1]
+    assert [use.share_in_smallest_subset for use in used] == [2 / 3, 2 / 3]
 
 
 def frames(**columns):

@@ -120,7 +120,7 @@ def test_adhoc_equals_the_cartesian_product(puf, eif, cap, stratified, trees):
     rows = found.to_frame().rows()
     assert [(i, j, r) for i, j, _, r in rows] == [(i, j, r) for i, j, _, r in wanted]
     assert [s for _, _, s, _ in rows] == pytest.approx([s for _, _, s, _ in wanted], abs=1e-9)
-    assert found.threshold == 17.5
+    assert found.linkage.effective_threshold == 17.5
 
 
 def by_hand(scores: dict, puf: dict, eif: dict) -> list[tuple]:

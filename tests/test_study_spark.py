@@ -151,7 +151,7 @@ def test_awkward_files_are_studied_where_they_lie(awkward, spark):
     there = study(**files, **asked, engine=spark)
     assert there.to_dict() == here.to_dict()
     assert here.confirmed
-    assert iuf.height == here.overlap
+    assert iuf.height == here.overlap.records
 
 
 def test_the_command_runs_where_spark_does(awkward, spark):

@@ -75,7 +75,7 @@ def test_late_ids_of_text_files_are_what_they_are_in_memory(ids, spark, tmp_path
     here = study(**files, **ASKED)
     there = study(**files, **ASKED, engine=spark)
     assert there.to_dict() == here.to_dict()
-    assert here.overlap == SIZE
+    assert here.overlap.records == SIZE
     assert here.baseline.confirmed
 
 
@@ -99,7 +99,7 @@ def test_ids_that_come_late_are_numbers_all_the_same(spark, tmp_path):
     paths = paths_of(files, tmp_path)
     here = study(**paths, **ASKED)
     assert study(**paths, **ASKED, engine=spark).to_dict() == here.to_dict()
-    assert here.overlap == 40
+    assert here.overlap.records == 40
 
 
 def test_ids_above_the_largest_long_are_put_in_order_as_in_memory(spark, tmp_path):
@@ -107,7 +107,7 @@ def test_ids_above_the_largest_long_are_put_in_order_as_in_memory(spark, tmp_pat
     files = paths_of(made(ids, ids), tmp_path, ".parquet")
     here = study(**files, **ASKED)
     assert study(**files, **ASKED, engine=spark).to_dict() == here.to_dict()
-    assert here.overlap == SIZE
+    assert here.overlap.records == SIZE
 
 
 def test_a_text_that_a_note_calls_numbers_is_text_if_one_is_none(spark, tmp_path):

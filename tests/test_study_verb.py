@@ -84,9 +84,9 @@ def test_the_example_worlds_overlap_and_noise_come_out(overlap, error_rate, miss
     rates = of(world, link=APART, orders="highest", permutations=0).rates
     # A true pair is found if nothing of it is wrong or missing: these values tell people apart.
     whole = ((1 - error_rate) * (1 - missing_rate)) ** len(APART)
-    assert within(overlap * whole, rates.confirmed_rate.interval)
-    assert within(overlap * whole, rates.putative.interval)
-    assert rates.conditional.value > 0.99
+    assert within(overlap * whole, rates.intervals["confirmed_rate"])
+    assert within(overlap * whole, rates.intervals["putative_rate"])
+    assert rates.conditional_rate > 0.99
 
 
 def test_without_noise_those_alone_in_both_files_are_confirmed():
@@ -168,10 +168,10 @@ def test_parts_add_up(found):
     assert found.to_dict()["notes"] == [
         f"{elsewhere} EIF records have no value of sex, unlike any PUF record, and cannot be linked"
     ]
-    chance = sum(part.by_chance for part in found.by_stratum)
+    chance = sum(part.baseline.confirmed for part in found.by_stratum)
     assert chance == pytest.approx(found.baseline.confirmed)
     assert [part.label for part in found.by_rank] == list(range(1, len(found.by_rank) + 1))
-    agreed = sum(use.pairs.count for use in found.by_variables)
+    agreed = sum(use.pairs_agreeing for use in found.by_variables)
     assert agreed == sum(part.label * part.rates.pairs for part in found.by_agreement)
 
 
@@ -415,7 +415,7 @@ def test_the_picture_says_the_finding_and_holds_no_record(world, metric):
     true = sum(row["pairs"] for row in rows if row.get("kind") == "true pairs")
     assert true == found.rates.true_pairs
     whiskers = {row["name"]: (row["low"], row["high"]) for row in rows if "below" in row}
-    assert whiskers["Conditional"] == found.rates.conditional.interval
+    assert whiskers["Conditional"] == found.rates.intervals["conditional_rate"]
 
 
 def test_loaded_files_keep_their_names_in_messages(tmp_path):
@@ -450,7 +450,7 @@ def test_a_candidate_may_leave_out_what_others_tell(world):
         assert "'homstate' is not told by this release" in dropped.warnings[0]
         assert dropped.rates == blanked.rates
         assert dropped.confirmed < whole.confirmed
-        assert {use.variable: use.pairs.count for use in dropped.by_variables}["homstate"] == 0
+        assert {use.variable: use.pairs_agreeing for use in dropped.by_variables}["homstate"] == 0
     assert "Warning (dropped, blanked; euclidean)" in compared.summary()
 
 
@@ -498,7 +498,7 @@ def test_under_adhoc_a_pair_agrees_where_it_has_the_highest_score():
         iuf={"p": [1], "e": [1]}, puf_id="p", eif_id="e", link=list(scores), metric="adhoc",
         scores=scores, permutations=0,
     )  # fmt: skip
-    agreed = {use.variable: use.pairs.count for use in found.by_variables}
+    agreed = {use.variable: use.pairs_agreeing for use in found.by_variables}
     assert (found.rates.pairs, agreed) == (1, {"ms": 1, "age": 1, "pay": 0, "x": 0})
     assert "highest score" in found.summary()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
+from keyhole.core.marks import HIDDEN, Named, Share
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints, Numbers
 
@@ -32,27 +33,16 @@ class Baseline:
     """
 
     permutations: int
+    within_strata: bool
     confirmed: float
-    confirmed_rate: float
-    conditional_rate: float | None
-    interval: tuple[float, float]
-    conditional_interval: tuple[float, float] | None = None
-    p_value: float | None = None
-    by_stratum: tuple[float, ...] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        conditional = self.conditional_interval
-        return {
-            "permutations": self.permutations,
-            "within_strata": self.by_stratum is not None,
-            "confirmed": self.confirmed,
-            "confirmed_rate": self.confirmed_rate,
-            "conditional_rate": self.conditional_rate,
-            "p_value": self.p_value,
-            "confirmed_rate_interval": list(self.interval),
-            "conditional_rate_interval": None if conditional is None else list(conditional),
-        }
+    confirmed_rate: Annotated[float, Share("puf_records")]
+    conditional_rate: Annotated[float | None, Share("suspected")]
+    p_value: float
+    interval: Annotated[tuple[float, float], Named("confirmed_rate_interval")]
+    conditional_interval: Annotated[
+        tuple[float, float] | None, Named("conditional_rate_interval")
+    ] = None
+    by_stratum: Annotated[tuple[float, ...] | None, HIDDEN] = None
 
 
 def permuted_baseline(
@@ -188,6 +178,7 @@ def summarise(
     mean = float(counts.mean())
     return Baseline(
         permutations=len(counts),
+        within_strata=by_stratum is not None,
         confirmed=mean,
         confirmed_rate=mean / puf_records,
         conditional_rate=mean / suspected if suspected else None,

@@ -27,6 +27,7 @@ from keyhole.charts import (
 )
 
 if TYPE_CHECKING:
+    from keyhole.kernels.arrays import Floats
     from keyhole.reidentification.compare import StudyComparison
     from keyhole.reidentification.rates import Rate
     from keyhole.reidentification.result import Study
@@ -53,15 +54,15 @@ def study_chart(study: Study) -> alt.TopLevelMixin:
         What `keyhole.study` returned.
     """
     drawn: alt.LayerChart | alt.FacetChart | alt.HConcatChart = _rates(study)
-    if study.linked.pairs:
-        both = alt.hconcat(_rates(study), _scores(study), spacing=56)
-        drawn = both.resolve_scale(color="independent")
-    width = 96 if study.linked.pairs else 64
+    linked, width = study.linked, 64
+    if linked is not None and linked.pairs:
+        both = alt.hconcat(_rates(study), _scores(study, linked.score), spacing=56)
+        drawn, width = both.resolve_scale(color="independent"), 96
     return house_style(drawn, title=_finding(study), subtitle=_explanation(study), width=width)
 
 
 def _finding(study: Study) -> str:
-    rate = study.rates.conditional
+    rate = study.rates.named()["conditional_rate"]
     if rate.value is None:
         return f"Nobody is suspected among {study.puf_records:,} PUF records"
     low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
@@ -74,7 +75,7 @@ def _finding(study: Study) -> str:
 def _explanation(study: Study) -> list[str]:
     rates = study.rates
     lines = [
-        f"By {study.metric} on {listed(study.question.link)}: {rates.suspected:,} of "
+        f"By {study.metric} on {listed(study.linkage.link)}: {rates.suspected:,} of "
         f"{rates.puf_records:,} PUF records are suspected, {rates.confirmed:,} confirmed."
     ]
     if study.baseline is not None:
@@ -202,14 +203,14 @@ def _unperturbed(study: Study, y: alt.Y) -> list[alt.Chart]:
     ]
 
 
-def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
-    rows = _histogram(study)
+def _scores(study: Study, scores: Floats) -> alt.LayerChart | alt.FacetChart:
+    rows = _histogram(study, scores)
     title = {
         "unicity": "Variables in the smallest set on which the pair is alone",
         "adhoc": "Score (higher is more alike)",
     }.get(study.metric, "Score (lower is more alike)")
     x = alt.X("from:Q", title=title).axis(grid=False, format="~g", tickCount=6)
-    values = np.unique(study.linked.score)
+    values = np.unique(scores)
     if len(values) <= BINS:  # a bar each; Vega shows what fits of them
         x = x.axis(values=values.tolist(), format=".3~g", grid=False, labelOverlap="greedy")
     base = alt.Chart(inline(rows)).mark_rect().properties(width=380, height=222)
@@ -232,10 +233,11 @@ def _scores(study: Study) -> alt.LayerChart | alt.FacetChart:
 
 def _threshold(study: Study) -> list[alt.Chart]:
     """Draw the score at which suspicion ends, if the metric has one."""
-    if study.linked.threshold is None:
+    threshold = study.linkage.effective_threshold
+    if threshold is None:
         return []
     end: Literal["left", "right"] = "left" if study.metric == "adhoc" else "right"
-    row = {"score": study.linked.threshold, "text": f"threshold {study.linked.threshold:.3g}"}
+    row = {"score": threshold, "text": f"threshold {threshold:.3g}"}
     base = alt.Chart(inline([row])).encode(x=alt.X("score:Q"))
     aside = -4 if end == "right" else 4
     words = base.mark_text(color=QUIET, align=end, baseline="bottom", dx=aside)
@@ -245,9 +247,8 @@ def _threshold(study: Study) -> list[alt.Chart]:
     ]
 
 
-def _histogram(study: Study) -> list[dict[str, Any]]:
+def _histogram(study: Study, scores: Floats) -> list[dict[str, Any]]:
     """Count true pairs, and false ones on top of them, by score; in bins if there are many."""
-    scores = study.linked.score
     middles = np.unique(scores)
     step = float(np.diff(middles).min(initial=1.0))
     if len(middles) > BINS:
@@ -278,13 +279,10 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
     """
     rows = []
     for place, row in enumerate(comparison.rows):
-        rates = row.study.rates
-        name = f"{plain(row.release, 28)} · {row.study.metric}"
-        for key, rate, colour in (
-            ("conditional", rates.conditional, ACCENT),
-            ("confirmed", rates.confirmed_rate, INK),
-        ):
-            drawn = _row(place, rate, name, key, colour)
+        rates = row.rates.named()
+        name = f"{plain(row.release, 28)} · {row.metric}"
+        for key, colour in (("conditional", ACCENT), ("confirmed", INK)):
+            drawn = _row(place, rates[f"{key}_rate"], name, key, colour)
             rows.append({**drawn, "offset": -1 if key == "conditional" else 1, "key": key})
     base = alt.Chart(inline(rows)).encode(y=row_axis(), yOffset=alt.YOffset("offset:O"))
     x = _share("value")
@@ -305,14 +303,14 @@ _COMPARED = (
 
 def _best(comparison: StudyComparison) -> str:
     known = [
-        (row.study.conditional_rate, row)
+        (row.rates.conditional_rate, row)
         for row in comparison.rows
-        if row.study.conditional_rate is not None
+        if row.rates.conditional_rate is not None
     ]
     if not known:
         return "Nobody is suspected in any of the studies"
     (low, least), (high, most) = (choose(known, key=lambda one: one[0]) for choose in (min, max))
     return (
-        f"Of the suspected {percentage(low)} ({plain(least.release, 28)}, {least.study.metric}) "
-        f"to {percentage(high)} ({plain(most.release, 28)}, {most.study.metric}) are truly found"
+        f"Of the suspected {percentage(low)} ({plain(least.release, 28)}, {least.metric}) "
+        f"to {percentage(high)} ({plain(most.release, 28)}, {most.metric}) are truly found"
     )

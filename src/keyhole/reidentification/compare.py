@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.codec import members_to_plain
+from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
 from keyhole.core.names import quoted
 from keyhole.core.options import Question
 from keyhole.errors import InputError, OptionError
+from keyhole.exposure.checks import scenario_note
 from keyhole.reidentification.files import StudyFiles, blank_variables
-from keyhole.reidentification.question import variables_in_words
+from keyhole.reidentification.question import Linkage, Metric
+from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import Progress, attack_release, study
 from keyhole.results import Result, Table, share
@@ -27,46 +31,43 @@ class ComparedStudy:
     """The study of one candidate release."""
 
     release: str
-    study: Study
+    metric: Metric
+    rates: Annotated[Rates, SPREAD]
+    baseline_conditional_rate: Annotated[float | None, Share("suspected")]
+    warnings: tuple[str, ...]
+    study: Annotated[Study | None, HIDDEN] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        found = self.study
-        base = found.baseline
-        return {
-            "release": self.release,
-            "metric": found.metric,
-            **found.rates.to_dict(),
-            "baseline_conditional_rate": None if base is None else base.conditional_rate,
-            "warnings": list(found.warnings),
-        }
+    @classmethod
+    def of(cls, release: str, study: Study) -> ComparedStudy:
+        """Return what is compared of a study."""
+        chance = None if study.baseline is None else study.baseline.conditional_rate
+        return cls(release, study.metric, study.rates, chance, study.warnings, study)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyComparison(Result):
     """What an attack would achieve on each candidate release, by each metric."""
 
-    rows: tuple[ComparedStudy, ...]
+    link: tuple[str, ...]
+    numeric: tuple[str, ...]
+    strata: tuple[str, ...]
+    rows: Annotated[tuple[ComparedStudy, ...], Named("comparison")]
+    scenario: Annotated[str | None, WHEN_SET] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        first = self.rows[0].study
-        asked = first.question
-        named = {} if first.scenario is None else {"scenario": first.scenario}
-        return {
-            **named,
-            "link": list(asked.link),
-            "numeric": list(asked.numeric),
-            "strata": list(asked.strata),
-            "comparison": [row.to_dict() for row in self.rows],
-        }
+    @classmethod
+    def of(cls, studies: Sequence[tuple[str, Study]]) -> StudyComparison:
+        """Set studies side by side, each with the name of its release."""
+        first = studies[0][1]
+        asked = first.linkage
+        rows = tuple(ComparedStudy.of(*one) for one in studies)
+        return cls(asked.link, asked.numeric, asked.strata, rows, first.scenario)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""
         import polars as pl
 
         rows = []
-        for row in (one.to_dict() for one in self.rows):
+        for row in map(members_to_plain, self.rows):
             bounds = row.pop("intervals")
             row.pop("warnings")
             for name, interval in bounds.items():
@@ -78,30 +79,32 @@ class StudyComparison(Result):
         """Return one row a study; the rates that hang on few records show by their intervals."""
         rows = []
         for row in self.rows:
-            rates = row.study.rates
-            low, high = rates.conditional.interval or (None, None)
-            base = row.study.baseline
+            rates = row.rates
+            low, high = rates.intervals["conditional_rate"] or (None, None)
+            chance = row.baseline_conditional_rate
+            dealt = chance is not None or (row.study and row.study.baseline)
             rows.append(
                 [
                     row.release,
-                    row.study.metric,
-                    share(rates.putative.value),
-                    share(rates.confirmed_rate.value),
-                    share(rates.conditional.value),
+                    row.metric,
+                    share(rates.putative_rate),
+                    share(rates.confirmed_rate),
+                    share(rates.conditional_rate),
                     "" if low is None else f"{share(low)} to {share(high)}",
-                    "" if base is None else share(base.conditional_rate),
+                    share(chance) if dealt else "",
                 ]
             )
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
-        first = self.rows[0].study
-        notes = [variables_in_words(first.question), *first.recoding, *self._warnings()]
+        asked = Linkage(self.rows[0].metric, self.link, self.numeric, self.strata)
+        recoded = [] if self.scenario is None else [scenario_note(self.scenario)]
+        notes = [asked.variables_in_words, *recoded, *self._warnings()]
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
 
     def _warnings(self) -> list[str]:
         """Return each warning once, with the studies that it is about."""
         about: dict[str, list[ComparedStudy]] = {}
         for row in self.rows:
-            for text in row.study.warnings:
+            for text in row.warnings:
                 about.setdefault(text, []).append(row)
         return [f"Warning{self._where(rows)}: {text}" for text, rows in about.items()]
 
@@ -109,7 +112,7 @@ class StudyComparison(Result):
         if len(rows) == len(self.rows):
             return ""
         releases = dict.fromkeys(row.release for row in rows)
-        metrics = dict.fromkeys(row.study.metric for row in rows)
+        metrics = dict.fromkeys(row.metric for row in rows)
         return f" ({', '.join(releases)}; {', '.join(metrics)})"
 
     def plot(self) -> altair.TopLevelMixin:
@@ -127,7 +130,7 @@ def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyCo
     """
     absent = {name: blank_variables(puf, question.link) for name, puf in files.pufs.items()}
     nowhere = set(question.link).intersection(*absent.values())  # told to be wrong by the attack
-    rows: list[ComparedStudy] = []
+    studies: list[tuple[str, Study]] = []
     problems: list[str] = []
     for name in files.pufs:
         gone = (*question.blank, *(one for one in absent[name] if one not in nowhere))
@@ -136,12 +139,12 @@ def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyCo
             tell(f"{name} by {metric}")
             try:
                 found = attack_release(files, name, asked.replace(metric=metric), tell)
-                rows.append(ComparedStudy(name, found))
+                studies.append((name, found))
             except InputError as error:
                 problems += [f"release {quoted([name])}: {text}" for text in error.problems]
     if problems:
         raise OptionError(dict.fromkeys(problems))
-    return StudyComparison(tuple(rows))
+    return StudyComparison.of(studies)
 
 
 def compare_studies(
@@ -197,4 +200,4 @@ def compare_studies(
         raise type(error)(single if len(pufs) == 1 else error.problems) from None
     if isinstance(found, StudyComparison):
         return found
-    return StudyComparison((ComparedStudy(next(iter(pufs)), found),))
+    return StudyComparison.of([(next(iter(pufs)), found)])

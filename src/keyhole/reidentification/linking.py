@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Share, figure
 from keyhole.core.names import absent
 from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
@@ -25,6 +26,7 @@ from keyhole.reidentification.costs import (
     taxicab,
 )
 from keyhole.reidentification.neighbours import Progress, find_nearest
+from keyhole.reidentification.question import Linkage
 from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import number_strata
 from keyhole.reidentification.unicity import find_mates
@@ -56,8 +58,10 @@ class Pairs(Result):
 
     Parameters
     ----------
-    question
+    linkage
         The linking variables, the metric and its settings.
+    pairs, suspected
+        How many there are, and how many PUF records have at least one.
     puf, eif
         The record numbers of each pair, counted from 0 in the order of the files.
     score
@@ -67,32 +71,22 @@ class Pairs(Result):
     subset
         For unicity the smallest set of variables that makes the pair, bit j for the j-th
         linking variable; for the other metrics none.
-    threshold
-        The score to be below, or for adhoc above; None for unicity.
     """
 
-    question: Question
-    puf_records: int
-    eif_records: int
-    puf: Ints
-    eif: Ints
-    score: Floats
-    rank: Ints
-    subset: Words | None = None
-    threshold: float | None = None
+    linkage: Annotated[Linkage, SPREAD]
+    puf_records: Annotated[int, COUNT]
+    eif_records: Annotated[int, COUNT]
+    pairs: Annotated[int, COUNT]
+    suspected: Annotated[int, COUNT]
+    puf: Annotated[Ints, HIDDEN]
+    eif: Annotated[Ints, HIDDEN]
+    score: Annotated[Floats, HIDDEN]
+    rank: Annotated[Ints, HIDDEN]
+    subset: Annotated[Words | None, HIDDEN] = None
     warnings: tuple[str, ...] = ()
 
     @property
-    def pairs(self) -> int:
-        """The number of suspected pairs."""
-        return len(self.puf)
-
-    @property
-    def suspected(self) -> int:
-        """The number of PUF records with at least one suspected pair."""
-        return len(np.unique(self.puf))
-
-    @property
+    @figure(Share("puf_records"))
     def putative_rate(self) -> float:
         """The share of PUF records with at least one suspected pair."""
         return self.suspected / self.puf_records
@@ -103,36 +97,10 @@ class Pairs(Result):
             return None
         masks, places = np.unique(self.subset, return_inverse=True)
         named = [
-            " + ".join(name for j, name in enumerate(self.question.link) if mask >> j & 1)
+            " + ".join(name for j, name in enumerate(self.linkage.link) if mask >> j & 1)
             for mask in masks.tolist()
         ]
         return [named[place] for place in places]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values; no record is told."""
-        asked = self.question
-        out: dict[str, Any] = {
-            "metric": asked.metric,
-            "link": list(asked.link),
-            "numeric": list(asked.numeric),
-            "strata": list(asked.strata),
-            "puf_records": self.puf_records,
-            "eif_records": self.eif_records,
-            "pairs": self.pairs,
-            "suspected": self.suspected,
-            "putative_rate": self.putative_rate,
-            "warnings": list(self.warnings),
-        }
-        if self.subset is not None:
-            return {**out, "cuts": asked.cuts, "orders": asked.orders}
-        return {
-            **out,
-            "alpha": asked.alpha,
-            "cuts": asked.cuts,
-            "threshold": self.threshold,
-            "threshold_rule": asked.threshold,
-            "rank_cap": asked.rank_cap,
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair: record numbers, score and rank, or for unicity the subset."""
@@ -146,7 +114,7 @@ class Pairs(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures as a table; no record is shown."""
-        asked = self.question
+        asked = self.linkage
         rows = [
             ["PUF records", f"{self.puf_records:,}"],
             ["EIF records", f"{self.eif_records:,}"],
@@ -154,9 +122,9 @@ class Pairs(Result):
             ["PUF records suspected", f"{self.suspected:,}"],
             ["suspected (putative) rate", share(self.putative_rate)],
         ]
-        if self.threshold is not None:
+        if asked.effective_threshold is not None:
             word = "above" if asked.metric == "adhoc" else "below"
-            text = f"{word} {self.threshold:.6g} ({asked.threshold})"
+            text = f"{word} {asked.effective_threshold:.6g} ({asked.threshold})"
             rows += [["threshold", text], ["rank cap", f"{asked.rank_cap}"]]
         title = f"Pairs by {asked.metric} on {', '.join(asked.link)}"
         return [Table(title, ["figure", "value"], rows, list(self.warnings))]
@@ -274,12 +242,14 @@ def find_pairs(
     check_variables(puf, eif, question)
     strata = number_strata(puf, eif, question.strata).as_category() if question.strata else None
     attack = prepare(puf, eif, question)
+    found = attack.find(strata, progress)
     return Pairs(
-        question,
+        Linkage.asked(question, attack.threshold),
         puf.records,
         eif.records,
-        **attack.find(strata, progress),
-        threshold=attack.threshold,
+        len(found["puf"]),
+        len(np.unique(found["puf"])),
+        **found,
         warnings=attack.warnings,
     )
 

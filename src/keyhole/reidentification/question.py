@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+from keyhole.core.marks import HIDDEN, WHEN_SET
 from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 
 __all__ = [
     "OPTIONS_OF_METRIC",
     "Cuts",
+    "Linkage",
     "Metric",
     "Orders",
     "Score",
     "Scores",
     "Threshold",
-    "agreeing_in_words",
     "graded_variables",
-    "question_figures",
-    "suspected_in_words",
     "taken_as_categories",
-    "variables_in_words",
     "with_scores",
 ]
 
@@ -73,57 +72,79 @@ def graded_variables(question: Question) -> tuple[str, ...]:
     )
 
 
-def question_figures(question: Question, threshold: float | None) -> dict[str, Any]:
-    """Return the options that matter to the metric, with the threshold in effect."""
-    out: dict[str, Any] = {
-        "metric": question.metric,
-        "link": list(question.link),
-        "numeric": list(question.numeric),
-        "strata": list(question.strata),
-    }
-    mattering = OPTIONS_OF_METRIC[question.metric]
-    out |= {name: question.values[name] for name in mattering if name != "scores"}
-    if threshold is None:
-        return out
-    return {**out, "threshold": question.threshold, "effective_threshold": threshold}
+@dataclass(frozen=True, slots=True)
+class Linkage:
+    """How records were linked: the options that matter to the metric, and the threshold in effect.
 
+    `agreement_cuts` tells whose fifths make numbers agree, whatever the metric.
+    """
 
-def variables_in_words(question: Question) -> str:
-    """Say which linking variables are numbers, and within what records are linked."""
-    if question.metric == "adhoc":
-        kinds = "How values are compared: by the declared scores."
-    elif not question.numeric:
-        kinds = "Numbers: none; all linking variables are categories."
-    elif len(question.numeric) < len(question.link):
-        kinds = f"Numbers: {', '.join(question.numeric)}; the others are categories."
-    else:
-        kinds = "Numbers: all linking variables."
-    return f"{kinds} Linked within {', '.join(question.strata)}." if question.strata else kinds
+    metric: Metric
+    link: tuple[str, ...]
+    numeric: tuple[str, ...]
+    strata: tuple[str, ...]
+    alpha: Annotated[float | None, WHEN_SET] = None
+    cuts: Annotated[Cuts | None, WHEN_SET] = None
+    orders: Annotated[Orders | None, WHEN_SET] = None
+    rank_cap: Annotated[int | None, WHEN_SET] = None
+    threshold: Annotated[Threshold | None, WHEN_SET] = None
+    effective_threshold: Annotated[float | None, WHEN_SET] = None
+    agreement_cuts: Annotated[Cuts, HIDDEN] = "puf"
 
+    @classmethod
+    def asked(cls, question: Question, threshold: float | None = None) -> Linkage:
+        """Return what a question asks, with the threshold that its metric comes to."""
+        every = question.values
+        kept = {name: every[name] for name in OPTIONS_OF_METRIC[question.metric]}
+        kept.pop("scores", None)
+        if threshold is not None:
+            kept |= {"threshold": every["threshold"], "effective_threshold": threshold}
+        return cls(
+            question.metric,
+            tuple(question.link),
+            tuple(question.numeric),
+            tuple(question.strata),
+            **kept,
+            agreement_cuts=question.cuts,
+        )
 
-def agreeing_in_words(question: Question) -> str:
-    """Say what it means that a pair agrees on a variable."""
-    if question.metric == "adhoc":
-        return "A pair agrees on a variable where it has the variable's highest score."
-    whose = "the PUF's values" if question.cuts == "puf" else "each file's own values"
-    numbers = f", or numbers in the same fifth of {whose}" if question.numeric else ""
-    return (
-        f"A pair agrees on a variable where both records have the same category{numbers}. "
-        f"What is missing agrees with nothing."
-    )
+    @property
+    def variables_in_words(self) -> str:
+        """Which linking variables are numbers, and within what records are linked."""
+        if self.metric == "adhoc":
+            kinds = "How values are compared: by the declared scores."
+        elif not self.numeric:
+            kinds = "Numbers: none; all linking variables are categories."
+        elif len(self.numeric) < len(self.link):
+            kinds = f"Numbers: {', '.join(self.numeric)}; the others are categories."
+        else:
+            kinds = "Numbers: all linking variables."
+        return f"{kinds} Linked within {', '.join(self.strata)}." if self.strata else kinds
 
+    @property
+    def agreeing_in_words(self) -> str:
+        """What it means that a pair agrees on a variable."""
+        if self.metric == "adhoc":
+            return "A pair agrees on a variable where it has the variable's highest score."
+        whose = "the PUF's values" if self.agreement_cuts == "puf" else "each file's own values"
+        numbers = f", or numbers in the same fifth of {whose}" if self.numeric else ""
+        return (
+            f"A pair agrees on a variable where both records have the same category{numbers}. "
+            f"What is missing agrees with nothing."
+        )
 
-def suspected_in_words(question: Question, threshold: float | None) -> str:
-    """Say what a suspected pair is."""
-    if threshold is None:
-        sets = "some set" if question.orders == "all" else "the whole set"
-        return f"Suspected: alone in both files with the same values on {sets} of variables."
-    side = "above" if question.metric == "adhoc" else "below"
-    rule = "" if question.metric == "adhoc" else f" ({question.threshold} threshold)"
-    return (
-        f"Suspected: a score {side} {threshold:.6g}{rule}, in ranks "
-        f"that hold at most {question.rank_cap} pairs of a PUF record."
-    )
+    @property
+    def suspected_in_words(self) -> str:
+        """What a suspected pair is."""
+        if self.effective_threshold is None:
+            sets = "some set" if self.orders == "all" else "the whole set"
+            return f"Suspected: alone in both files with the same values on {sets} of variables."
+        side = "above" if self.metric == "adhoc" else "below"
+        rule = "" if self.metric == "adhoc" else f" ({self.threshold} threshold)"
+        return (
+            f"Suspected: a score {side} {self.effective_threshold:.6g}{rule}, in ranks that hold "
+            f"at most {self.rank_cap} pairs of a PUF record."
+        )
 
 
 def taken_as_categories(question: Question, puf: Microdata) -> list[str]:

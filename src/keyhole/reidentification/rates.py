@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, figure
 from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -25,9 +26,15 @@ from keyhole.reidentification.variables import Category, linking_category
 from keyhole.results import Table, share
 
 __all__ = [
+    "Interval",
+    "P",
     "Part",
     "Rate",
     "Rates",
+    "RatesByAgreement",
+    "RatesByRank",
+    "RatesByStratum",
+    "RatesBySubset",
     "VariableUse",
     "agree",
     "agreements",
@@ -40,6 +47,7 @@ __all__ = [
     "use_table",
 ]
 
+Interval = tuple[float, float]
 CONFIDENCE = 0.95
 # A summary shows the first of many strata; the figures of all are in the dictionary.
 SHOWN = 20
@@ -58,7 +66,7 @@ class Rate:
         return self.count / self.total if self.total else None
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """Clopper and Pearson's interval, which covers at least 95%.
 
         Examples
@@ -80,113 +88,134 @@ class Rate:
 class Rates:
     """The four rates of a study or of one of its parts."""
 
-    puf_records: int
-    pairs: int
-    suspected: int
-    confirmed: int
-    true_pairs: int
+    puf_records: Annotated[int, COUNT]
+    pairs: Annotated[int, COUNT]
+    suspected: Annotated[int, COUNT]
+    confirmed: Annotated[int, COUNT]
+    true_pairs: Annotated[int, COUNT]
 
     @property
-    def putative(self) -> Rate:
-        """PUF records with at least one suspected pair."""
-        return Rate(self.suspected, self.puf_records)
+    @figure(Share("puf_records"))
+    def putative_rate(self) -> float | None:
+        """The share of PUF records with at least one suspected pair."""
+        return Rate(self.suspected, self.puf_records).value
 
     @property
-    def confirmed_rate(self) -> Rate:
-        """PUF records with a pair that is true."""
-        return Rate(self.confirmed, self.puf_records)
+    @figure(Share("puf_records"))
+    def confirmed_rate(self) -> float | None:
+        """The share of PUF records with a pair that is true."""
+        return Rate(self.confirmed, self.puf_records).value
 
     @property
-    def conditional(self) -> Rate:
-        """Of the PUF records suspected, those confirmed: what a release hangs on."""
-        return Rate(self.confirmed, self.suspected)
+    @figure(Share("suspected"))
+    def conditional_rate(self) -> float | None:
+        """Of the PUF records suspected, the share confirmed: what a release hangs on."""
+        return Rate(self.confirmed, self.suspected).value
 
     @property
-    def pair_precision(self) -> Rate:
-        """Of the suspected pairs, those that are true."""
-        return Rate(self.true_pairs, self.pairs)
+    @figure(Share("pairs"))
+    def pair_precision(self) -> float | None:
+        """Of the suspected pairs, the share that is true."""
+        return Rate(self.true_pairs, self.pairs).value
 
     def named(self) -> dict[str, Rate]:
         """Return the rates by their names."""
         return {
-            "putative_rate": self.putative,
-            "confirmed_rate": self.confirmed_rate,
-            "conditional_rate": self.conditional,
-            "pair_precision": self.pair_precision,
+            "putative_rate": Rate(self.suspected, self.puf_records),
+            "confirmed_rate": Rate(self.confirmed, self.puf_records),
+            "conditional_rate": Rate(self.confirmed, self.suspected),
+            "pair_precision": Rate(self.true_pairs, self.pairs),
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return counts, rates and intervals as plain values."""
-        rates = self.named()
-        return {
-            "puf_records": self.puf_records,
-            "suspected": self.suspected,
-            "confirmed": self.confirmed,
-            "pairs": self.pairs,
-            "true_pairs": self.true_pairs,
-            **{name: rate.value for name, rate in rates.items()},
-            "intervals": {
-                name: None if rate.interval is None else list(rate.interval)
-                for name, rate in rates.items()
-            },
-        }
+    @property
+    @figure()
+    def intervals(self) -> dict[str, Interval | None]:
+        """The exact 95% interval of each rate."""
+        return {name: rate.interval for name, rate in self.named().items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The rates of one part of a study.
+class RatesByAgreement:
+    """The rates of the pairs that agree on a number of variables."""
 
-    A stratum has its `eif_records` too, and `by_chance`, the number of records that ids dealt
-    out at random would confirm, if that was asked for.
-    """
+    label: Annotated[int, Named("agreeing")]
+    rates: Annotated[Rates, SPREAD]
 
-    label: str | int
-    rates: Rates
-    eif_records: int | None = None
-    by_chance: float | None = None
 
-    def to_dict(self, name: str) -> dict[str, Any]:
-        """Return the figures as plain values, the label under `name`."""
-        out = {name: self.label, **self.rates.to_dict()}
-        if self.eif_records is None:
-            return out
-        return {**out, "eif_records": self.eif_records, "baseline": self._baseline()}
+@dataclass(frozen=True, slots=True)
+class RatesByRank:
+    """The rates of the pairs of a rank within their PUF record."""
 
-    def _baseline(self) -> dict[str, float | None] | None:
-        if self.by_chance is None:
-            return None
-        suspected = self.rates.suspected
-        return {
-            "confirmed": self.by_chance,
-            "confirmed_rate": self.by_chance / self.rates.puf_records,
-            "conditional_rate": self.by_chance / suspected if suspected else None,
-        }
+    label: Annotated[int, Named("rank")]
+    rates: Annotated[Rates, SPREAD]
+
+
+@dataclass(frozen=True, slots=True)
+class RatesBySubset:
+    """The rates of the pairs whose smallest subset of variables has a size."""
+
+    label: Annotated[int, Named("subset_size")]
+    rates: Annotated[Rates, SPREAD]
+
+
+@dataclass(frozen=True, slots=True)
+class StratumChance:
+    """What ids dealt out at random would confirm in a stratum."""
+
+    confirmed: float
+    confirmed_rate: Annotated[float, Share("puf_records")]
+    conditional_rate: Annotated[float | None, Share("suspected")]
+
+
+@dataclass(frozen=True, slots=True)
+class RatesByStratum:
+    """The rates in a stratum, and what chance would confirm in it, if that was asked for."""
+
+    label: Annotated[str, Named("stratum")]
+    rates: Annotated[Rates, SPREAD]
+    eif_records: Annotated[int, COUNT]
+    baseline: StratumChance | None = None
+
+    @classmethod
+    def measured(
+        cls, label: str, rates: Rates, eif_records: int, by_chance: float | None
+    ) -> RatesByStratum:
+        """Return the rates, with the number of records that chance confirms as shares too."""
+        if by_chance is None:
+            return cls(label, rates, eif_records)
+        conditional = by_chance / rates.suspected if rates.suspected else None
+        chance = StratumChance(by_chance, by_chance / rates.puf_records, conditional)
+        return cls(label, rates, eif_records, chance)
+
+
+Part = RatesByAgreement | RatesByRank | RatesBySubset | RatesByStratum
+P = TypeVar("P", RatesByAgreement, RatesByRank, RatesBySubset)
 
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
     """How many suspected pairs, and true ones among them, agree on a variable.
 
-    `smallest` counts the pairs whose smallest subset holds the variable (unicity only).
+    `in_smallest_subset` counts the pairs whose smallest subset holds it (unicity only).
     """
 
     variable: str
-    pairs: Rate
-    true_pairs: Rate
-    smallest: Rate | None = None
+    pairs_agreeing: Annotated[int, COUNT]
+    share_of_pairs: Annotated[float | None, Share("pairs")]
+    true_pairs_agreeing: Annotated[int, COUNT]
+    share_of_true_pairs: Annotated[float | None, Share("true_pairs")]
+    share_in_smallest_subset: Annotated[float | None, Share("pairs"), WHEN_SET] = None
+    in_smallest_subset: Annotated[int, HIDDEN] = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        out: dict[str, Any] = {
-            "variable": self.variable,
-            "pairs_agreeing": self.pairs.count,
-            "share_of_pairs": self.pairs.value,
-            "true_pairs_agreeing": self.true_pairs.count,
-            "share_of_true_pairs": self.true_pairs.value,
-        }
-        if self.smallest is not None:
-            out["share_in_smallest_subset"] = self.smallest.value
-        return out
+    @classmethod
+    def counted(
+        cls, variable: str, pairs: Rate, true_pairs: Rate, smallest: Rate | None
+    ) -> VariableUse:
+        """Return the shares of the pairs that agree, and of those in whose subset it is."""
+        shares = pairs.count, pairs.value, true_pairs.count, true_pairs.value
+        if smallest is None:
+            return cls(variable, *shares)
+        return cls(variable, *shares, smallest.value, smallest.count)
 
 
 def confirm(puf: Ints, eif: Ints, truth_puf: Ints, truth_eif: Ints, eif_records: int) -> Flags:
@@ -212,27 +241,29 @@ def measure_rates(puf: Ints, confirmed: Flags, puf_records: int) -> Rates:
     )
 
 
-def rates_by_pair(puf: Ints, confirmed: Flags, groups: Ints, puf_records: int) -> tuple[Part, ...]:
+def rates_by_pair(
+    kind: type[P], puf: Ints, confirmed: Flags, groups: Ints, puf_records: int
+) -> tuple[P, ...]:
     """Count the rates of pairs by a number that each has, like its rank, in their order.
 
     A PUF record with pairs of several numbers counts in each.
 
     Examples
     --------
-    >>> found = rates_by_pair(np.array([0, 0, 1]), np.array([True, False, False]),
-    ...                       np.array([1, 2, 2]), 4)
+    >>> found = rates_by_pair(RatesByRank, np.array([0, 0, 1]),
+    ...                       np.array([True, False, False]), np.array([1, 2, 2]), 4)
     >>> [(part.label, part.rates.suspected, part.rates.confirmed) for part in found]
     [(1, 1, 1), (2, 2, 0)]
     """
     chosen = [(int(group), groups == group) for group in np.unique(groups)]
     return tuple(
-        Part(group, measure_rates(puf[at], confirmed[at], puf_records)) for group, at in chosen
+        kind(group, measure_rates(puf[at], confirmed[at], puf_records)) for group, at in chosen
     )
 
 
 def rates_by_stratum(
     puf: Ints, confirmed: Flags, strata: Strata, by_chance: Sequence[float] | None = None
-) -> tuple[Part, ...]:
+) -> tuple[RatesByStratum, ...]:
     """Count the rates in each stratum that has PUF records, in the order of the labels."""
     size, groups = len(strata.labels), strata.puf
     counted = (groups, groups[puf], groups[np.unique(puf)], groups[np.unique(puf[confirmed])])
@@ -240,8 +271,8 @@ def rates_by_stratum(
     rates = [Rates(*(int(count) for count in row)) for row in zip(*columns, strict=True)]
     others = np.bincount(strata.eif, minlength=size).tolist()
     chances = [None] * size if by_chance is None else by_chance
-    parts = map(Part, strata.labels, rates, others, chances)
-    return tuple(part for part in parts if part.rates.puf_records)
+    parts = zip(strata.labels, rates, others, chances, strict=True)
+    return tuple(RatesByStratum.measured(*part) for part in parts if part[1].puf_records)
 
 
 def agreements(
@@ -320,8 +351,8 @@ def count_use(
     --------
     >>> same = [np.array([True, True]), np.array([False, True])]
     >>> count, use = count_use(["sex", "age"], same, np.array([False, True]))
-    >>> count.tolist(), [(one.variable, one.pairs.value, one.true_pairs.value) for one in use]
-    ([1, 2], [('sex', 1.0, 1.0), ('age', 0.5, 1.0)])
+    >>> count.tolist(), [(one.variable, one.share_of_pairs) for one in use]
+    ([1, 2], [('sex', 1.0), ('age', 0.5)])
     """
     total, true = len(confirmed), int(confirmed.sum())
     agreeing = np.zeros(total, dtype=np.int64)
@@ -333,20 +364,22 @@ def count_use(
             bits = (subsets >> subsets.dtype.type(i)) & subsets.dtype.type(1)
             held = Rate(int(bits.sum()), total)
         rates = Rate(int(same.sum()), total), Rate(int((same & confirmed).sum()), true)
-        used.append(VariableUse(name, *rates, held))
+        used.append(VariableUse.counted(name, *rates, held))
     return agreeing, tuple(used)
 
 
 def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str] = ()) -> Table:
     """Lay parts out by what they hold, the first of very many."""
-    files = any(part.eif_records is not None for part in parts)
+    files = any(isinstance(part, RatesByStratum) for part in parts)
     columns = [name, "pairs", "true pairs", "suspected", "confirmed", "conditional"]
     rows = []
     for part in parts[:SHOWN]:
         counts = [part.rates.pairs, part.rates.true_pairs, part.rates.suspected]
         cells = [f"{count:,}" for count in [*counts, part.rates.confirmed]]
-        sizes = [f"{part.rates.puf_records:,}", f"{part.eif_records:,}"] if files else []
-        rows.append([str(part.label), *sizes, *cells, share(part.rates.conditional.value)])
+        sizes = []
+        if isinstance(part, RatesByStratum):
+            sizes = [f"{part.rates.puf_records:,}", f"{part.eif_records:,}"]
+        rows.append([str(part.label), *sizes, *cells, share(part.rates.conditional_rate)])
     columns[1:1] = ["PUF records", "EIF records"] if files else []
     more = len(parts) - SHOWN
     notes = [f"and {more:,} more, which the JSON object has"] if more > 0 else []
@@ -355,13 +388,11 @@ def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str]
 
 def use_table(uses: Sequence[VariableUse]) -> Table:
     """Lay out which variables make the suspects."""
-    subsets = any(use.smallest is not None for use in uses)
+    subsets = any(use.share_in_smallest_subset is not None for use in uses)
     columns = ["variable", "of the pairs", "of the true pairs"]
     rows = []
     for use in uses:
-        cells = [use.variable, share(use.pairs.value), share(use.true_pairs.value)]
-        if use.smallest is not None:
-            cells.append(share(use.smallest.value))
-        rows.append(cells)
+        cells = [use.variable, share(use.share_of_pairs), share(use.share_of_true_pairs)]
+        rows.append([*cells, share(use.share_in_smallest_subset)] if subsets else cells)
     columns += ["in the smallest subset"] if subsets else []
     return Table("Share of pairs that agree on each variable", columns, rows)

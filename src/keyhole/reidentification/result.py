@@ -9,41 +9,40 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
 from keyhole.charts import percentage
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
-from keyhole.core.options import Question
 from keyhole.data.reading import load
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.linking import Pairs
-from keyhole.reidentification.question import (
-    agreeing_in_words,
-    question_figures,
-    suspected_in_words,
-    variables_in_words,
-)
+from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import (
-    Part,
+    Interval,
     Rate,
     Rates,
+    RatesByAgreement,
+    RatesByRank,
+    RatesByStratum,
+    RatesBySubset,
     VariableUse,
     part_table,
     use_table,
 )
-from keyhole.reidentification.strata import Gap, unlinked
+from keyhole.reidentification.strata import Gaps
 from keyhole.reidentification.truth import Perturbation
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Study"]
+__all__ = ["Overlap", "Study"]
 
 LINE = 88
 CAVEATS = ("study.caveat.time", "study.caveat.knowledge", "study.caveat.safety")
@@ -58,6 +57,21 @@ _WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """PUF records that are in the EIF too, and the share of them that the attack finds."""
+
+    records: Annotated[int, COUNT]
+    found: Annotated[float | None, Share("records")]
+    interval: Interval | None
+
+    @classmethod
+    def of(cls, records: int, confirmed: int) -> Overlap:
+        """Return the share of an overlap that is confirmed, with its exact 95% interval."""
+        found = Rate(confirmed, records)
+        return cls(records, found.value, found.interval)
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Study(Result):
     """Whom an intruder would suspect, who of them is confirmed, and what chance would give.
@@ -67,15 +81,17 @@ class Study(Result):
 
     Parameters
     ----------
+    linkage
+        The linking variables, the metric and its settings.
     rates
         Suspected, confirmed, conditional, and the share of pairs that are true.
     baseline
         The same with ids dealt out at random, if asked for.
     overlap
-        PUF records that are in the EIF too.
-    by_stratum, by_agreement, by_rank, by_variables
-        The rates by stratum, by number of variables that agree, by rank (for unicity by the
-        size of the smallest subset), and the share of pairs that agree on each variable.
+        PUF records that are in the EIF too, and the share of them found.
+    by_stratum, by_agreement, by_rank, by_subset_size, by_variables
+        The rates by stratum, by number of variables that agree, by rank or for unicity by the
+        size of the smallest subset, and the share of pairs that agree on each variable.
     gaps
         With strata, what cannot be linked of the PUF, and of the EIF.
     perturbation
@@ -83,38 +99,37 @@ class Study(Result):
     scenario
         The scenario to whose key the files were recoded, if they were.
     engine
-        Where it was run. On Spark the pairs stay on the cluster: `linked` has none.
+        Where it was run. On Spark the pairs stay on the cluster: `linked` is None.
     beside
         Further results that belong to it: the `identification` of a scenario.
     """
 
-    rates: Rates
+    linkage: Annotated[Linkage, SPREAD]
+    eif_records: Annotated[int, COUNT]
+    rates: Annotated[Rates, SPREAD]
     baseline: Baseline | None
-    overlap: int
-    by_stratum: tuple[Part, ...]
-    gaps: tuple[Gap, Gap] | None
-    by_agreement: tuple[Part, ...]
-    by_rank: tuple[Part, ...]
+    seed: int
+    overlap: Overlap
+    by_stratum: tuple[RatesByStratum, ...]
+    gaps: Annotated[Gaps | None, Named("unlinked")]
+    by_agreement: tuple[RatesByAgreement, ...]
     by_variables: tuple[VariableUse, ...]
     perturbation: Perturbation | None
     warnings: tuple[str, ...]
-    linked: Pairs
-    confirmed_pairs: Flags
-    puf_ids: pl.DataFrame
-    eif_ids: pl.DataFrame
-    scenario: str | None = None
-    engine: str = "memory"
-    beside: Mapping[str, Result] = field(default_factory=dict)
+    by_rank: Annotated[tuple[RatesByRank, ...], When("is_ranked")] = ()
+    by_subset_size: Annotated[tuple[RatesBySubset, ...], When("is_by_unicity")] = ()
+    scenario: Annotated[str | None, WHEN_SET] = None
+    linked: Annotated[Pairs | None, HIDDEN] = None
+    confirmed_pairs: Annotated[Flags | None, HIDDEN] = None
+    puf_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
+    eif_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
+    engine: Annotated[str, HIDDEN] = "memory"
+    beside: Annotated[Mapping[str, Result], SPREAD] = field(default_factory=dict)
 
     @property
-    def question(self) -> Question:
-        """The linking variables, the metric and its settings."""
-        return self.linked.question
-
-    @property
-    def metric(self) -> str:
+    def metric(self) -> Metric:
         """How pairs were suspected."""
-        return str(self.question.metric)
+        return self.linkage.metric
 
     @property
     def puf_records(self) -> int:
@@ -122,9 +137,19 @@ class Study(Result):
         return self.rates.puf_records
 
     @property
-    def eif_records(self) -> int:
-        """The size of the intruder's file."""
-        return self.linked.eif_records
+    def by_place(self) -> tuple[RatesByRank, ...] | tuple[RatesBySubset, ...]:
+        """The rates by rank, or for unicity by the size of the smallest subset."""
+        return self.by_subset_size if self.is_by_unicity else self.by_rank
+
+    @property
+    def is_by_unicity(self) -> bool:
+        """Whether pairs were suspected for being alone in both files."""
+        return self.metric == "unicity"
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether pairs have scores, and so ranks."""
+        return not self.is_by_unicity
 
     @property
     def suspected(self) -> int:
@@ -139,56 +164,42 @@ class Study(Result):
     @property
     def conditional_rate(self) -> float | None:
         """Of the suspected, the share confirmed; None if nobody is suspected."""
-        return self.rates.conditional.value
+        return self.rates.conditional_rate
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What the study says, in words, by what it is about."""
+        said: dict[str, str] = {
+            "finding": _finding(self.rates),
+            "chance": _chance(self.baseline),
+            "overlap": _overlapping(self.overlap.records, self.rates),
+        }
+        if self.perturbation is not None:
+            said["perturbation"] = _perturbed(self.rates, self.perturbation)
+        if self.linkage.strata:
+            said["strata"] = (
+                f"Records are linked within {', '.join(self.linkage.strata)}. Where that is finer "
+                f"than what will be released, rates that are acceptable here speak for the "
+                f"release, and for a finer one later."
+            )
+        return said
+
+    @property
+    def caveats(self) -> list[str]:
+        """What no study can tell."""
+        return [Note(code) for code in CAVEATS]
 
     @property
     def verdict(self) -> dict[str, str]:
         """What the study says, in words, by what it is about; the caveats come last."""
-        said: dict[str, str] = {
-            "finding": _finding(self.rates),
-            "chance": _chance(self.baseline),
-            "overlap": _overlapping(self.overlap, self.rates),
-        }
-        if self.perturbation is not None:
-            said["perturbation"] = _perturbed(self.rates, self.perturbation)
-        if self.question.strata:
-            said["strata"] = (
-                f"Records are linked within {', '.join(self.question.strata)}. Where that is finer "
-                f"than what will be released, rates that are acceptable here speak for the "
-                f"release, and for a finer one later."
-            )
-        said.update((f"caveat {i}", Note(code)) for i, code in enumerate(CAVEATS, 1))
-        return said
+        caveats = {f"caveat {i}": text for i, text in enumerate(self.caveats, 1)}
+        return {**self.findings, **caveats}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        found = Rate(self.confirmed, self.overlap)
-        named = {} if self.scenario is None else {"scenario": self.scenario}
-        gaps = self.gaps and {"puf": self.gaps[0].to_dict(), "eif": self.gaps[1].to_dict()}
-        return {
-            **question_figures(self.question, self.linked.threshold),
-            **named,
-            "puf_records": self.puf_records,
-            "eif_records": self.eif_records,
-            **self.rates.to_dict(),
-            "baseline": None if self.baseline is None else self.baseline.to_dict(),
-            "seed": int(self.question.seed),
-            "overlap": {
-                "records": self.overlap,
-                "found": found.value,
-                "interval": None if found.interval is None else list(found.interval),
-            },
-            "by_stratum": [part.to_dict("stratum") for part in self.by_stratum],
-            "unlinked": gaps,
-            "by_agreement": [part.to_dict("agreeing") for part in self.by_agreement],
-            f"by_{self._place}": [part.to_dict(self._place) for part in self.by_rank],
-            "by_variables": [use.to_dict() for use in self.by_variables],
-            "perturbation": self.perturbation and self.perturbation.to_dict(self.rates),
-            "verdict": list(self.verdict.values()),
-            "warnings": list(self.warnings),
-            "notes": self._notes(),
-            **{name: result.to_dict() for name, result in self.beside.items()},
-        }
+    @property
+    @figure(Named("verdict"))
+    def verdict_in_words(self) -> tuple[str, ...]:
+        """The sentences of the verdict."""
+        return tuple(self.verdict.values())
 
     @property
     def recoding(self) -> list[str]:
@@ -196,14 +207,13 @@ class Study(Result):
         return [] if self.scenario is None else [scenario_note(self.scenario)]
 
     @property
-    def _place(self) -> str:
-        return "subset_size" if self.metric == "unicity" else "rank"
-
-    def _notes(self) -> list[str]:
+    @figure()
+    def notes(self) -> list[str]:
+        """Why figures are null, and what was left out."""
         notes = self.recoding
         if not self.suspected:
             notes.append("conditional_rate and pair_precision are null: nobody is suspected")
-        if not self.overlap:
+        if not self.overlap.records:
             notes.append("the share of the overlap found is null: the IUF names no pair")
         if self.baseline is None:
             notes.append("baseline is null: no permutations were asked for")
@@ -213,17 +223,15 @@ class Study(Result):
         """Say how many records of each file lie in a stratum that the other does not have."""
         if self.gaps is None:
             return []
-        named = ", ".join(self.question.strata)
-        files = (("PUF", "EIF"), ("EIF", "PUF"))
+        named = ", ".join(self.linkage.strata)
         return [
-            text
-            for (one, other), gap in zip(files, self.gaps, strict=True)
-            for text in unlinked(gap.to_dict(), one, other, named)
+            *self.gaps.puf.in_words("PUF", "EIF", named),
+            *self.gaps.eif.in_words("EIF", "PUF", named),
         ]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a rate: count, total, value, interval, and what chance would give."""
-        by_chance = self._by_chance()
+        by_chance = self.by_chance
         rows = [
             [name, rate.count, rate.total, rate.value, *(rate.interval or (None, None)),
              by_chance.get(name)]
@@ -233,7 +241,9 @@ class Study(Result):
         names = ("rate", "count", "total", "value", "low", "high", "baseline")
         return pl.DataFrame(rows, list(zip(names, kinds, strict=True)), orient="row")
 
-    def _by_chance(self) -> dict[str, float | None]:
+    @property
+    def by_chance(self) -> dict[str, float | None]:
+        """What chance would give of each rate that it can."""
         if self.baseline is None:
             return {}
         base = self.baseline
@@ -250,7 +260,7 @@ class Study(Result):
             The columns of the PUF's id and of the EIF's, `score`, `rank` (for unicity `subset`,
             the smallest set of variables on which the two are alone), and `confirmed`.
         """
-        if self.engine == "spark":
+        if self.linked is None or self.puf_ids is None or self.eif_ids is None:
             raise OptionError(
                 "engine must be memory for the pairs themselves. Got 'spark' instead, where they "
                 "stay on the cluster."
@@ -280,29 +290,29 @@ class Study(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures as tables, then what they say in words."""
-        by_place = "size" if self.metric == "unicity" else "rank"
+        by_place = "size" if self.is_by_unicity else "rank"
         title = (
             "By size of the smallest subset of variables on which a pair is alone"
-            if self.metric == "unicity"
+            if self.is_by_unicity
             else "By rank within a PUF record"
         )
         out = [self._rate_table()]
         if self.perturbation is not None:
             out.append(self.perturbation.table(self.rates))
         if self.by_stratum:
-            name = ", ".join(self.question.strata)
+            name = ", ".join(self.linkage.strata)
             out.append(part_table(f"By {name}", "stratum", self.by_stratum))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
-            said = [Note("study.agreeing", text=agreeing_in_words(self.question))]
+            said = [self.linkage.agreeing_in_words]
             out.append(part_table(agreement, "agreeing", self.by_agreement, said))
-            out.append(part_table(title, by_place, self.by_rank))
+            out.append(part_table(title, by_place, self.by_place))
             out.append(use_table(self.by_variables))
         beside = (table for result in self.beside.values() for table in result.tables())
         return [*out, self._verdict_table(), *beside]
 
     def _rate_table(self) -> Table:
-        by_chance = self._by_chance()
+        by_chance = self.by_chance
         rows = []
         for name, rate in self.rates.named().items():
             low, high = rate.interval or (None, None)
@@ -310,13 +320,10 @@ class Study(Result):
             chance = share(by_chance[name]) if name in by_chance else ""
             counts = [f"{rate.count:,}", f"{rate.total:,}"]
             rows.append([_WORDS[name], *counts, share(rate.value), interval, chance])
-        title = f"Re-identification study by {self.metric} on {', '.join(self.question.link)}"
+        title = f"Re-identification study by {self.metric} on {', '.join(self.linkage.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
-        notes: list[str] = [
-            Note("study.suspects", text=suspected_in_words(self.question, self.linked.threshold)),
-            Note("study.variables", text=variables_in_words(self.question)),
-            *self.recoding,
-        ]
+        asked = self.linkage
+        notes = [asked.suspected_in_words, asked.variables_in_words, *self.recoding]
         notes += [f"{text}." for text in self._unlinked()]
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)
@@ -353,14 +360,15 @@ def _finding(rates: Rates) -> str:
     total = f"{rates.puf_records:,} PUF records"
     if not rates.suspected:
         return f"No record is suspected among {total}, so there is no conditional rate."
-    share_found = percentage(rates.conditional.value or 0.0)
-    low, high = (percentage(bound) for bound in rates.conditional.interval or (0.0, 1.0))
+    named = rates.named()
+    share_found = percentage(rates.conditional_rate or 0.0)
+    low, high = (percentage(bound) for bound in named["conditional_rate"].interval or (0.0, 1.0))
     return (
-        f"Of {total}, {_counted(rates.putative)} are suspected and "
-        f"{_counted(rates.confirmed_rate)} are confirmed: {share_found} (95% interval {low} to "
+        f"Of {total}, {_counted(named['putative_rate'])} are suspected and "
+        f"{_counted(named['confirmed_rate'])} are confirmed: {share_found} (95% interval {low} to "
         f"{high}) of the suspected have a pair that is true. This conditional rate is what a "
         f"release hangs on. "
-        f"Of the pairs themselves {percentage(rates.pair_precision.value or 0.0)} are true."
+        f"Of the pairs themselves {percentage(rates.pair_precision or 0.0)} are true."
     )
 
 
@@ -400,10 +408,10 @@ def _perturbed(rates: Rates, perturbation: Perturbation) -> str:
     saved = before.confirmed - after.confirmed
     effect = f"{saved:,} fewer" if saved > 0 else f"{-saved:,} more" if saved < 0 else "as many"
     said = (
-        f"Without the perturbation {_counted(before.confirmed_rate)} would be confirmed; with it "
-        f"{_counted(after.confirmed_rate)} are, {effect}."
+        f"Without the perturbation {_counted(before.named()['confirmed_rate'])} would be "
+        f"confirmed; with it {_counted(after.named()['confirmed_rate'])} are, {effect}."
     )
-    first, second = before.conditional.value, after.conditional.value
+    first, second = before.conditional_rate, after.conditional_rate
     if first is None or second is None:
         return said
     return f"{said} The conditional rate goes from {percentage(first)} to {percentage(second)}."

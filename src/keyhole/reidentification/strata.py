@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import COUNT, Named
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification.variables import Category, common_codes
 
-__all__ = ["Gap", "Strata", "number_strata", "unlinked"]
+__all__ = ["Gap", "Gaps", "Strata", "number_strata"]
 
 MISSING = "(missing)"
 
@@ -35,13 +37,13 @@ class Strata:
         levels = pl.Series(range(len(self.labels)))
         return Category("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
 
-    def gaps(self, counts: tuple[Ints, Ints] | None = None) -> tuple[Gap, Gap]:
+    def gaps(self, counts: tuple[Ints, Ints] | None = None) -> Gaps:
         """Return what cannot be linked of the PUF, and of the EIF.
 
         Where a place stands for several records, `counts` tells for how many.
         """
         puf, eif = counts or (np.ones_like(self.puf), np.ones_like(self.eif))
-        return self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif)
+        return Gaps(self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif))
 
     def _gap(self, own: Ints, other: Ints, counts: Ints) -> Gap:
         alone = ~np.isin(own, other)
@@ -64,17 +66,52 @@ class Gap:
         The other records in such strata.
     """
 
-    missing: int
-    missing_alone: int
-    alone: int
+    missing: Annotated[int, COUNT, Named("missing_stratum")]
+    missing_alone: Annotated[int, COUNT, Named("missing_stratum_unlinked")]
+    alone: Annotated[int, COUNT, Named("other_unlinked")]
 
-    def to_dict(self) -> dict[str, int]:
-        """Return the figures as plain values."""
-        return {
-            "missing_stratum": self.missing,
-            "missing_stratum_unlinked": self.missing_alone,
-            "other_unlinked": self.alone,
-        }
+    def in_words(
+        self, one: str, other: str, strata: str, count: Callable[[int], str] = "{:,}".format
+    ) -> list[str]:
+        """Say how many records of one file have no stratum, or one that the other has not.
+
+        Parameters
+        ----------
+        one, other
+            What the two files are called.
+        strata
+            The variables of the strata.
+        count
+            How a count is written.
+
+        Examples
+        --------
+        >>> Gap(4, 4, 0).in_words("EIF", "PUF", "sex")
+        ['4 EIF records have no value of sex, unlike any PUF record, and cannot be linked']
+        """
+        said = []
+        if self.missing:
+            end = "which makes a stratum of their own"
+            if self.missing_alone == self.missing:
+                end = f"unlike any {other} record, and cannot be linked"
+            elif self.missing_alone:
+                unlike = f"{count(self.missing_alone)} of them are unlike any {other} record"
+                end += f"; {unlike} and cannot be linked"
+            said.append(f"{count(self.missing)} {one} records have no value of {strata}, {end}")
+        if self.alone:
+            said.append(
+                f"{count(self.alone)} {one} records are in strata without {other} records and "
+                f"cannot be linked"
+            )
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What cannot be linked of the PUF, and of the EIF."""
+
+    puf: Gap
+    eif: Gap
 
 
 def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strata:
@@ -92,7 +129,7 @@ def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strat
     >>> strata = number_strata(puf, eif, ["state"])
     >>> strata.puf.tolist(), strata.eif.tolist(), strata.labels
     ([1, 0], [1], ('ca', 'ny'))
-    >>> strata.gaps()[0].alone
+    >>> strata.gaps().puf.alone
     1
     """
     columns = [common_codes(puf, eif, name) for name in names]
@@ -120,46 +157,3 @@ def _word(puf: Microdata, column: Category, code: int) -> str:
         return MISSING
     value = column.levels[code]
     return str(puf.variable(column.name).value_labels.get(value, value))
-
-
-def unlinked(
-    gap: Mapping[str, int],
-    one: str,
-    other: str,
-    strata: str,
-    count: Callable[[int], str] = "{:,}".format,
-) -> list[str]:
-    """Say how many records of one file have no stratum, or one that the other has not.
-
-    Parameters
-    ----------
-    gap
-        The figures of a `Gap`.
-    one, other
-        What the two files are called.
-    strata
-        The variables of the strata.
-    count
-        How a count is written.
-
-    Examples
-    --------
-    >>> gap = {"missing_stratum": 4, "missing_stratum_unlinked": 4, "other_unlinked": 0}
-    >>> unlinked(gap, "EIF", "PUF", "sex")
-    ['4 EIF records have no value of sex, unlike any PUF record, and cannot be linked']
-    """
-    missing, alone = gap["missing_stratum"], gap["missing_stratum_unlinked"]
-    said = []
-    if missing:
-        end = "which makes a stratum of their own"
-        if alone == missing:
-            end = f"unlike any {other} record, and cannot be linked"
-        elif alone:
-            end += f"; {count(alone)} of them are unlike any {other} record and cannot be linked"
-        said.append(f"{count(missing)} {one} records have no value of {strata}, {end}")
-    if gap["other_unlinked"]:
-        said.append(
-            f"{count(gap['other_unlinked'])} {one} records are in strata without {other} records "
-            f"and cannot be linked"
-        )
-    return said

@@ -46,7 +46,11 @@ from keyhole.reidentification.question import (
     with_scores,
 )
 from keyhole.reidentification.rates import (
-    Part,
+    Rates,
+    RatesByAgreement,
+    RatesByRank,
+    RatesByStratum,
+    RatesBySubset,
     agreements,
     confirm,
     count_use,
@@ -54,7 +58,7 @@ from keyhole.reidentification.rates import (
     rates_by_pair,
     rates_by_stratum,
 )
-from keyhole.reidentification.result import Study
+from keyhole.reidentification.result import Overlap, Study
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import (
@@ -412,26 +416,35 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
     tell("linking")
     linked = find_pairs(files.puf, files.eif, question, tell)
     confirmed = _confirmed(linked, truth)
-    perturbation, skipped = _undo(files, truth, question, tell)
+    rates = measure_rates(linked.puf, confirmed, files.puf.records)
+    perturbation, skipped = _undo(files, truth, question, rates, tell)
     tell("dealing out ids at random")
     strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
-    baseline = _baseline(files, linked, truth, strata)
+    baseline = _baseline(files, linked, truth, strata, question)
     same = agreements(files.puf, files.eif, (linked.puf, linked.eif), question)
     agreeing, used = count_use(question.link, same, confirmed, linked.subset)
-    place = linked.rank if linked.subset is None else linked.score.astype(np.int64)
     records = files.puf.records
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RatesByStratum, ...] = ()
     if strata is not None:
         by_chance = None if baseline is None else baseline.by_stratum
         parts = rates_by_stratum(linked.puf, confirmed, strata, by_chance)
+    place: dict[str, Any] = (
+        {"by_rank": rates_by_pair(RatesByRank, linked.puf, confirmed, linked.rank, records)}
+        if linked.subset is None
+        else {"by_subset_size": rates_by_pair(
+            RatesBySubset, linked.puf, confirmed, linked.score.astype(np.int64), records
+        )}
+    )  # fmt: skip
     return Study(
-        rates=measure_rates(linked.puf, confirmed, records),
+        linkage=linked.linkage,
+        eif_records=linked.eif_records,
+        rates=rates,
         baseline=baseline,
-        overlap=truth.overlap,
+        seed=int(question.seed),
+        overlap=Overlap.of(truth.overlap, rates.confirmed),
         by_stratum=parts,
         gaps=None if strata is None else strata.gaps(),
-        by_agreement=rates_by_pair(linked.puf, confirmed, agreeing, records),
-        by_rank=rates_by_pair(linked.puf, confirmed, place, records),
+        by_agreement=rates_by_pair(RatesByAgreement, linked.puf, confirmed, agreeing, records),
         by_variables=used,
         perturbation=perturbation,
         warnings=(
@@ -444,6 +457,7 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
         confirmed_pairs=confirmed,
         puf_ids=files.puf.frame.select(files.puf_id),
         eif_ids=files.eif.frame.select(files.eif_id),
+        **place,
     )
 
 
@@ -451,9 +465,10 @@ def _confirmed(linked: Pairs, truth: Truth) -> Flags:
     return confirm(linked.puf, linked.eif, truth.puf, truth.eif, linked.eif_records)
 
 
-def _baseline(files: _Files, linked: Pairs, truth: Truth, strata: Strata | None) -> Baseline | None:
+def _baseline(
+    files: _Files, linked: Pairs, truth: Truth, strata: Strata | None, question: Question
+) -> Baseline | None:
     """Measure what chance would confirm, if asked for, whatever order the EIF's records have."""
-    question = linked.question
     if not question.permutations:
         return None
     order = order_by_id(files.eif, files.eif_id)
@@ -473,7 +488,7 @@ def _baseline(files: _Files, linked: Pairs, truth: Truth, strata: Strata | None)
 
 
 def _undo(
-    files: _Files, truth: Truth, question: Question, tell: Progress
+    files: _Files, truth: Truth, question: Question, with_it: Rates, tell: Progress
 ) -> tuple[Perturbation | None, list[str]]:
     """Run the attack on the values as they were, if the internal file has other ones."""
     link = [name for name in question.link if name not in {*files.puf_id, *files.eif_id}]
@@ -491,7 +506,7 @@ def _undo(
     except InputError as error:
         return None, [*skipped, *(f"not run without the perturbation: {p}" for p in error.problems)]
     rates = measure_rates(linked.puf, _confirmed(linked, truth), linked.puf_records)
-    return Perturbation(before.records, before.changed, rates), skipped
+    return Perturbation.measured(before, rates, with_it), skipped
 
 
 def link(puf: Any, eif: Any, *, progress: Progress | None = None, **settings: Any) -> Pairs:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from keyhole.core.kinds import Columns
+from keyhole.core.marks import COUNT
 from keyhole.core.names import quoted
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.rates import Rate, Rates
+from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.variables import EXACT, WIDE
 from keyhole.results import Table, share
 
@@ -325,6 +326,15 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Bought:
+    """What a perturbation took off each figure."""
+
+    confirmed: int
+    confirmed_rate: float | None
+    conditional_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Perturbation:
     """The rates with the values as they were, beside what was changed.
 
@@ -336,42 +346,38 @@ class Perturbation:
         By linking variable, how many of their values were perturbed.
     without
         The rates without the perturbation.
+    bought
+        How much lower the rates are with it.
     """
 
-    records: int
-    changed: Mapping[str, int]
+    records: Annotated[int, COUNT]
+    changed: Annotated[Mapping[str, int], COUNT]
     without: Rates
+    bought: Bought
 
-    def to_dict(self, with_it: Rates) -> dict[str, Any]:
-        """Return the figures as plain values, beside the rates with the perturbation."""
-        return {
-            "records": self.records,
-            "changed": dict(self.changed),
-            "without": self.without.to_dict(),
-            "bought": {
-                "confirmed": self.without.confirmed - with_it.confirmed,
-                "confirmed_rate": _less(self.without.confirmed_rate, with_it.confirmed_rate),
-                "conditional_rate": _less(self.without.conditional, with_it.conditional),
-            },
-        }
+    @classmethod
+    def measured(cls, restored: Restored, without: Rates, with_it: Rates) -> Perturbation:
+        """Set the rates without the perturbation against those with it."""
+        bought = Bought(
+            without.confirmed - with_it.confirmed,
+            _less(without.confirmed_rate, with_it.confirmed_rate),
+            _less(without.conditional_rate, with_it.conditional_rate),
+        )
+        return cls(restored.records, restored.changed, without, bought)
 
     def table(self, with_it: Rates) -> Table:
         """Set the rates with and without the perturbation side by side."""
-        pairs = [
-            ("suspected", self.without.putative, with_it.putative),
-            ("confirmed", self.without.confirmed_rate, with_it.confirmed_rate),
-            ("conditional", self.without.conditional, with_it.conditional),
-            ("pairs that are true", self.without.pair_precision, with_it.pair_precision),
-        ]
-        rows = [[name, share(one.value), share(two.value)] for name, one, two in pairs]
+        names = ("suspected", "confirmed", "conditional", "pairs that are true")
+        both = zip(names, self.without.named().values(), with_it.named().values(), strict=True)
+        rows = [[name, share(one.value), share(two.value)] for name, one, two in both]
         changed = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
         notes = [f"Values perturbed, in {self.records:,} records of the IUF: {changed}."]
         columns = ["rate", "without it", "with it"]
         return Table("What the perturbation bought", columns, rows, notes)
 
 
-def _less(before: Rate, after: Rate) -> float | None:
-    return None if before.value is None or after.value is None else before.value - after.value
+def _less(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else before - after
 
 
 def restore(puf: Microdata, iuf: Microdata, truth: Truth, link: Sequence[str]) -> Restored | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from keyhole.core.marks import SPREAD, Named
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan, Step
@@ -46,18 +47,10 @@ class Attacked(Result):
     `uncoded` those in which that cannot be done.
     """
 
-    found: StudyComparison
-    unfit: tuple[NotAttacked, ...] = ()
-    coded: tuple[str, ...] = ()
-    uncoded: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        figures = self.found.to_dict() if self.found.rows else {"comparison": []}
-        left = [{"release": one.release, "metric": one.metric, "reason": one.reason}
-                for one in self.unfit]  # fmt: skip
-        columns = {"coded_alike": list(self.coded), "not_coded_alike": list(self.uncoded)}
-        return {**figures, "not_attacked": left, **columns}
+    found: Annotated[StudyComparison, SPREAD]
+    unfit: Annotated[tuple[NotAttacked, ...], Named("not_attacked")] = ()
+    coded: Annotated[tuple[str, ...], Named("coded_alike")] = ()
+    uncoded: Annotated[tuple[str, ...], Named("not_coded_alike")] = ()
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""

@@ -9,6 +9,7 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.environment.scenarios.identification import shown as interval_shown
 from keyhole.protection.results import Ledger, Protection
+from keyhole.reidentification.rates import Rates
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
@@ -82,12 +83,14 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> tuple[Limit, ...]
         limits += _of_synthesis(results.get("remaining"), review.exposure.limit)
     if review.study is not None and review.study.limit is not None:
         for metric in review.study.metrics:
-            limits.append(_of_study(metric, results[study_stage(metric)], review.study.limit))
+            study = results[study_stage(metric)]
+            what, overlap = _conditional(metric), study.overlap.records
+            limits.append(_of_study(what, study.rates, overlap, review.study.limit))
         limits += _of_made(results, review.study.limit)
     return tuple(limits)
 
 
-def _of_keys(review: Review, results: Mapping[str, Figures], limit: float) -> Limit:
+def _of_keys(review: Review, results: Mapping[str, Any], limit: float) -> Limit:
     found = results["exposure"]["rp"]
     remedy = None
     if found > limit:
@@ -207,7 +210,7 @@ def _remedy(best: Figures) -> str:
     return f"No single change meets it. The nearest: {change}; {end}."
 
 
-def _of_selection(review: Review, results: Mapping[str, Figures], limit: float) -> Limit:
+def _of_selection(review: Review, results: Mapping[str, Any], limit: float) -> Limit:
     assert review.selection is not None
     method, cutoff = review.selection.methods[0], review.exposure.cutoff
     what = f"RP({cutoff}) on the variables proposed ({method} selection)"
@@ -223,7 +226,7 @@ def _of_selection(review: Review, results: Mapping[str, Figures], limit: float) 
     return Limit(what, limit, found, found <= limit, better_in_words(review, results))
 
 
-def better_in_words(review: Review, results: Mapping[str, Figures]) -> str | None:
+def better_in_words(review: Review, results: Mapping[str, Any]) -> str | None:
     """Say that the frontier has a better set than the one proposed, where it has."""
     better = better_set(review, results)
     if better is None or review.selection is None:
@@ -238,40 +241,39 @@ def better_in_words(review: Review, results: Mapping[str, Figures]) -> str | Non
     )
 
 
-def _of_made(results: Mapping[str, Figures], limit: float) -> list[Limit]:
+def _of_made(results: Mapping[str, Any], limit: float) -> list[Limit]:
     """Compare the conditional rates of the same attack on what was made of the file."""
-    releases = results.get(RELEASES, {"comparison": ()})
+    if RELEASES not in results:
+        return []
     found = []
-    for row in releases["comparison"]:
-        if row["release"] in _MADE:
+    for row in results[RELEASES].found.rows:
+        if row.release in _MADE:
             # Who is in both files is as in the attack on the file itself.
-            overlap = results[study_stage(row["metric"])]["overlap"]
-            where = _MADE[row["release"]]
-            found.append(_of_study(row["metric"], {**row, "overlap": overlap}, limit, where))
-    for row in releases.get("not_attacked", ()):
-        what = _conditional(row["metric"], _MADE[row["release"]])
-        found.append(Limit(what, limit, None, None, f"Not judged: {row['reason']}"))
+            overlap = results[study_stage(row.metric)].overlap.records
+            what = _conditional(row.metric, _MADE[row.release])
+            found.append(_of_study(what, row.rates, overlap, limit))
+    for one in results[RELEASES].unfit:
+        what = _conditional(one.metric, _MADE[one.release])
+        found.append(Limit(what, limit, None, None, f"Not judged: {one.reason}"))
     return found
 
 
 _MADE = {PROTECTED: ", on the protected file", IMPLICATE_1: ", on implicate 1 of the synthesis"}
 
 
-def _conditional(metric: str, where: str) -> str:
+def _conditional(metric: str, where: str = "") -> str:
     return f"Conditional rate of the study by {metric} (confirmed, of the suspected){where}"
 
 
-def _of_study(metric: str, result: Figures, limit: float, where: str = "") -> Limit:
+def _of_study(what: str, rates: Rates, overlap: int, limit: float) -> Limit:
     """Compare the conditional rate; where nobody is suspected there is none, and none to fear."""
-    what = _conditional(metric, where)
-    found = result["conditional_rate"]
-    if found is None:
+    found, interval = rates.conditional_rate, rates.intervals["conditional_rate"]
+    if found is None or interval is None:
         return Limit(what, limit, 0.0, True, "Nobody is suspected.")
-    if not result["overlap"]["records"]:
+    if not overlap:
         return Limit(what, limit, None, None, "Not judged: the IUF names nobody to be confirmed.")
-    high = result["intervals"]["conditional_rate"][1]
     doubt = None
-    if found <= limit < high:
-        reach = percentage_beside(high, limit)
+    if found <= limit < interval[1]:
+        reach = percentage_beside(interval[1], limit)
         doubt = f"Not beyond doubt: the rate's 95% interval reaches {reach}."
     return Limit(what, limit, found, found <= limit, doubt)

@@ -61,7 +61,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
         "better": better_in_words(review, results),
-        "attacks": study_chapters.attacks(review, records),
+        "attacks": study_chapters.attacks(review, results),
         "metrics": study_chapters.metrics_table(review, results),
         "releases": study_chapters.releases_chapter(review, results),
         "scenarios": chapters.scenario_chapter(review, records),

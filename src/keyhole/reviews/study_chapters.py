@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.core.notes import restore_notes
 from keyhole.environment.scenarios.identification import shown as interval_shown
-from keyhole.reidentification.strata import unlinked
+from keyhole.reidentification.rates import Interval, Part, Rates
+from keyhole.reidentification.result import Study
 from keyhole.results import Table, share
 from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure
 from keyhole.reviews.settings import Review
@@ -28,7 +28,7 @@ from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
 __all__ = [
-    "Attack",
+    "AttackChapter",
     "ReleasesChapter",
     "attacks",
     "metrics_table",
@@ -36,53 +36,62 @@ __all__ = [
     "releases_chapter",
 ]
 
-Figures = Mapping[str, Any]
-# The notes that say what a suspected pair is.
-ABOUT = ("study.suspects", "study.variables", "exposure.scenario")
+Results = Mapping[str, Any]
 RATES = {
-    "putative_rate": ("suspected, of all PUF records", "suspected", "puf_records"),
-    "confirmed_rate": ("confirmed, of all PUF records", "confirmed", "puf_records"),
-    "conditional_rate": ("confirmed, of the suspected", "confirmed", "suspected"),
-    "pair_precision": ("true pairs, of the suspected pairs", "true_pairs", "pairs"),
+    "putative_rate": "suspected, of all PUF records",
+    "confirmed_rate": "confirmed, of all PUF records",
+    "conditional_rate": "confirmed, of the suspected",
+    "pair_precision": "true pairs, of the suspected pairs",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Attack:
+class AttackChapter:
     """A study by one metric as the report shows it."""
 
     stage: str
-    metric: str
+    study: Study
     suspected: str
     said: Sequence[str]
-    caveats: Sequence[str]
-    warnings: Sequence[str]
     wide: Sequence[Table]
     narrow: Sequence[Table]
 
 
-def attacks(review: Review, records: Mapping[str, Figures]) -> list[Attack]:
+def attacks(review: Review, results: Results) -> list[AttackChapter]:
     """Return the study by each metric, in the order the review names them."""
     if review.study is None:
         return []
-    exposure = records["exposure"]["result"]
+    stages = map(study_stage, review.study.metrics)
+    return [_attack(review, stage, results) for stage in stages]
+
+
+def _attack(review: Review, stage: str, results: Results) -> AttackChapter:
+    assert review.study is not None
+    study, smallest = results[stage], smallest_shown(review.exposure.cutoff)
     # The strata of another file are other groups.
-    exposure = exposure if review.study.puf is None else {}
-    chosen = [records[study_stage(metric)] for metric in review.study.metrics]
-    found = [_attack(review, record, exposure) for record in chosen]
-    identified = [_identified(record["result"], records.get("scenarios")) for record in chosen]
-    return [
-        dataclasses.replace(attack, said=[*attack.said, *said])
-        for attack, said in zip(found, identified, strict=True)
-    ]
+    exposure = results.get("exposure", {}) if review.study.puf is None else {}
+    wide = [_rates(study), _strata(study, smallest, review.study.named_groups, exposure)]
+    narrow = [_perturbation(study, smallest)]
+    if study.suspected:
+        narrow += [_agreement(study, smallest), _places(study, smallest)]
+        narrow.append(_variables(study, smallest))
+    about = study.linkage.suspected_in_words, study.linkage.variables_in_words, *study.recoding
+    return AttackChapter(
+        stage=stage,
+        study=study,
+        suspected=" ".join(about),
+        said=[*study.findings.values(), *_identified(study, results.get("scenarios"))],
+        wide=[table for table in wide if table is not None],
+        narrow=[table for table in narrow if table is not None],
+    )
 
 
-def _identified(result: Figures, scenarios: Figures | None) -> list[str]:
+def _identified(study: Study, scenarios: Any) -> list[str]:
     """Tell p(identification) under the scenario that the study links on, if it is one's."""
-    bounds, name = result["intervals"]["confirmed_rate"], result.get("scenario")
+    bounds, name = study.rates.intervals["confirmed_rate"], study.scenario
     if name is None or scenarios is None or bounds is None:
         return []
-    story = next(one for one in scenarios["result"]["scenarios"] if one["scenario"] == name)
+    story = next(one for one in scenarios["scenarios"] if one["scenario"] == name)
     attempt = story["identification"]["p_attempt"]
     product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
     return [
@@ -91,75 +100,55 @@ def _identified(result: Figures, scenarios: Figures | None) -> list[str]:
     ]
 
 
-def _attack(review: Review, record: Figures, exposure: Figures) -> Attack:
-    result, smallest = record["result"], smallest_shown(review.exposure.cutoff)
-    notes = restore_notes(record)
-    by_code = {note.code: text for text, note in notes.items()}
-    caveats = [text for text in result["verdict"] if text in notes]
-    assert review.study is not None
-    wide = [_rates(result), _strata(result, smallest, review.study.named_groups, exposure)]
-    narrow = [_perturbation(result, smallest)]
-    if result["suspected"]:
-        narrow.append(_agreement(result, smallest, by_code.get("study.agreeing")))
-        narrow += [_places(result, smallest), _variables(result, smallest)]
-    return Attack(
-        stage=record["stage"],
-        metric=result["metric"],
-        suspected=" ".join(by_code[code] for code in ABOUT if code in by_code),
-        said=[text for text in result["verdict"] if text not in caveats],
-        caveats=caveats,
-        warnings=result["warnings"],
-        wide=[table for table in wide if table is not None],
-        narrow=[table for table in narrow if table is not None],
-    )
-
-
-def _rates(result: Figures) -> Table:
-    base = result["baseline"] or {}
+def _rates(study: Study) -> Table:
+    chances = study.by_chance
     rows = []
-    for name, (words, count, total) in RATES.items():
-        chance = share(base[name]) if name in base else ""
-        counts = [f"{result[count]:,}", f"{result[total]:,}"]
-        rows.append([words, *counts, share(result[name]), _interval(result, name), chance])
+    for name, rate in study.rates.named().items():
+        chance = share(chances[name]) if name in chances else ""
+        counts = [f"{rate.count:,}", f"{rate.total:,}"]
+        rows.append([RATES[name], *counts, share(rate.value), _bounds(rate.interval), chance])
     columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
     return Table("Rates", columns, rows)
 
 
-def _interval(result: Figures, name: str) -> str:
-    bounds = result["intervals"][name]
-    return "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
+def _bounds(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
 
 
-def _perturbation(result: Figures, smallest: int) -> Table | None:
+def _perturbation(study: Study, smallest: int) -> Table | None:
     """Set the rates with and without the perturbation side by side."""
-    found = result["perturbation"]
-    if not found:
+    found = study.perturbation
+    if found is None:
         return None
+    before, after = found.without.named(), study.rates.named()
     rows = [
-        [words, share(found["without"][name]), share(result[name])]
-        for name, (words, _, _) in RATES.items()
+        [words, share(before[name].value), share(after[name].value)]
+        for name, words in RATES.items()
     ]
     changed = ", ".join(
-        f"{name} {protect_count(count, smallest)}" for name, count in found["changed"].items()
+        f"{name} {protect_count(count, smallest)}" for name, count in found.changed.items()
     )
-    notes = [f"Values perturbed, in {found['records']:,} records of the IUF: {changed}."]
+    notes = [f"Values perturbed, in {found.records:,} records of the IUF: {changed}."]
     columns = ["rate", "without it", "with it"]
     return Table("What the perturbation bought", columns, rows, notes)
 
 
-def _strata(
-    result: Figures, smallest: int, named: Sequence[str], exposure: Figures
-) -> Table | None:
+def _strata(study: Study, smallest: int, named: Sequence[str], exposure: Any) -> Table | None:
     """Return the rates by stratum; the files' totals are known, so they are protected together."""
-    parts = result["by_stratum"]
+    parts, strata = study.by_stratum, study.linkage.strata
     if not parts:
         return None
-    groups = [{"group": str(p["stratum"]), "records": p["puf_records"]} for p in parts]
-    by = result["strata"][0] if len(result["strata"]) == 1 else None
+    groups = [{"group": part.label, "records": part.rates.puf_records} for part in parts]
+    by = strata[0] if len(strata) == 1 else None
     grouping = group_records(like_exposure(groups, by, exposure), smallest, named)
-    counts = [[part[name] for part in parts] for name in ("puf_records", "suspected", "confirmed")]
+    rates = [part.rates for part in parts]
+    counts = [
+        [one.puf_records for one in rates],
+        [one.suspected for one in rates],
+        [one.confirmed for one in rates],
+    ]
     told = hide_nested(counts, smallest, first=grouping.sizes)
-    title = f"By {', '.join(result['strata'])}"
+    title = f"By {', '.join(strata)}"
     columns = ["stratum", "PUF records", "suspected", "confirmed", "conditional", "95% interval"]
     if told is None:
         return Table(title, columns, [], [NONE_FIT])
@@ -167,81 +156,88 @@ def _strata(
     for i in grouping.named:
         size, suspected, confirmed = (column[i] for column in told)
         both = (confirmed, suspected)
-        rate = nested_rate(counts[2][i], counts[1][i], both, smallest)
-        interval = _interval(parts[i], "conditional_rate") if all(n.exact for n in both) else ""
+        rate = nested_rate(rates[i].confirmed, rates[i].suspected, both, smallest)
+        exact = all(count.exact for count in both)
+        interval = _bounds(rates[i].intervals["conditional_rate"]) if exact else ""
         cells = [suspected.text, confirmed.text, rate, interval]
         small = not size.exact and not size.kept_back
-        rows.append([groups[i]["group"], size.text, *([""] * 4 if small else cells)])
+        rows.append([parts[i].label, size.text, *([""] * 4 if small else cells)])
     rows += grouping.pool(len(columns))
-    return Table(title, columns, rows, [*grouping.notes, *_unlinked(result, smallest)])
+    return Table(title, columns, rows, [*grouping.notes, *_unlinked(study, smallest)])
 
 
-def _unlinked(result: Figures, smallest: int) -> list[str]:
+def _unlinked(study: Study, smallest: int) -> list[str]:
     """Say how many records of each file lie in a stratum that the other does not have."""
-    gaps, named = result["unlinked"], ", ".join(result["strata"])
+    if study.gaps is None:
+        return []
+    named = ", ".join(study.linkage.strata)
     # Of the PUF a count may be that of a stratum which the table withholds.
-    texts = unlinked(gaps["puf"], "PUF", "EIF", named, count=lambda _: "some")
-    texts += unlinked(gaps["eif"], "EIF", "PUF", named, lambda n: protect_count(n, smallest))
+    texts = study.gaps.puf.in_words("PUF", "EIF", named, count=lambda _: "some")
+    texts += study.gaps.eif.in_words("EIF", "PUF", named, lambda n: protect_count(n, smallest))
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
-def _agreement(result: Figures, smallest: int, said: str | None) -> Table:
+def _agreement(study: Study, smallest: int) -> Table:
     title = "By number of variables on which a pair agrees"
-    table = _pairs(title, "agreeing", "agreeing", result["by_agreement"], smallest)
-    return dataclasses.replace(table, notes=[*table.notes, *([said] if said else [])])
+    table = _pairs(title, "agreeing", study.by_agreement, smallest)
+    return dataclasses.replace(table, notes=[*table.notes, study.linkage.agreeing_in_words])
 
 
-def _places(result: Figures, smallest: int) -> Table:
-    if "by_subset_size" in result:
-        title = "By size of the smallest set of variables on which a pair is alone"
-        return _pairs(title, "variables", "subset_size", result["by_subset_size"], smallest)
-    return _pairs("By rank within a PUF record", "rank", "rank", result["by_rank"], smallest)
+def _places(study: Study, smallest: int) -> Table:
+    if study.is_ranked:
+        return _pairs("By rank within a PUF record", "rank", study.by_rank, smallest)
+    title = "By size of the smallest set of variables on which a pair is alone"
+    return _pairs(title, "variables", study.by_subset_size, smallest)
 
 
-def _pairs(title: str, head: str, name: str, parts: Sequence[Figures], smallest: int) -> Table:
+def _pairs(title: str, head: str, parts: Sequence[Part], smallest: int) -> Table:
     """Lay out the pairs of each part; they add up to the pairs of the study."""
-    counts = [[part[what] for part in parts] for what in ("pairs", "true_pairs")]
+    counts = [[part.rates.pairs for part in parts], [part.rates.true_pairs for part in parts]]
     told = hide_nested(counts, smallest)
     if told is None:
         return Table(title, [], [], ["The pairs are too few to be shown part by part."])
     rows = []
     for i, part in enumerate(parts):
         rate = nested_rate(counts[1][i], counts[0][i], (told[1][i], told[0][i]), smallest)
-        rows.append([str(part[name]), told[0][i].text, told[1][i].text, rate])
+        rows.append([str(part.label), told[0][i].text, told[1][i].text, rate])
     return Table(title, [head, "pairs", "true pairs", "share true"], rows)
 
 
-def _variables(result: Figures, smallest: int) -> Table:
+def _variables(study: Study, smallest: int) -> Table:
     """Return how many pairs agree on each variable: which of them make the suspects."""
-    subsets = "by_subset_size" in result
+    pairs, true = study.rates.pairs, study.rates.true_pairs
     rows = []
-    for use in result["by_variables"]:
+    for use in study.by_variables:
         cells = [
-            protect_share(use["pairs_agreeing"], result["pairs"], smallest),
-            protect_share(use["true_pairs_agreeing"], result["true_pairs"], smallest),
+            protect_share(use.pairs_agreeing, pairs, smallest),
+            protect_share(use.true_pairs_agreeing, true, smallest),
         ]
-        if subsets:
-            held = round((use["share_in_smallest_subset"] or 0) * result["pairs"])
-            cells.append(protect_share(held, result["pairs"], smallest))
-        rows.append([use["variable"], *cells])
+        if study.is_by_unicity:
+            held = round((use.share_in_smallest_subset or 0) * pairs)
+            cells.append(protect_share(held, pairs, smallest))
+        rows.append([use.variable, *cells])
     columns = ["variable", "of the pairs", "of the true pairs"]
-    columns += ["in the smallest set"] * subsets
+    columns += ["in the smallest set"] * study.is_by_unicity
     return Table("Share of pairs that agree on each variable", columns, rows)
 
 
-def metrics_table(review: Review, results: Mapping[str, Figures]) -> Table | None:
+def metrics_table(review: Review, results: Results) -> Table | None:
     """Set the metrics side by side, if there are several."""
     if review.study is None or len(review.study.metrics) < 2:
         return None
     rows = []
     for metric in review.study.metrics:
-        found = results[study_stage(metric)]
-        rates = [share(found[name]) for name in list(RATES)[:3]]
-        chance = share((found["baseline"] or {}).get("conditional_rate"))
-        chance = chance if found["baseline"] else ""
-        rows.append([metric, *rates, _interval(found, "conditional_rate"), chance])
+        study = results[study_stage(metric)]
+        chance = share(study.baseline.conditional_rate) if study.baseline else ""
+        rows.append([metric, *_cells(study.rates), chance])
     columns = ["metric", "suspected", "confirmed", "conditional", "95% interval", "by chance"]
     return Table("Metrics, side by side", columns, rows)
+
+
+def _cells(rates: Rates) -> list[str]:
+    """Write the three rates by record, and the interval of the last."""
+    shares = (rates.putative_rate, rates.confirmed_rate, rates.conditional_rate)
+    return [*map(share, shares), _bounds(rates.intervals["conditional_rate"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,55 +249,55 @@ class ReleasesChapter:
     warnings: Sequence[str]
 
 
-def releases_chapter(review: Review, results: Mapping[str, Figures]) -> ReleasesChapter | None:
+def releases_chapter(review: Review, results: Results) -> ReleasesChapter | None:
     """Return what the attack achieves on the releases, if there are others than the file."""
     if review.study is None or RELEASES not in results:
         return None
-    own = [(review.study.puf or review.data.file, results[study_stage(metric)])
-           for metric in review.study.metrics]  # fmt: skip
-    others = [(row["release"], row) for row in results[RELEASES]["comparison"]]
-    limit, judged = review.study.limit, any(found["overlap"]["records"] for _, found in own)
+    studies = [results[study_stage(metric)] for metric in review.study.metrics]
+    name = review.study.puf or review.data.file
+    own = [(name, study.metric, study.rates) for study in studies]
+    rows = results[RELEASES].found.rows
+    others = [(row.release, row.metric, row.rates) for row in rows]
+    limit, judged = review.study.limit, any(study.overlap.records for study in studies)
     columns = ["release", "metric", "suspected", "confirmed", "conditional", "95% interval"]
     columns += ["within the limit"] * (limit is not None)
-    rows = [_row(name, found, limit, judged) for name, found in [*own, *others]]
+    cells = []
+    for release, metric, rates in [*own, *others]:
+        within = [] if limit is None else [_within(rates.conditional_rate, limit, judged)]
+        cells.append([release, metric, *_cells(rates), *within])
     return ReleasesChapter(
-        Table("The same attack on each release", columns, rows),
+        Table("The same attack on each release", columns, cells),
         _said(review, results),
-        list(dict.fromkeys(f"{name}: {text}." for name, row in others for text in row["warnings"])),
+        list(dict.fromkeys(f"{row.release}: {text}." for row in rows for text in row.warnings)),
     )
 
 
-def _row(name: str, found: Figures, limit: float | None, judged: bool) -> list[str]:
-    """Lay out a release; where the IUF names nobody, no rate says that it is within the limit."""
-    rates = [share(found[rate]) for rate in ("putative_rate", "confirmed_rate", "conditional_rate")]
-    bounds = found["intervals"]["conditional_rate"]
-    interval = "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
-    cells = [name, found["metric"], *rates, interval]
-    if limit is not None:
-        within = "yes" if (found["conditional_rate"] or 0.0) <= limit else "no"
-        cells.append(within if judged or found["conditional_rate"] is None else "not judged")
-    return cells
+def _within(rate: float | None, limit: float, judged: bool) -> str:
+    """Judge a release; where the IUF names nobody, no rate says that it is within the limit."""
+    if rate is not None and not judged:
+        return "not judged"
+    return "yes" if (rate or 0.0) <= limit else "no"
 
 
 def protected_rates(
-    review: Review, results: Mapping[str, Figures], release: str = IMPLICATE_1
+    review: Review, results: Results, release: str = IMPLICATE_1
 ) -> list[tuple[str, float | None, float | None]]:
     """Return by metric the conditional rate on the file, and on a release made from it."""
     if review.study is None or RELEASES not in results:
         return []
     after = {
-        row["metric"]: row["conditional_rate"]
-        for row in results[RELEASES]["comparison"]
-        if row["release"] == release
+        row.metric: row.rates.conditional_rate
+        for row in results[RELEASES].found.rows
+        if row.release == release
     }
     return [
-        (metric, results[study_stage(metric)]["conditional_rate"], after[metric])
+        (metric, results[study_stage(metric)].conditional_rate, after[metric])
         for metric in review.study.metrics
         if metric in after
     ]
 
 
-def _said(review: Review, results: Mapping[str, Figures]) -> list[str]:
+def _said(review: Review, results: Results) -> list[str]:
     """Say what was done against this attack, and why no more."""
     return [*_of_protection(review, results), *_of_synthesis(review, results)]
 
@@ -313,28 +309,28 @@ def _moves(found: Sequence[tuple[str, float | None, float | None]], what: str) -
     return f"Of the records an intruder suspects, truly found: {moves} the {what}."
 
 
-def _of_protection(review: Review, results: Mapping[str, Figures]) -> list[str]:
+def _of_protection(review: Review, results: Results) -> list[str]:
     rates = protected_rates(review, results, PROTECTED)
     found = results[RELEASES]
     said = [_moves(rates, "protection")] if rates else []
-    if found.get("coded_alike"):
+    if found.coded:
         said.append(
             f"The intruder sees how the protected file is coded, and is taken to code "
-            f"{', '.join(found['coded_alike'])} of the own file alike."
+            f"{', '.join(found.coded)} of the own file alike."
         )
-    if found.get("not_coded_alike"):
+    if found.uncoded:
         said.append(
-            f"The intruder’s values of {', '.join(found['not_coded_alike'])} cannot be coded as "
+            f"The intruder’s values of {', '.join(found.uncoded)} cannot be coded as "
             f"the protected file is: the attack is made without, and one that finds a way "
             f"succeeds more often."
         )
     return said + [
-        f"On {one['release']} the attack cannot be made by {one['metric']}: {one['reason']}"
-        for one in found.get("not_attacked", ())
+        f"On {one.release} the attack cannot be made by {one.metric}: {one.reason}"
+        for one in found.unfit
     ]
 
 
-def _of_synthesis(review: Review, results: Mapping[str, Figures]) -> list[str]:
+def _of_synthesis(review: Review, results: Results) -> list[str]:
     found = protected_rates(review, results)
     if not found or review.study is None or review.synthesis is None:
         return []

@@ -113,7 +113,7 @@ def synthesis_chapter(review: Review, records: Mapping[str, Figures]) -> Synthes
     )
 
 
-def _attack_goals(review: Review, results: Mapping[str, Figures]) -> list[GoalShown]:
+def _attack_goals(review: Review, results: Mapping[str, Any]) -> list[GoalShown]:
     """Judge the first implicate by the attack of the study, if that has a limit."""
     limit = None if review.study is None else review.study.limit
     if limit is None:
@@ -122,7 +122,7 @@ def _attack_goals(review: Review, results: Mapping[str, Figures]) -> list[GoalSh
     for metric, before, after in protected_rates(review, results):
         met = (after or 0.0) <= limit
         # A truth without pairs confirms nobody, and says nothing.
-        judged = after is None or results[study_stage(metric)]["overlap"]["records"]
+        judged = after is None or results[study_stage(metric)].overlap.records
         state, verdict = VERDICTS[met if judged else None]
         measured = f"{_suspected(after)} (before the synthesis {_suspected(before)})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"

@@ -22,10 +22,19 @@ from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.linking import Attack, Pairs, check_variables, prepare
-from keyhole.reidentification.question import taken_as_categories, with_scores
-from keyhole.reidentification.rates import Part, Rate, Rates, VariableUse
-from keyhole.reidentification.result import Study
+from keyhole.reidentification.linking import Attack, check_variables, prepare
+from keyhole.reidentification.question import Linkage, taken_as_categories, with_scores
+from keyhole.reidentification.rates import (
+    P,
+    Rate,
+    Rates,
+    RatesByAgreement,
+    RatesByRank,
+    RatesByStratum,
+    RatesBySubset,
+    VariableUse,
+)
+from keyhole.reidentification.result import Overlap, Study
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import incomplete_warnings
 from keyhole.reidentification.variables import Category, common_codes, linking_category
@@ -323,10 +332,10 @@ class StudyCounts:
         """Return the rates of the study."""
         return Rates(self.records[0], *self.by_key("all").get(0, (0, 0, 0, 0)))
 
-    def parts(self, kind: str) -> tuple[Part, ...]:
+    def parts(self, kind: str, part: type[P]) -> tuple[P, ...]:
         """Return the rates by a number that pairs have."""
         found = self.by_key(kind).items()
-        return tuple(Part(key, Rates(self.records[0], *counts)) for key, counts in found)
+        return tuple(part(key, Rates(self.records[0], *counts)) for key, counts in found)
 
     def uses(self, rates: Rates) -> tuple[VariableUse, ...]:
         """Return on which variables pairs agree."""
@@ -336,7 +345,7 @@ class StudyCounts:
             pairs, smallest, _, true = found.get(i, (0, 0, 0, 0))
             held = Rate(smallest, rates.pairs) if unicity else None
             both = Rate(pairs, rates.pairs), Rate(true, rates.true_pairs)
-            out.append(VariableUse(name, *both, held))
+            out.append(VariableUse.counted(name, *both, held))
         return tuple(out)
 
     def baseline(self, rates: Rates) -> Baseline | None:
@@ -357,7 +366,7 @@ class StudyCounts:
         sums = dict(found.iter_rows())
         return [sums.get(stratum, 0) / permutations for stratum in range(strata)]
 
-    def by_stratum(self, baseline: Baseline | None) -> tuple[Part, ...]:
+    def by_stratum(self, baseline: Baseline | None) -> tuple[RatesByStratum, ...]:
         """Return the rates in each stratum that has PUF records."""
         if self.groups is None:
             return ()
@@ -365,11 +374,16 @@ class StudyCounts:
         labels = self.groups.strata.labels
         chances = None if baseline is None else baseline.by_stratum
         puf, eif = (self.groups.sizes(side).tolist() for side in (0, 1))
-        out = []
-        for i, label in enumerate(labels):
-            rates = Rates(puf[i], *found.get(i, (0, 0, 0, 0)))
-            out.append(Part(label, rates, eif[i], None if chances is None else chances[i]))
-        return tuple(part for part in out if part.rates.puf_records)
+        return tuple(
+            RatesByStratum.measured(
+                label,
+                Rates(puf[i], *found.get(i, (0, 0, 0, 0))),
+                eif[i],
+                None if chances is None else chances[i],
+            )
+            for i, label in enumerate(labels)
+            if puf[i]
+        )
 
 
 def put_together(answers: StudyCounts, puf: Microdata) -> Study:
@@ -385,15 +399,21 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
     groups, truth = answers.groups, answers.truth
     rates = answers.rates()
     baseline = answers.baseline(rates)
-    nothing = pl.DataFrame()
+    place: dict[str, Any] = (
+        {"by_subset_size": answers.parts("place", RatesBySubset)}
+        if answers.question.metric == "unicity"
+        else {"by_rank": answers.parts("place", RatesByRank)}
+    )
     return Study(
+        linkage=Linkage.asked(answers.question, answers.attack.threshold),
+        eif_records=answers.records[1],
         rates=rates,
         baseline=baseline,
-        overlap=truth.overlap,
+        seed=int(answers.question.seed),
+        overlap=Overlap.of(truth.overlap, rates.confirmed),
         by_stratum=answers.by_stratum(baseline),
         gaps=None if groups is None else groups.strata.gaps(groups.counts),
-        by_agreement=answers.parts("agreeing"),
-        by_rank=answers.parts("place"),
+        by_agreement=answers.parts("agreeing", RatesByAgreement),
         by_variables=answers.uses(rates),
         perturbation=None,
         warnings=(
@@ -402,11 +422,8 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
             *incomplete_warnings(truth.incomplete, truth.rows),
             *_left_out(answers.unused),
         ),
-        linked=_no_pairs(answers),
-        confirmed_pairs=np.zeros(0, dtype=np.bool_),
-        puf_ids=nothing,
-        eif_ids=nothing,
         engine="spark",
+        **place,
     )
 
 
@@ -417,19 +434,3 @@ def _left_out(names: Sequence[str]) -> list[str]:
         f"the values of {quoted(names)} in the IUF are not used: what the perturbation bought is "
         f"measured by the memory engine alone"
     ]
-
-
-def _no_pairs(answers: StudyCounts) -> Pairs:
-    """Return what is known of the pairs, which stay on the cluster."""
-    none = np.zeros(0, dtype=np.int64)
-    return Pairs(
-        answers.question,
-        *answers.records,
-        puf=none,
-        eif=none,
-        score=none.astype(np.float64),
-        rank=none,
-        subset=none.astype(np.uint64) if answers.question.metric == "unicity" else None,
-        threshold=answers.attack.threshold,
-        warnings=answers.attack.warnings,
-    )

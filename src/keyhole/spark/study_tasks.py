@@ -20,6 +20,7 @@ from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.linking import Attack, only
 from keyhole.reidentification.rates import (
     Rates,
+    RatesByRank,
     agree,
     confirm,
     count_use,
@@ -79,11 +80,11 @@ class StudyBlock:
         same = [agree(only(v, *places), pairs) for v in self.agreeing]
         agreeing, used = count_use([v.name for v in self.agreeing], same, confirmed, subset)
         for kind, groups in (("place", place), ("agreeing", agreeing)):
-            for part in rates_by_pair(pairs[0], confirmed, groups, records):
-                tally.add(kind, int(part.label), part.rates)
+            for part in rates_by_pair(RatesByRank, pairs[0], confirmed, groups, records):
+                tally.add(kind, part.label, part.rates)
         for i, use in enumerate(used):
-            smallest = 0 if use.smallest is None else use.smallest.count
-            tally.row("variable", i, use.pairs.count, smallest, 0, use.true_pairs.count)
+            counts = use.pairs_agreeing, use.in_smallest_subset, 0, use.true_pairs_agreeing
+            tally.row("variable", i, *counts)
         self._deal(find_chances(*pairs, *truth, records), eif.height, tally)
 
     def _deal(self, chances: Chances, records: int, tally: _Tally) -> None:

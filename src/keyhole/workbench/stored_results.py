@@ -23,7 +23,7 @@ from keyhole.reviews.stages import restored, selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.reviews.store import RESULTS, Store, to_json
-from keyhole.reviews.study_chapters import Attack, attacks
+from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
 from keyhole.workbench.page import View
 
@@ -52,13 +52,11 @@ def stored_records(view: View) -> dict[str, Record]:
     }
 
 
-def stored_attacks(view: View) -> list[Attack]:
+def stored_attacks(view: View) -> list[AttackChapter]:
     """Return the study by each metric that has a result."""
     records = stored_records(view)
     review = _with_metrics(view.review, records)
-    # Without the exposure's groups, strata are protected by themselves.
-    exposure: Record = {"result": {}}
-    return attacks(review, {"exposure": exposure, **records})
+    return attacks(review, restored(records))
 
 
 def stored_synthesis(view: View) -> SynthesisChapter | None:

@@ -172,7 +172,7 @@ def _population(exposure: Any) -> Found:
 
 def _study(name: str, words: str) -> Callable[[Any], Found]:
     def read(study: Any) -> Found:
-        interval: Interval | None = getattr(study.rates, name).interval
+        interval: Interval | None = study.rates.intervals[name]
         if interval is None:
             return None, f"the {words} is not estimable: nobody was suspected"
         return interval, f"the 95% interval of the study's {words}"
@@ -188,7 +188,7 @@ FIGURES: Mapping[tuple[str, ...], Mapping[str, Callable[[Any], Found]]] = {
     },
     ("rates", "confirmed", "suspected"): {
         "confirmed": _study("confirmed_rate", "confirmed rate"),
-        "conditional": _study("conditional", "conditional rate"),
+        "conditional": _study("conditional_rate", "conditional rate"),
     },
 }
 """The figures of each kind of result, by what tells the kind; the first is the default."""

@@ -100,7 +100,9 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
                     raise
                 unfit.append(NotAttacked(target.name, metric, " ".join(error.problems)))
     coded, uncoded = (sum((getattr(one, name) for one in targets), ()) for name in _COLUMNS)
-    return Attacked(StudyComparison(tuple(rows)), tuple(unfit), coded, uncoded)
+    link, numeric, strata = (tuple(asked[name]) for name in ("link", "numeric", "strata"))
+    found = StudyComparison(link, numeric, strata, tuple(rows), asked.get("scenario"))
+    return Attacked(found, tuple(unfit), coded, uncoded)
 
 
 def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
@@ -165,4 +167,5 @@ RELEASES_STAGE = Stage(
     _run,
     (PROTECTION, SYNTHESIS),
     reads=("data", "eif", "iuf", LINKED, CANDIDATE, PROTECTED_FILE, IMPLICATE),
+    returns="keyhole.reviews.attacking.Attacked",
 )

@@ -72,6 +72,7 @@ STUDY_STAGES: tuple[Stage, ...] = tuple(
     Stage(
         study_stage(metric), f"Study, {metric}", _ask(metric), _run,
         reads=("puf", "eif", "iuf", LINKED), draw=own_picture,
+        returns="keyhole.reidentification.result.Study",
     )
     for metric in METRICS
 )  # fmt: skip
