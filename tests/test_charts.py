@@ -87,7 +87,11 @@ CHARTS = {
         pl.DataFrame({"variable": HOSTILE, "percent": [30.0, 83.3, None, 0.0, 1.0, 2.0, 3.0]})
     ),
     "levels": lambda: levels_chart(
-        LevelSummary((5, 3, 1, 1), (0.6, 0.2, 0.2), {}, None, None, None)
+        LevelSummary(
+            {"none": 5, "low": 3, "medium": 1, "high": 1},
+            {"low": 0.6, "medium": 0.2, "high": 0.2},
+            {},
+        )
     ),
     "path": lambda: path_chart([hostile_selection()]),
     "paths": lambda: path_chart(

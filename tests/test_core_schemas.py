@@ -9,7 +9,9 @@ from jsonschema import Draft202012Validator
 from keyhole.core.schemas import output_schema
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
-DERIVED = ["protect", "risk", "table", "tabulate"]
+DERIVED = [
+    "drivers", "frontier", "protect", "risk", "screen", "select", "table", "tabulate", "uniques",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", DERIVED)

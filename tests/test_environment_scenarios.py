@@ -245,8 +245,8 @@ def test_scenarios_side_by_side_and_the_worst_of_them(data, keys):
     assert [part.exposure.rp for part in found.parts] == [one.rp for one in exposures]
     assert found.worst.exposure.rp == max(one.rp for one in exposures)
     smallest = np.min([one.f for one in exposures], axis=0)
-    assert found.at_risk == (smallest < 2).sum()
-    assert found.unique == (smallest == 1).sum()
+    assert found.at_risk_in_any == (smallest < 2).mean()
+    assert found.unique_in_any == (smallest == 1).mean()
     assert found.likeliest.name == "register"
     assert found.to_dict()["worst"] == "register"
     assert found.to_frame().height == len(keys)

@@ -1,11 +1,17 @@
-"""Results restored from what they print give the same again: over the JSON in goldens/."""
+"""Results restored from what they print give the same again: goldens, and fresh ones."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+import keyhole
 from keyhole.core.verbs import imported
+from keyhole.data.examples import veterans_sample
+from keyhole.environment.example.environment import example_environment
+from keyhole.environment.scenarios.recoding import scenario_key
+from keyhole.exposure.loglinear import population_uniques
+from keyhole.exposure.scenarios import compare_scenarios
 
 GOLDENS = Path(__file__).with_name("goldens")
 
@@ -51,3 +57,47 @@ def check_restored(printed, place):
     again = json.loads(json.dumps(restored.to_dict()))
     assert again == {name: printed[name] for name in again}
     assert set(printed) <= set(again)
+
+
+KEYS = ["sex", "ag8r", "ms"]
+CHOICE = {"keep": ["sex"], "candidates": ["pow", "ms|homstate", "ag8r"]}
+
+
+def scenarios(data):
+    environment, names = example_environment(), ["commercial database", "register"]
+    return [scenario_key(environment, name, data) for name in names]
+
+
+FRESH = {
+    "risk": lambda data: keyhole.risk(data, keys=KEYS),
+    "risk in the population": lambda data: keyhole.risk(
+        data, keys=KEYS, weight="weight", household="household", by="sex", limit=0.01
+    ),
+    "risk without the missing": lambda data: keyhole.risk(data, keys=KEYS, missing="drop"),
+    "risk of a scenario": lambda data: keyhole.risk(data, scenario=scenarios(data)[0]),
+    "risk of scenarios": lambda data: compare_scenarios(data, scenarios(data)),
+    "uniques": lambda data: keyhole.uniques(data, keys=KEYS),
+    "uniques of one key": lambda data: keyhole.uniques(data, keys=["sex"]),
+    "drivers": lambda data: keyhole.drivers(data, keys=KEYS),
+    "population uniques": lambda data: population_uniques(data, keys=KEYS, fraction=0.1),
+    "select": lambda data: keyhole.select(data, **CHOICE, limit=0.05),
+    "select nothing": lambda data: keyhole.select(data, **CHOICE, limit=0, cutoff=5000),
+    "select by groups": lambda data: keyhole.select(data, **CHOICE, limit=0.05, by="sex"),
+    "selections compared": lambda data: keyhole.select(data, **CHOICE, limit=[0.01, 0.2]),
+    "frontier": lambda data: keyhole.frontier(data, **CHOICE, limit=0.05),
+    "screen": lambda data: keyhole.screen(data, keys=KEYS),
+    "dependences": lambda data: keyhole.screen(data, only_dependences=True),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return veterans_sample(1_000)
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_a_restored_result_gives_the_same_json(data, name):
+    found = FRESH[name](data)
+    stored = json.loads(json.dumps(found.to_dict()))
+    again = type(found).from_dict(stored)
+    assert json.loads(json.dumps(again.to_dict())) == stored

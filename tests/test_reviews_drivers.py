@@ -35,13 +35,13 @@ def folder(tmp_path, sample):
 def test_the_stage_tells_what_the_function_finds(folder):
     found = run(folder).results()["drivers"]
     alone = keyhole.drivers(folder / "veterans.csv", keys=KEYS)
-    known = {(one.variable, one.label): one for one in alone.levels}
+    known = {(one.variable, one.level): one for one in alone.levels}
     assert found["levels"]
     for level in found["levels"]:
         own = known[level["variable"], level["level"]]
         assert (level["records"], level["at_risk"]) == (own.records, own.at_risk)
         assert level["crude"]["value"] == own.crude.value
-    assert found["rp"] == alone.totals.rp
+    assert found["rp"] == alone.rp
 
 
 def test_no_small_count_is_in_the_record_the_picture_or_the_report(folder):
@@ -56,11 +56,11 @@ def test_no_small_count_is_in_the_record_the_picture_or_the_report(folder):
     ]
     assert small, "the example has levels to be hidden"
     told = {(one["variable"], one["level"]) for one in done.results()["drivers"]["levels"]}
-    assert not told & {(one.variable, one.label) for one in small}
+    assert not told & {(one.variable, one.level) for one in small}
     drawn = json.dumps(without_small_levels(whole).plot().to_dict())
     assert all(f'"{name}: {label}"' in drawn for name, label in told)
     for one in small:
-        assert f'"{one.variable}: {one.label}"' not in drawn
+        assert f'"{one.variable}: {one.level}"' not in drawn
     page = done.report.read_text()
     assert "What drives exposure" in page
     assert "could be worked out" in page

@@ -274,7 +274,7 @@ def test_a_file_without_minimal_uniques() -> None:
     codes = [np.zeros(3, dtype=np.uint8)] * 3
     assert summarise_contributions(sets, codes)[0].percent is None
     summary = summarise_levels(levels([3, 3, 3], sets), sets, list("abc"), codes)
-    assert summary.shares is None
+    assert summary.risk_set is None
     assert summary.to_dict()["risk_set"] is None
     assert summary.worst_variable is None
     assert "not estimable" in repr(summary)

@@ -190,7 +190,7 @@ def test_nothing_that_was_not_looked_for_reads_as_absent(data):
     assert [said[name] for name in NOT_LOOKED_AT] == [None] * 5
     assert said["looked_at"] == ["dependences"]
     assert "not looked for" in said["notes"][0]
-    for name in (*NOT_LOOKED_AT, "columns"):
+    for name in (*NOT_LOOKED_AT, "inspections"):
         assert not hasattr(found, name)
     for words in ("None was recognised", "not found", "45 CFR", "direct identifier<"):
         assert words not in told_by(found)

@@ -333,13 +333,13 @@ def test_record_numbers_are_known_by_their_make(sort):
 def test_a_repeated_number_ties_a_persons_records():
     frame = pl.DataFrame({"person_id": [i // 3 for i in range(90)], "wave": [0, 1, 2] * 30})
     (one,) = screen(frame).record_numbers
-    assert (one.number.column, one.number.most) == ("person_id", 3)
-    assert one.number.distinct == pytest.approx(1 / 3)
+    assert (one.column, one.most) == ("person_id", 3)
+    assert one.distinct == pytest.approx(1 / 3)
 
 
 def test_declared_roles_are_record_numbers():
     result = screen(veterans_sample(400))
-    assert {one.variable.name for one in result.record_numbers} == {"puf_id", "household"}
+    assert {one.column for one in result.record_numbers} == {"puf_id", "household"}
 
 
 def test_constants_and_nearly_unique_columns():
@@ -353,7 +353,7 @@ def test_constants_and_nearly_unique_columns():
     )
     result = screen(frame)
     assert result.constants == ("one", "none")
-    assert [one.variable.name for one in result.near_unique] == ["amount"]
+    assert [one.column for one in result.near_unique] == ["amount"]
     found = result.to_dict()
     assert found["constants"] == ["one", "none"]
     assert found["near_unique"] == [{"column": "amount", "distinct": N, "filled": N, "alone": N}]

@@ -215,11 +215,13 @@ def from_plain(hint: Any, value: Any) -> Any:
 
 def _restored(kind: type[Any], value: Mapping[str, Any]) -> Any:
     known = {member.attribute: member for member in members_of(kind).values() if member.is_field}
+    # What no other member takes belongs to a member that is spread.
+    rest = {name: item for name, item in value.items() if name not in members_of(kind)}
     given: dict[str, Any] = {}
     for one in fields(kind):
         member = known.get(one.name)
-        if member is not None and member.has(SPREAD) and is_dataclass(member.hint):
-            given[one.name] = from_plain(member.hint, value)
+        if member is not None and member.has(SPREAD):
+            given[one.name] = from_plain(member.hint, rest)
         elif member is not None and member.name in value:
             given[one.name] = from_plain(member.hint, value[member.name])
         elif one.default is MISSING and one.default_factory is MISSING:

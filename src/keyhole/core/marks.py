@@ -29,6 +29,7 @@ __all__ = [
     "PUBLIC",
     "SPREAD",
     "WHEN_SET",
+    "Also",
     "Named",
     "Share",
     "When",
@@ -74,6 +75,13 @@ class When:
     """In JSON only where another attribute of the result is true: it may be null then."""
 
     attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """Another result that a verb may return, ``package.module.Class``, on its return type."""
+
+    kind: str
 
 
 Getter = TypeVar("Getter", bound=Callable[[Any], Any])

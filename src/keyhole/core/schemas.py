@@ -9,8 +9,8 @@ from dataclasses import is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from keyhole.core.codec import Member, members_of, unmarked
-from keyhole.core.marks import COUNT, SPREAD, WHEN_SET, Share, When
-from keyhole.core.verbs import VERBS
+from keyhole.core.marks import COUNT, SPREAD, WHEN_SET, Also, Share, When
+from keyhole.core.verbs import VERBS, imported
 
 __all__ = ["output_schema", "schema_of"]
 
@@ -29,12 +29,15 @@ def output_schema(verb: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> output_schema("risk")["properties"]["uniques"]
+    >>> output_schema("risk")["$defs"]["Exposure"]["properties"]["uniques"]
     {'type': 'integer', 'minimum': 0, 'description': 'Records alone in their cell.'}
     """
     registered = VERBS[verb]
     found: dict[str, Any] = {}
-    schema = schema_of(get_type_hints(registered.function())["return"], found)
+    hints = get_type_hints(registered.function(), include_extras=True)
+    kind, marks = unmarked(hints["return"])
+    kinds = [kind, *(imported(mark.kind) for mark in marks if isinstance(mark, Also))]
+    schema = schema_of(Union[tuple(kinds)], found)  # noqa: UP007
     # The result itself stands first; results within results, which may be of its own kind, follow.
     top = found.pop(schema["$ref"].rpartition("/")[2]) if "$ref" in schema else schema
     return {

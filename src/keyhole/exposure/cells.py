@@ -7,9 +7,8 @@ two metrics when the target is known to be in the file).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from keyhole.core.marks import (
     PUBLIC,
     SPREAD,
     WHEN_SET,
+    Also,
     Named,
     Share,
     When,
@@ -50,6 +50,7 @@ from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_en
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note, small_group_note
+from keyhole.exposure.fix import Fixes, cheapest_fix
 from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import groups_of
@@ -83,8 +84,8 @@ class Exposure(Result):
     `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has
     the size of each record's cell, in the order of the file (0: not counted, under
     `missing="drop"`), and is None where the records are on Spark; see `f`.
-    `unestimated` says why `population`, though asked for, is None. `beside` has further results
-    that belong to it: the cheapest `fix`, and a scenario's `key` and `identification`.
+    `unestimated` says why `population`, though asked for, is None. Beside it may stand the cheapest
+    `fix`, and the `key` and `identification` of a scenario.
     """
 
     keys: Annotated[tuple[str, ...], PUBLIC]
@@ -97,18 +98,21 @@ class Exposure(Result):
     rp: Annotated[float, Share("records"), PUBLIC, "Share of records in cells below the cutoff."]
     cr: Annotated[float, "Cells over records; under wildcard the mean of 1/f."]
     at_risk: Annotated[Mapping[int, int], Named("at_risk_records"), COUNT]
-    sizes: Annotated[tuple[int, ...], HIDDEN]
-    counts: Annotated[tuple[int, ...], HIDDEN]
-    each: Annotated[Ints | None, HIDDEN]
+    measures: Annotated[Mapping[str, Any], SPREAD]
+    notes: tuple[str, ...]
+    sizes: Annotated[tuple[int, ...], HIDDEN] = ()
+    counts: Annotated[tuple[int, ...], HIDDEN] = ()
+    each: Annotated[Ints | None, HIDDEN] = None
     population: Annotated[PopulationRisk | None, When("estimates_population")] = None
-    unestimated: Annotated[str, HIDDEN] = ""
-    groups: Annotated[tuple[Group, ...], When("by")] = ()
+    unestimated: Annotated[str, WHEN_SET] = ""
     by: Annotated[str | None, WHEN_SET] = None
+    groups: Annotated[tuple[Group, ...], When("by")] = ()
     name_small_groups: Annotated[bool, HIDDEN] = False
     engine: str = "memory"
     scenario: Annotated[str | None, WHEN_SET] = None
-    engine_notes: Annotated[tuple[str, ...], HIDDEN] = ()
-    beside: Annotated[Mapping[str, Result], SPREAD] = dataclasses.field(default_factory=dict)
+    identification: Annotated[Any, WHEN_SET] = None
+    key: Annotated[Any, WHEN_SET] = None
+    fix: Annotated[Fixes | None, WHEN_SET] = None
 
     @property
     @figure(Named("at_risk"), Share("records"))
@@ -117,35 +121,9 @@ class Exposure(Result):
         return {cutoff: count / self.records for cutoff, count in self.at_risk.items()}
 
     @property
-    @figure(SPREAD)
-    def measures(self) -> dict[str, float | None]:
-        """What the measures of `keyhole.exposure.measures` give, by name."""
-        return {name: measure.compute(self) for name, measure in MEASURES.items()}
-
-    @property
     def estimates_population(self) -> bool:
         """Whether the risk in the population was asked for."""
         return self.population is not None or bool(self.unestimated)
-
-    @property
-    @figure()
-    def notes(self) -> list[str]:
-        """What to bear in mind."""
-        notes = [] if self.scenario is None else [scenario_note(self.scenario)]
-        notes += self.engine_notes
-        if self.missing == "wildcard":
-            notes.append("cr is the mean of 1/f; cells counts patterns, a missing value as its own")
-        if self.complete < self.records:
-            left = self.records - self.complete
-            notes.append(Note("exposure.left-out", left=left, records=self.records))
-        notes += [
-            f"{name} is null: {MEASURES[name].undefined}"
-            for name, value in self.measures.items()
-            if value is None
-        ]
-        if self.unestimated:
-            notes.append(f"population is null: {self.unestimated}")
-        return notes
 
     @property
     def f(self) -> Ints:
@@ -181,7 +159,7 @@ class Exposure(Result):
             [f"RP({self.cutoff})", share(self.rp)],
             ["CR", share(self.cr)],
             *([f"share with f < {c}", share(k / self.records)] for c, k in self.at_risk.items()),
-            *([MEASURES[name].label, share(value)] for name, value in self.measures.items()),
+            *([m.label, share(self.measures[m.name])] for m in MEASURES.values()),
         ]
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
@@ -189,7 +167,8 @@ class Exposure(Result):
             out += self.population.tables()
         if self.groups:
             out.append(self._group_table())
-        return [*out, *(table for result in self.beside.values() for table in result.tables())]
+        beside = (self.identification, self.key, self.fix)
+        return [*out, *(table for one in beside if one is not None for table in one.tables())]
 
     def _group_table(self) -> Table:
         least = 0 if self.name_small_groups else self.cutoff
@@ -257,7 +236,7 @@ def risk(
     memory: MemorySize = None,
     work_folder: WorkFolder = None,
     master: Master = None,
-) -> Exposure:
+) -> Annotated[Exposure, Also("keyhole.exposure.scenarios.ScenarioComparison")]:
     """Measure how exposed the records are on a key.
 
     RP is the share of records in cells smaller than the cutoff, CR the number of cells over the
@@ -287,8 +266,7 @@ def risk(
     if weight is not None:
         opened.weights(weight)  # says what is wrong with them
     if not question.scenario:
-        found = _grouped(opened, question)
-        return found if limit is None else dataclasses.replace(found, beside=_fix(opened, question))
+        return replace(_grouped(opened, question), fix=_fix(opened, question))
     from keyhole.environment.scenarios.choice import scenario_keys
 
     chosen = scenario_keys(question, opened)
@@ -300,13 +278,15 @@ def risk(
         )
     (key,) = chosen
     recoded, question = key.recode(opened), question.replace(keys=key.keys)
-    found = dataclasses.replace(_grouped(recoded, question), scenario=key.name)
-    beside: dict[str, Result] = {}
-    if hasattr(key, "identification"):
-        beside = {"identification": key.identification(found), "key": key.mapping}
-    if limit is not None:
-        beside |= _fix(recoded, question)
-    return dataclasses.replace(found, beside=beside)
+    found = _grouped(recoded, question)
+    return replace(
+        found,
+        scenario=key.name,
+        notes=(scenario_note(key.name), *found.notes),
+        identification=key.identification(found) if hasattr(key, "identification") else None,
+        key=getattr(key, "mapping", None),
+        fix=_fix(recoded, question),
+    )
 
 
 def risk_problems(question: Question) -> Iterator[Problem]:
@@ -341,11 +321,10 @@ def _needs_values(question: Question) -> str:
     return "the cheapest fix (limit)" if question.limit is not None else ""
 
 
-def _fix(data: Records, question: Question) -> dict[str, Result]:
-    from keyhole.exposure.fix import cheapest_fix
-
-    fix = cheapest_fix(data, keys=question.keys, limit=question.limit, cutoff=question.cutoff)
-    return {"fix": fix}
+def _fix(data: Records, question: Question) -> Fixes | None:
+    if question.limit is None:
+        return None
+    return cheapest_fix(data, keys=question.keys, limit=question.limit, cutoff=question.cutoff)
 
 
 def _grouped(data: Records, question: Question) -> Exposure:
@@ -354,9 +333,7 @@ def _grouped(data: Records, question: Question) -> Exposure:
     if by is None:
         return whole
     groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
-    return dataclasses.replace(
-        whole, by=by, groups=tuple(groups), name_small_groups=question.name_small_groups
-    )
+    return replace(whole, by=by, groups=tuple(groups), name_small_groups=question.name_small_groups)
 
 
 def _measure(data: Records, asked: Question) -> Exposure:
@@ -365,7 +342,7 @@ def _measure(data: Records, asked: Question) -> Exposure:
     found = measured.spectrum
     f = measured.sizes() if backend_of(data).is_here else None
     population, unestimated = _population(data, asked, f, measured.numbers)
-    return Exposure(
+    exposure = Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
         missing=asked.missing,
@@ -378,14 +355,32 @@ def _measure(data: Records, asked: Question) -> Exposure:
         if asked.missing == "wildcard"
         else found.cells / data.records,
         at_risk={c: found.below(c) for c in AT_RISK_BELOW},
+        measures={},
+        notes=engine_notes(data),
         sizes=found.sizes,
         counts=found.counts,
         each=f,
         population=population,
         unestimated=unestimated,
         engine=engine.name,
-        engine_notes=engine_notes(data),
     )
+    measures = {name: measure.compute(exposure) for name, measure in MEASURES.items()}
+    exposure = replace(exposure, measures=measures)
+    return replace(exposure, notes=(*exposure.notes, *_notes(exposure)))
+
+
+def _notes(found: Exposure) -> Iterator[str]:
+    """Say what to bear in mind."""
+    if found.missing == "wildcard":
+        yield "cr is the mean of 1/f; cells counts patterns, a missing value as its own"
+    if found.complete < found.records:
+        left = found.records - found.complete
+        yield Note("exposure.left-out", left=left, records=found.records)
+    for name, value in found.measures.items():
+        if value is None:
+            yield f"{name} is null: {MEASURES[name].undefined}"
+    if found.unestimated:
+        yield f"population is null: {found.unestimated}"
 
 
 def _population(

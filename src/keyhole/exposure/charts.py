@@ -262,9 +262,7 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
     summary
         What `keyhole.exposure.levels.summarise_levels` returned.
     """
-    from keyhole.exposure.levels import LEVEL_NAMES
-
-    total = sum(summary.counts)
+    total = sum(summary.levels.values())
     rows = [
         {
             "level": name,
@@ -272,7 +270,7 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
             "text": f"{count:,} ({short_percentage(count / total)})" if total else "0",
             "colour": colour,
         }
-        for name, count, colour in zip(LEVEL_NAMES, summary.counts, LEVEL_COLOURS, strict=True)
+        for (name, count), colour in zip(summary.levels.items(), LEVEL_COLOURS, strict=True)
     ]
     base = alt.Chart(inline(rows)).encode(
         y=alt.Y("level:O", title="Risk level", sort=None),
@@ -281,8 +279,9 @@ def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
     bars = base.mark_bar().encode(color=own_colour())
     labels = base.mark_text(align="left", dx=5).encode(text="text:N")
     chart = alt.layer(bars, labels).properties(width=420, height=alt.Step(34))
-    share = percentage(summary.counts[-1] / total) if total else "0%"
-    title = f"At high risk: {summary.counts[-1]:,} of {total:,} records ({share})"
+    high = summary.levels["high"]
+    share = percentage(high / total) if total else "0%"
+    title = f"At high risk: {high:,} of {total:,} records ({share})"
     below = "The less an intruder must know to single a record out, the higher its level."
     return house_style(chart, title=title, subtitle=below, width=70)
 
@@ -322,22 +321,21 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
 
 
 def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:
-    if not chosen or (drivers.unfitted and chosen[0].crude is None):
+    if not chosen or (drivers.model is None and chosen[0].crude is None):
         return "There are no odds to compare"
     first = chosen[0]
     return (
-        f"{plain(first.variable)} {plain(first.label)} stands out most: "
+        f"{plain(first.variable)} {plain(first.level)} stands out most: "
         f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
-        f"{'is' if first.records == 1 else 'are'} at risk, of all {percentage(drivers.totals.rp)}"
+        f"{'is' if first.records == 1 else 'are'} at risk, of all {percentage(drivers.rp)}"
     )
 
 
 def _driver_lines(drivers: Drivers) -> list[str]:
-    t = drivers.totals
     left = len(drivers.shown()) - DRAWN
     return [
-        f"Odds ratio of lying in a cell smaller than {t.cutoff:,} on {listed(drivers.keys)}, each "
-        f"level against the rest of its variable, with {drivers.confidence:.0%} intervals.",
+        f"Odds ratio of lying in a cell smaller than {drivers.cutoff:,} on {listed(drivers.keys)}, "
+        f"each level against the rest of its variable, with {drivers.confidence:.0%} intervals.",
         *([f"The {DRAWN} largest of {left + DRAWN}."] if left > 0 else []),
     ]
 
@@ -345,7 +343,7 @@ def _driver_lines(drivers: Drivers) -> list[str]:
 def _driver_row(place: int, one: Driver) -> dict[str, Any]:
     return {
         "place": place,
-        "name": f"{plain(one.variable, 20)}: {plain(one.label, 30)}",
+        "name": f"{plain(one.variable, 20)}: {plain(one.level, 30)}",
         "records": f"{one.records:,}",
         "share": short_percentage(one.at_risk / one.records),
         "odds": ratio_text(one.crude.value) if one.crude else "",
@@ -354,7 +352,7 @@ def _driver_row(place: int, one: Driver) -> dict[str, Any]:
 
 def _driver_marks(place: int, one: Driver) -> list[dict[str, Any]]:
     both = ((CRUDE, one.crude, -0.18), (ADJUSTED, one.adjusted, 0.18))
-    name = f"{plain(one.variable, 20)}: {plain(one.label, 30)}"
+    name = f"{plain(one.variable, 20)}: {plain(one.level, 30)}"
     return [
         {"place": place, "name": name, "sort": sort, "off": off, **_ends(odds)}
         for sort, odds, off in both
@@ -545,9 +543,9 @@ def _scenario_finding(comparison: ScenarioComparison) -> str:
 def _scenario_lines(comparison: ScenarioComparison) -> list[str]:
     lines = [
         f"The file is recoded to what each intruder could match. At risk under one scenario or "
-        f"another: {percentage(comparison.at_risk / comparison.records)} of "
+        f"another: {percentage(comparison.at_risk_in_any)} of "
         f"{comparison.records:,} records."
     ]
-    if any(part.key.scenario.example for part in comparison.parts):
+    if any(part.example for part in comparison.parts):
         lines.append("Scenarios that come with keyhole are examples, not findings.")
     return lines

@@ -7,13 +7,14 @@ variables selection methods."
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from keyhole.core.kinds import Columns
+from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.names import plural
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import (
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "Drivers", "drivers", "ratio_text"]
 
+MODEL = "logistic, main effects, Firth's penalty"
+UNADJUSTED = "adjusted odds ratios are null for levels that follow from other variables"
 SHOWN = 20
 MOVES_SHOWN = 10
 
@@ -57,12 +60,12 @@ class Driver:
     """One level of a variable, and how it bears on falling into a small cell."""
 
     variable: str
-    level: int
-    label: str
-    records: int
-    at_risk: int
+    level: str
+    records: Annotated[int, COUNT]
+    at_risk: Annotated[int, COUNT]
     crude: OddsRatio | None
     adjusted: OddsRatio | None
+    place: Annotated[int, HIDDEN]
 
 
 def ratio_text(value: float) -> str:
@@ -91,29 +94,35 @@ class Drivers(Result):
     """What puts records into small cells.
 
     `levels` are in the order of the variables; `regroupings` and `apart` from the largest gain
-    in RP on. `unfitted` says why there are no adjusted odds ratios.
+    in RP on. Without adjusted odds ratios `model` is None, and `notes` says why.
     """
 
+    records: Annotated[int, COUNT]
+    engine: str
     keys: tuple[str, ...]
     variables: tuple[str, ...]
-    totals: Totals
+    cutoff: int
+    rp: Annotated[float, Share("records")]
+    cr: float
     confidence: float
+    model: str | None
     levels: tuple[Driver, ...]
     regroupings: tuple[Regrouping, ...]
     apart: tuple[Apart, ...]
-    unfitted: str = ""
-    name_small_groups: bool = False
-    engine: str = "memory"
-    engine_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    name_small_groups: Annotated[bool, HIDDEN] = False
 
-    @property
-    def cutoff(self) -> int:
-        """Records in cells smaller than this are at risk."""
-        return self.totals.cutoff
-
-    def driver(self, variable: str, level: int) -> Driver:
-        """Return a level by its variable and its place."""
-        return next(d for d in self.levels if (d.variable, d.level) == (variable, level))
+    def keeping(self, stays: Callable[[Driver | Regrouping | Apart], bool]) -> Drivers:
+        """Return the result without some of its levels and of what could be done about them."""
+        levels = tuple(filter(stays, self.levels))
+        told = any(one.adjusted is None for one in levels)
+        return replace(
+            self,
+            levels=levels,
+            regroupings=tuple(filter(stays, self.regroupings)),
+            apart=tuple(filter(stays, self.apart)),
+            notes=tuple(note for note in self.notes if note != UNADJUSTED or told),
+        )
 
     def shown(self) -> list[Driver]:
         """Return the levels that may be named, the largest odds ratio first."""
@@ -121,48 +130,13 @@ class Drivers(Result):
         named = [d for d in self.levels if d.records >= least and d.crude is not None]
         return sorted(named, key=lambda d: -d.crude.value if d.crude else 0.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        return {
-            "records": self.totals.records,
-            "engine": self.engine,
-            "keys": list(self.keys),
-            "variables": list(self.variables),
-            "cutoff": self.cutoff,
-            "rp": self.totals.rp,
-            "cr": self.totals.cr,
-            "confidence": self.confidence,
-            "model": None if self.unfitted else "logistic, main effects, Firth's penalty",
-            "levels": [_labelled(asdict(d)) for d in self.levels],
-            "regroupings": [self._named(asdict(m)) for m in self.regroupings],
-            "apart": [self._named(asdict(a)) for a in self.apart],
-            "notes": self._notes(),
-        }
-
-    def _named(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Put labels in the place of levels' places."""
-        for field in ("level", "other"):
-            if row.get(field) is not None:
-                row[field] = self.driver(row["variable"], row[field]).label
-        return row
-
-    def _notes(self) -> list[str]:
-        notes = list(self.engine_notes)
-        if self.unfitted:
-            notes.append(f"adjusted odds ratios are null: {self.unfitted}")
-        elif any(d.adjusted is None for d in self.levels):
-            notes.append(
-                "adjusted odds ratios are null for levels that follow from other variables"
-            )
-        return notes
-
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level, in the order of the variables."""
         import polars as pl
 
         rows = []
         for d in self.levels:
-            row: dict[str, Any] = {"variable": d.variable, "level": d.label, "records": d.records,
+            row: dict[str, Any] = {"variable": d.variable, "level": d.level, "records": d.records,
                                    "at_risk": d.at_risk}  # fmt: skip
             for name, odds in (("crude", d.crude), ("adjusted", d.adjusted)):
                 row |= {f"{name}_odds_ratio": odds.value if odds else None,
@@ -181,16 +155,15 @@ class Drivers(Result):
         columns = ["variable", "level", "records", "at risk", "odds ratio", interval, "adjusted",
                    interval]  # fmt: skip
         rows = [
-            [d.variable, d.label, f"{d.records:,}", share(d.at_risk / d.records),
+            [d.variable, d.level, f"{d.records:,}", share(d.at_risk / d.records),
              *_written(d.crude), *_written(d.adjusted)]
             for d in self.shown()[:SHOWN]
         ]  # fmt: skip
-        t = self.totals
         notes = [
-            f"RP({t.cutoff}) is {share(t.rp)}, CR {share(t.cr)}. A level is held against the rest "
-            f"of its variable; adjusted: with the other variables held equal.",
+            f"RP({self.cutoff}) is {share(self.rp)}, CR {share(self.cr)}. A level is held against "
+            f"the rest of its variable; adjusted: with the other variables held equal.",
             *self._small_note(),
-            *self._notes(),
+            *self.notes,
         ]
         return Table(f"What puts records at risk on {', '.join(self.keys)}", columns, rows, notes)
 
@@ -205,10 +178,10 @@ class Drivers(Result):
             f"--name-small-groups names {'it' if len(small) == 1 else 'them'}."
         ]
 
-    def _label(self, variable: str, level: int) -> str:
-        found = self.driver(variable, level)
-        hidden = found.records < self.cutoff and not self.name_small_groups
-        return f"(fewer than {self.cutoff} records)" if hidden else found.label
+    def _label(self, variable: str, level: str) -> str:
+        named = (d.records for d in self.levels if (d.variable, d.level) == (variable, level))
+        hidden = min(named) < self.cutoff and not self.name_small_groups
+        return f"(fewer than {self.cutoff} records)" if hidden else level
 
     def _regrouping_table(self) -> Iterator[Table]:
         rows = [
@@ -239,11 +212,6 @@ class Drivers(Result):
         from keyhole.exposure.charts import forest_chart
 
         return forest_chart(self)
-
-
-def _labelled(row: dict[str, Any]) -> dict[str, Any]:
-    row["level"] = row.pop("label")
-    return row
 
 
 @documented
@@ -295,7 +263,7 @@ def drivers(
     >>> sex, age = ["f"] * 6 + ["m"] * 34, [20, 30, 40, 50, 60, 70] + [20, 30] * 17
     >>> found = drivers(pl.DataFrame({"sex": sex, "age": age}), keys=["sex", "age"])
     >>> women = found.levels[0]
-    >>> women.variable, women.label, women.records, women.at_risk, women.crude.corrected
+    >>> women.variable, women.level, women.records, women.at_risk, women.crude.corrected
     ('sex', 'f', 6, 6, True)
     """
     question = bind(drivers, locals())
@@ -327,21 +295,27 @@ def drivers(
     apart = [
         one
         for grouping, group in zip(groupings, groups, strict=True)
-        for one in set_apart(totals, numbers, group, held, name=grouping.name, groups=grouping.size)
+        for one in set_apart(totals, numbers, group, held, grouping)
     ]
-    return Drivers(
+    found = Drivers(
+        records=totals.records,
+        engine=counter.name,
         keys=names,
         variables=chosen,
-        totals=totals,
+        cutoff=cutoff,
+        rp=totals.rp,
+        cr=totals.cr,
         confidence=level,
+        model=None if unfitted else MODEL,
         levels=tuple(_levels(groupings, groups, at_risk, held, fit, level)),
         regroupings=tuple(sorted(moves, key=lambda m: (-m.gain, m.price))),
         apart=tuple(sorted(apart, key=lambda a: -a.gain)),
-        unfitted=unfitted,
+        notes=engine_notes(data),
         name_small_groups=name_small_groups,
-        engine=counter.name,
-        engine_notes=engine_notes(data),
     )
+    why = f"adjusted odds ratios are null: {unfitted}" if unfitted else UNADJUSTED
+    told = any(one.adjusted is None for one in found.levels)
+    return replace(found, notes=(*found.notes, why)) if told else found
 
 
 def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> Grouping:
@@ -398,4 +372,4 @@ def _levels(
             a, n = int(risky[g]), int(counts[g])
             two_by_two = [a, n - a, total - a, records - n - (total - a)]
             crude = crude_odds(two_by_two, level=level)
-            yield Driver(grouping.name, g, label, n, a, crude, adjusted[g])
+            yield Driver(grouping.name, label, n, a, crude, adjusted[g], g)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import (
     Cutoff,
@@ -57,7 +58,7 @@ class Fix:
     action: Action
     detail: str
     categories: int
-    rp: float
+    rp: Annotated[float, Share("records")]
     cr: float
     price: float
     meets: bool
@@ -74,32 +75,21 @@ class Fixes(Result):
     keys: tuple[str, ...]
     cutoff: int
     limit: float
-    rp: float
+    rp: Annotated[float, Share("records")]
     cr: float
     fixes: tuple[Fix, ...]
 
     @property
+    @figure()
     def needed(self) -> bool:
         """Whether the key as it is exceeds the limit."""
         return self.rp > self.limit
 
     @property
+    @figure()
     def best(self) -> Fix | None:
         """The cheapest fix that meets the limit, or the one that comes nearest."""
         return self.fixes[0] if self.needed and self.fixes else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "keys": list(self.keys),
-            "cutoff": self.cutoff,
-            "limit": self.limit,
-            "rp": self.rp,
-            "cr": self.cr,
-            "needed": self.needed,
-            "best": None if self.best is None else asdict(self.best),
-            "fixes": [asdict(fix) for fix in self.fixes],
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a change, the best first."""

@@ -7,13 +7,14 @@ variable that is easy to learn and tells much weighs more and so costs the intru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import COUNT, Share, figure
 from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
@@ -225,47 +226,43 @@ def flag_causes(
 class LevelSummary(Result):
     """How many records there are of each level, and what flags them.
 
-    `counts` are the records by level, `shares` the shares of the risk set (levels 1 to 3), or
+    `levels` are the records by level, `risk_set` the shares of the risk set (levels 1 to 3), or
     None where no record is at risk. `flags` are by variable the records at risk that it helps
-    to single out; `worst_variable` has most, and of its categories `worst_category` (a code)
-    has `worst_category_flags` of them.
+    to single out; `worst_variable` has most, and of its categories `worst_category` (its code or
+    label) has `worst_category_flags` of them.
     """
 
-    counts: tuple[int, ...]
-    shares: tuple[float, ...] | None
-    flags: dict[str, int]
-    worst_variable: str | None
-    worst_category: int | None
-    worst_category_flags: int | None
+    levels: Annotated[Mapping[str, int], COUNT]
+    risk_set: Annotated[Mapping[str, float] | None, Share("levels")]
+    flags: Annotated[Mapping[str, int], COUNT]
+    worst_variable: str | None = None
+    worst_category: str | int | None = None
+    worst_category_flags: Annotated[int | None, COUNT] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        risen = LEVEL_NAMES[1:]
-        return {
-            "levels": dict(zip(LEVEL_NAMES, self.counts, strict=True)),
-            "risk_set": dict(zip(risen, self.shares, strict=True)) if self.shares else None,
-            "flags": dict(self.flags),
-            "worst_variable": self.worst_variable,
-            "worst_category": self.worst_category,
-            "worst_category_flags": self.worst_category_flags,
-            "notes": [] if self.shares else ["no record is at risk: no shares of the risk set"],
-        }
+    @property
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """Why there are no shares."""
+        return () if self.risk_set else ("no record is at risk: no shares of the risk set",)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level: records, and share of the risk set from level 1 on."""
         import polars as pl
 
-        shares = [None, *(self.shares or (None, None, None))]
-        columns = {"level": range(4), "name": LEVEL_NAMES, "records": self.counts}
+        shares = [(self.risk_set or {}).get(name) for name in self.levels]
+        columns = {"level": range(4), "name": list(self.levels), "records": [*self.levels.values()]}
         return pl.DataFrame({**columns, "share": pl.Series(shares, dtype=pl.Float64)})
 
     def tables(self) -> list[Table]:
         """Return the levels, and the variables by the records they help to single out."""
-        shares = ["", *(share(s) for s in self.shares or (None, None, None))]
-        rows = zip(LEVEL_NAMES, (f"{c:,}" for c in self.counts), shares, strict=True)
+        shares = self.risk_set or {}
+        rows = [
+            [name, f"{count:,}", share(shares.get(name)) if place else ""]
+            for place, (name, count) in enumerate(self.levels.items())
+        ]
         flags = sorted(self.flags.items(), key=lambda item: -item[1])
         return [
-            Table("Risk levels", ["level", "records", "share of risk set"], list(rows), LEGEND),
+            Table("Risk levels", ["level", "records", "share of risk set"], rows, LEGEND),
             Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
         ]
 
@@ -313,11 +310,12 @@ def summarise_levels(
     causes = flag_causes(sets, level, codes)
     totals = [int(counts.sum()) for counts in causes]
     worst = int(np.argmax(totals)) if any(totals) else None
-    counts = np.bincount(np.asarray(level), minlength=len(LEVEL_NAMES))
-    risk_set = int(counts[1:].sum())
+    counts = np.bincount(np.asarray(level), minlength=len(LEVEL_NAMES)).tolist()
+    held = dict(zip(LEVEL_NAMES, counts, strict=True))
+    risk_set = sum(counts[1:])
     return LevelSummary(
-        counts=tuple(counts.tolist()),
-        shares=tuple((counts[1:] / risk_set).tolist()) if risk_set else None,
+        levels=held,
+        risk_set={name: held[name] / risk_set for name in LEVEL_NAMES[1:]} if risk_set else None,
         flags=dict(zip(names, totals, strict=True)),
         worst_variable=None if worst is None else names[worst],
         worst_category=None if worst is None else int(np.argmax(causes[worst])),

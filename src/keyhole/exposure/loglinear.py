@@ -8,19 +8,20 @@ test chooses between models, from independence to all pairs of variables.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from keyhole.core.marks import COUNT, HIDDEN
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import Fraction, RequiredKeys, Weight
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
+from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import fraction_problems, listed, one_of, problems_of
 from keyhole.exposure.loglinear_models import (
     MOST_CELLS,
     TOLERANCE,
@@ -62,7 +63,7 @@ class ModelTest:
     well below too rich.
     """
 
-    model: str
+    model: ModelName
     pairs: int
     expected: float
     bias: float
@@ -79,31 +80,16 @@ class PopulationUniques(Result):
     """
 
     keys: tuple[str, ...]
-    records: int
-    uniques: int
+    records: Annotated[int, COUNT]
+    uniques: Annotated[int, COUNT]
     sampling_fraction: float
-    model: str
+    model: ModelName
     pairs: tuple[tuple[str, str], ...]
     tests: tuple[ModelTest, ...]
     expected: float
     expected_in_population: float
-    probability: Floats
+    probability: Annotated[Floats, HIDDEN]
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of the file as plain values, without the records."""
-        return {
-            "records": self.records,
-            "keys": list(self.keys),
-            "uniques": self.uniques,
-            "sampling_fraction": self.sampling_fraction,
-            "model": self.model,
-            "pairs": [list(pair) for pair in self.pairs],
-            "expected": self.expected,
-            "expected_in_population": self.expected_in_population,
-            "tests": [dataclasses.asdict(test) for test in self.tests],
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: the probability, null where it is not a sample unique."""
@@ -132,29 +118,24 @@ def _z(value: float | None) -> str:
     return "not estimable" if value is None else f"{value:.1f}"
 
 
+@documented
 def population_uniques(
     data: Any,
     *,
-    keys: Iterable[str],
-    weight: str | None = None,
-    fraction: float | None = None,
-    model: Choice = "auto",
+    keys: RequiredKeys,
+    weight: Weight = None,
+    fraction: Fraction = None,
+    model: Annotated[
+        Choice,
+        Option(
+            "`independence`, `forest` (pairs of variables that pay and close no circle), `pairs` "
+            "(all that pay), `two-way` (all pairs whatsoever), or `auto`: the first two are tried, "
+            "the third if the second is too simple, and the least biased that is not rejected is "
+            "taken."
+        ),
+    ] = "auto",
 ) -> PopulationUniques:
     r"""Estimate for each sample unique how likely it is unique in the population.
-
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know; a missing value is a category of its own.
-    weight, fraction
-        A column with the number of people each record stands for, or the share of the
-        population that was sampled. One of them is needed.
-    model
-        `independence`, `forest` (pairs of variables that pay and close no circle), `pairs`
-        (all that pay), `two-way` (all pairs whatsoever), or `auto`: the first two are tried, the
-        third if the second is too simple, and the least biased that is not rejected is taken.
 
     Notes
     -----
@@ -173,9 +154,9 @@ def population_uniques(
     >>> found.uniques, found.model, round(found.expected)
     (1276, 'forest', 332)
     """
-    data = load(data)
-    names = listed(keys, "keys")
-    _check(data, names, weight, fraction, model)
+    question = bind(population_uniques, locals())
+    data = open_for(question, data, needs_memory_for="models of the population")
+    names: tuple[str, ...] = question.keys
     weights = _weights(data, weight, fraction)
     f, numbers = MemoryEngine({name: data.codes(name) for name in names}).cells(names)
     patterns, unique = _patterns(data, names, numbers), f == 1
@@ -197,6 +178,15 @@ def population_uniques(
         probability=probability,
         notes=tuple(_notes(names, chosen, int(unique.sum()))),
     )
+
+
+def population_uniques_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `population_uniques` that depend on each other."""
+    if (question.weight is None) == (question.fraction is None):
+        yield Problem(
+            "{weight} or {fraction} must tell how much of the population was sampled: give one of "
+            "them."
+        )
 
 
 def _probability(mean: Floats, weights: Floats) -> Floats:
@@ -259,7 +249,7 @@ def _trials(
     return out
 
 
-def _candidates(patterns: Patterns, asked: Choice) -> Iterator[tuple[str, Sequence[Pair]]]:
+def _candidates(patterns: Patterns, asked: Choice) -> Iterator[tuple[ModelName, Sequence[Pair]]]:
     """Yield the models that are asked for, without those that repeat the one before."""
     variables = len(patterns.sizes)
     if asked == "two-way":
@@ -311,23 +301,3 @@ def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
     if chosen.deviation > TOLERANCE:
         notes.append(f"the fit meets the margins to {chosen.deviation:.2f} records only")
     return notes
-
-
-def _check(
-    data: Microdata, names: tuple[Any, ...], weight: str | None, fraction: Any, model: Any
-) -> None:
-    problems = problems_of(data, names, "key") + fraction_problems(fraction)
-    problems += one_of("model", model, get_args(Choice))
-    if not names:
-        problems.append("keys must name at least one column. Got none instead.")
-    if weight is not None:
-        problems += problems_of(data, [weight], "weight")
-    if (weight is None) == (fraction is None):
-        problems.append(
-            "weight or fraction must tell how much of the population was sampled: give one of them."
-        )
-    if problems:
-        raise OptionError(problems)
-    data.require_records()
-    if weight is not None:
-        data.weights(weight)

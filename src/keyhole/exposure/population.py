@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.core.marks import COUNT, HIDDEN, LEFT_OUT, Named, figure
+from keyhole.core.marks import COUNT, HIDDEN, When
 from keyhole.exposure.checks import fraction_problems
 from keyhole.exposure.scores import Check, require
 from keyhole.kernels.arrays import Floats, Ints
@@ -255,13 +255,13 @@ class PopulationRisk(Result):
 
     records: Annotated[int, COUNT]
     counted: Annotated[int, COUNT]
-    approximation: str
+    approximation: Approximation
     sampling_fraction: float | None
     sampling_bound: float | None
     expected_reidentifications: float | None
     global_risk: float | None
     max_individual_risk: float | None
-    household_global_risk: Annotated[float | None, HIDDEN]
+    household_global_risk: Annotated[float | None, When("of_households")]
     dis_probability: float | None
     notes: tuple[str, ...]
     population: Annotated[Floats | None, HIDDEN]
@@ -269,9 +269,9 @@ class PopulationRisk(Result):
     household: Annotated[Floats | None, HIDDEN]
 
     @property
-    @figure(Named("household_global_risk"))
-    def _household_global_risk(self) -> Any:
-        return LEFT_OUT if self.household is None else self.household_global_risk
+    def of_households(self) -> bool:
+        """Whether the households of records are known."""
+        return self.household is not None or self.household_global_risk is not None
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: F, risk and household risk where there are any."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.data.columns import Codes, Variable
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
@@ -227,13 +228,14 @@ class Regrouping:
     """One merge of levels, what it does to RP and CR, and what it gains and costs."""
 
     variable: str
-    level: int
+    level: str
     action: Action
-    other: int | None
-    rp: float
+    other: str | None
+    rp: Annotated[float, Share("records")]
     cr: float
     gain: float
     price: float
+    places: Annotated[tuple[int, ...], HIDDEN] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +243,14 @@ class Apart:
     """A subpopulation in a file of its own: what is left, and what is in that file."""
 
     variable: str
-    level: int
-    records: int
+    level: str
+    records: Annotated[int, COUNT]
     rest_rp: float | None
     rest_cr: float | None
-    own_rp: float
+    own_rp: Annotated[float, Share("records")]
     own_cr: float
     gain: float
+    places: Annotated[tuple[int, ...], HIDDEN] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,20 +285,8 @@ def regroupings(
 
     Bands become one category each; of other levels each is merged with its neighbours if the
     levels have an order, with the commonest level if they have none, with all three if nobody
-    can tell.
-
-    Parameters
-    ----------
-    totals
-        The file as it is.
-    others
-        The cell of each pattern on the other keys.
-    codes
-        The variable's codes, by pattern.
-    grouping
-        Its levels or bands.
-    held
-        How many records have each pattern.
+    can tell. `others` has the cell of each pattern on the other keys, `codes` the variable's code,
+    `held` how many records have it.
     """
     cells = _cells(others, codes, len(grouping.group), held)
     if grouping.banded:
@@ -310,9 +301,12 @@ def regroupings(
         if fewer_cells:
             rp = (totals.at_risk - fewer_at_risk) / totals.records
             cr = (totals.cells - fewer_cells) / totals.records
+            places = (level,) if other is None else (level, other)
+            names = [grouping.labels[place] for place in places] + [None]
             yield Regrouping(
-                grouping.name, level, action, other, rp, cr, totals.rp - rp, totals.cr - cr
-            )
+                grouping.name, str(names[0]), action, names[1], rp, cr, totals.rp - rp,
+                totals.cr - cr, places,
+            )  # fmt: skip
 
 
 def _merges(
@@ -355,25 +349,14 @@ def _collapse(cells: _Cells, inside: Flags, cutoff: int) -> tuple[int, int]:
 
 
 def set_apart(
-    totals: Totals, numbers: Ints, group: Ints, held: Ints, *, name: str, groups: int
+    totals: Totals, numbers: Ints, group: Ints, held: Ints, grouping: Grouping
 ) -> Iterator[Apart]:
     """Put each group into a file of its own, and count what is left and what is in it.
 
-    Parameters
-    ----------
-    totals
-        The file as it is.
-    numbers
-        The cell of each pattern on all the keys.
-    group
-        The group of each pattern.
-    held
-        How many records have each pattern.
-    name
-        The variable that makes the groups.
-    groups
-        How many there are.
+    `numbers` has the cell of each pattern on all the keys, `group` its group, `held` how many
+    records have it.
     """
+    groups = grouping.size
     c = totals.cutoff
     sizes = np.bincount(numbers, weights=held, minlength=totals.cells).astype(np.int64)
     place, inside = np.unique(numbers * groups + group, return_inverse=True)
@@ -394,6 +377,6 @@ def set_apart(
             continue
         rest_rp, rest_cr = int(at_risk[level]) / left, int(cells[level]) / left
         yield Apart(
-            name, level, n, rest_rp, rest_cr, int(own_risk[level]) / n, int(own_cells[level]) / n,
-            totals.rp - rest_rp,
+            grouping.name, grouping.labels[level], n, rest_rp, rest_cr, int(own_risk[level]) / n,
+            int(own_cells[level]) / n, totals.rp - rest_rp, (level,),
         )  # fmt: skip

@@ -7,12 +7,13 @@ intervals (Elliot, Mackey & Purdam 2011).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
 from keyhole.data.reading import load
 from keyhole.environment.scenarios.identification import Identification, p_identification, shown
@@ -32,51 +33,50 @@ EMPTY = "the key is empty: nobody in it holds anything that matches the file"
 
 
 @dataclass(frozen=True, slots=True)
+class KeyCoding:
+    """How a column is coded in the key of a scenario, and its number of groups there."""
+
+    coding: str
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioExposure:
     """One scenario: its key, the exposure on it, and p(identification).
 
     With an empty key there is no exposure and nothing to identify by: both are None.
     """
 
-    key: ScenarioKey
+    name: Annotated[str, Named("scenario")]
+    example: bool
+    keys: tuple[str, ...]
+    codings: Mapping[str, KeyCoding]
     exposure: Exposure | None
     identification: Identification | None
-
-    @property
-    def name(self) -> str:
-        """The name of the scenario."""
-        return self.key.name
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, with the key in short."""
-        exposure = self.exposure
-        kept = {
-            v.column: {"coding": v.coding, "groups": len(v.labels)} for v in self.key.mapping.key
-        }
-        return {
-            "scenario": self.name,
-            "example": self.key.scenario.example,
-            "keys": list(self.key.keys),
-            "codings": kept,
-            "exposure": None if exposure is None else exposure.to_dict(),
-            "identification": self.identification and self.identification.to_dict(),
-            "notes": list(self.key.notes) + ([] if exposure else [EMPTY]),
-        }
+    notes: tuple[str, ...]
+    key: Annotated[ScenarioKey, HIDDEN]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScenarioComparison(Result):
     """Exposure under each scenario, and the worst case over all of them.
 
-    `at_risk` counts the records that are at risk (f below the cutoff) under one scenario or
-    another, `unique` those that are unique under one or another.
+    `at_risk_in_any` is the share of records that are at risk (f below the cutoff) under one
+    scenario or another, `unique_in_any` that of records unique under one or another. The figures
+    of the worst case stand beside them in JSON, None where all keys are empty.
     """
 
-    parts: tuple[ScenarioExposure, ...]
-    records: int
+    parts: Annotated[tuple[ScenarioExposure, ...], Named("scenarios")]
+    records: Annotated[int, COUNT]
     cutoff: int
-    at_risk: int
-    unique: int
+    at_risk_in_any: Annotated[float, Share("records")]
+    unique_in_any: Annotated[float, Share("records")]
+
+    @property
+    @figure(SPREAD)
+    def _worst_case(self) -> Any:
+        worst = self.worst
+        return dict.fromkeys(FIGURES) if worst is None else worst.exposure
 
     @property
     def worst(self) -> ScenarioExposure | None:
@@ -90,26 +90,35 @@ class ScenarioComparison(Result):
         known = [part for part in self.parts if _probability(part) is not None]
         return max(known, key=lambda part: (_probability(part) or (0, 0))[::-1], default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them.
+    @property
+    @figure(Named("worst"))
+    def _worst_name(self) -> str | None:
+        return None if self.worst is None else self.worst.name
 
-        Besides the scenarios one by one there is the exposure of the worst case; where all keys
-        are empty its figures are None.
-        """
-        worst, likeliest = self.worst, self.likeliest
-        exposure = None if worst is None else worst.exposure
-        found = dict.fromkeys(FIGURES) if exposure is None else exposure.to_dict()
-        return {
-            **found,
-            "records": self.records,
-            "cutoff": self.cutoff,
-            "scenarios": [part.to_dict() for part in self.parts],
-            "worst": worst and worst.name,
-            "likeliest": likeliest and likeliest.name,
-            "at_risk_in_any": self.at_risk / self.records,
-            "unique_in_any": self.unique / self.records,
-            "notes": self._notes(),
-        }
+    @property
+    @figure(Named("likeliest"))
+    def _likeliest_name(self) -> str | None:
+        return None if self.likeliest is None else self.likeliest.name
+
+    @property
+    @figure()
+    def notes(self) -> list[str]:
+        """What to bear in mind."""
+        notes = []
+        if self.worst is not None:
+            notes.append(f"Worst case: {self.worst.name!r}, by RP.")
+        if self.likeliest is not None and self.likeliest is not self.worst:
+            notes.append(f"Likeliest identification: {self.likeliest.name!r}.")
+        notes.append(
+            f"At risk under one scenario or another: {share(self.at_risk_in_any)} of the "
+            f"records; unique: {share(self.unique_in_any)}."
+        )
+        bases = dict.fromkeys(p.identification.basis for p in self.parts if p.identification)
+        notes += [f"p(id | attempt): {basis}." for basis in bases]
+        examples = [part.name for part in self.parts if part.example]
+        if examples:
+            notes.append(f"Examples, not findings about this file: {quoted(examples)}.")
+        return notes
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a scenario."""
@@ -139,29 +148,12 @@ class ScenarioComparison(Result):
             "Exposure by scenario",
             [*columns, "p(attempt)", "p(identification)"],
             rows,
-            self._notes(),
+            self.notes,
         )
-
-    def _notes(self) -> list[str]:
-        notes = []
-        if self.worst is not None:
-            notes.append(f"Worst case: {self.worst.name!r}, by RP.")
-        if self.likeliest is not None and self.likeliest is not self.worst:
-            notes.append(f"Likeliest identification: {self.likeliest.name!r}.")
-        notes.append(
-            f"At risk under one scenario or another: {share(self.at_risk / self.records)} of the "
-            f"records; unique: {share(self.unique / self.records)}."
-        )
-        bases = dict.fromkeys(p.identification.basis for p in self.parts if p.identification)
-        notes += [f"p(id | attempt): {basis}." for basis in bases]
-        examples = [part.name for part in self.parts if part.key.scenario.example]
-        if examples:
-            notes.append(f"Examples, not findings about this file: {quoted(examples)}.")
-        return notes
 
     def _details(self) -> Table:
         """Tell with how many groups each column is in the key of each scenario."""
-        columns = dict.fromkeys(c for part in self.parts for c in part.key.keys)
+        columns = dict.fromkeys(c for part in self.parts for c in part.keys)
         rows = [[column, *(_detail(part, column) for part in self.parts)] for column in columns]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
@@ -217,10 +209,11 @@ def compare_scenarios(
         exposure = None
         if key.keys:
             exposure = risk(data, scenario=key, cutoff=cutoff, weight=weight, fraction=fraction)
-            exposure = replace(exposure, beside={})  # the key and p(identification) stand apart
+            # The key and p(identification) stand apart.
+            exposure = replace(exposure, key=None, identification=None)
             smallest = np.minimum(smallest, exposure.f)
         parts.append(_part(key, exposure, figure))
-    at_risk, unique = int((smallest < cutoff).sum()), int((smallest == 1).sum())
+    at_risk, unique = float((smallest < cutoff).mean()), float((smallest == 1).mean())
     return ScenarioComparison(tuple(parts), data.records, cutoff, at_risk, unique)
 
 
@@ -241,7 +234,16 @@ def _checked(scenarios: Iterable[ScenarioKey]) -> Sequence[ScenarioKey]:
 
 def _part(key: ScenarioKey, exposure: Exposure | None, figure: str | None) -> ScenarioExposure:
     found = None if exposure is None else p_identification(key.scenario, exposure, figure=figure)
-    return ScenarioExposure(key, exposure, found)
+    return ScenarioExposure(
+        name=key.name,
+        example=key.scenario.example,
+        keys=tuple(key.keys),
+        codings={v.column: KeyCoding(v.coding, len(v.labels)) for v in key.mapping.key},
+        exposure=exposure,
+        identification=found,
+        notes=(*key.notes, *([] if exposure else [EMPTY])),
+        key=key,
+    )
 
 
 def _severity(part: ScenarioExposure) -> tuple[float, float]:
@@ -261,7 +263,7 @@ def _figures(part: ScenarioExposure) -> tuple[Any, ...]:
         else (exposure.cells, exposure.uniques, exposure.rp, exposure.cr)
     )
     probability = _probability(part) or (None, None)
-    return (part.name, list(part.key.keys), *measured, *part.key.scenario.p_attempt, *probability)
+    return (part.name, list(part.keys), *measured, *part.key.scenario.p_attempt, *probability)
 
 
 def _row(part: ScenarioExposure) -> list[str]:
@@ -270,7 +272,7 @@ def _row(part: ScenarioExposure) -> list[str]:
         return [part.name, "0", "", "", "", "", shown(part.key.scenario.p_attempt), EMPTY]
     return [
         part.name,
-        str(len(part.key.keys)),
+        str(len(part.keys)),
         f"{exposure.uniques:,}",
         share(exposure.rp),
         share(exposure.cr),

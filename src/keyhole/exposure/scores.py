@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb, factorial, prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import HIDDEN
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import fraction_problems
 from keyhole.kernels.arrays import Flags, Floats, Ints, Words
@@ -286,7 +287,8 @@ def contributions(sets: UniqueSets, variable: int, convention: Convention = "gui
     return _share(_carried(sets, variable, convention), suda_scores(sets, convention))
 
 
-class Contribution(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Contribution:
     """What one variable carries of the scores of a file, and each of its levels.
 
     `percent` is the mean share over the records with a score, `score_percent` its part of
@@ -297,8 +299,8 @@ class Contribution(NamedTuple):
 
     percent: float | None
     score_percent: float | None
-    level_mean: Floats
-    level_percent: Floats
+    level_mean: Annotated[Floats, HIDDEN]
+    level_percent: Annotated[Floats, HIDDEN]
 
 
 def summarise_contributions(

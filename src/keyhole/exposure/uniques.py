@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.kinds import Amounts, Number, Place
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
@@ -66,62 +67,29 @@ class MinimalUniques(Result):
     """The minimal uniques of a file, and each record's score, DIS-SUDA and level.
 
     `score` and `dis_suda` are None where they are not defined; `notes` says why. `sets` holds
-    the minimal uniques themselves, by record number. `beside` has further results that belong to
-    it: the `key` of a scenario.
+    the minimal uniques themselves, by record number; `key` is that of a scenario.
     """
 
+    records: Annotated[int, COUNT]
     keys: tuple[str, ...]
+    engine: str
     max_size: int
     cutoff: int
-    convention: str
-    records: int
-    sets: UniqueSets
-    score: Floats | None
-    dis_suda: Floats | None
-    smallest: npt.NDArray[np.uint8]
-    level: npt.NDArray[np.uint8]
-    level_summary: LevelSummary
-    contributions: tuple[Contribution, ...]
-    worst_category: str | None
+    convention: Convention
+    minimal_uniques: int
+    records_with_minimal_uniques: Annotated[int, COUNT]
+    by_size: Mapping[int, int]
+    by_variable: Mapping[str, int]
+    score_sum: float | None
+    contributions: Mapping[str, Contribution]
+    level_summary: Annotated[LevelSummary, SPREAD]
     notes: tuple[str, ...]
-    engine: str = "memory"
-    beside: Mapping[str, Result] = field(default_factory=dict)
-
-    @property
-    def by_size(self) -> dict[int, int]:
-        """The number of minimal uniques of each size."""
-        counts = scores.count_by_size(self.sets).tolist()
-        return {k + 1: count for k, count in enumerate(counts)}
-
-    @property
-    def by_variable(self) -> dict[str, int]:
-        """The number of minimal uniques that contain each variable."""
-        counts = scores.count_by_variable(self.sets).tolist()
-        return dict(zip(self.keys, counts, strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        return {
-            "records": self.records,
-            "keys": list(self.keys),
-            "engine": self.engine,
-            "max_size": self.max_size,
-            "cutoff": self.cutoff,
-            "convention": self.convention,
-            "minimal_uniques": len(self.sets.owner),
-            "records_with_minimal_uniques": int((self.smallest > 0).sum()),
-            "by_size": {str(k): count for k, count in self.by_size.items()},
-            "by_variable": self.by_variable,
-            "score_sum": None if self.score is None else float(self.score.sum()),
-            "contributions": {
-                name: {"percent": c.percent, "score_percent": c.score_percent}
-                for name, c in zip(self.keys, self.contributions, strict=False)
-            },
-            **{k: v for k, v in self.level_summary.to_dict().items() if k != "notes"},
-            "worst_category": self.worst_category,
-            "notes": [*self.notes, *self.level_summary.to_dict()["notes"]],
-            **{name: result.to_dict() for name, result in self.beside.items()},
-        }
+    sets: Annotated[UniqueSets, HIDDEN]
+    score: Annotated[Floats | None, HIDDEN]
+    dis_suda: Annotated[Floats | None, HIDDEN]
+    smallest: Annotated[npt.NDArray[np.uint8], HIDDEN]
+    level: Annotated[npt.NDArray[np.uint8], HIDDEN]
+    key: Annotated[Any, WHEN_SET] = None
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record in the order of the file: score, dis_suda, smallest, level."""
@@ -141,7 +109,8 @@ class MinimalUniques(Result):
         """Return one row a variable: its minimal uniques and its share of the scores."""
         import polars as pl
 
-        percent = [c.percent for c in self.contributions] or [None] * len(self.keys)
+        held = self.contributions
+        percent = [held[name].percent if name in held else None for name in self.keys]
         return pl.DataFrame(
             {"variable": self.keys, "minimal_uniques": list(self.by_variable.values())}
         ).with_columns(pl.Series("percent", percent, dtype=pl.Float64))
@@ -161,8 +130,8 @@ class MinimalUniques(Result):
         by_variable = Table(
             "By variable", ["variable", "minimal uniques", "mean share of the score"], rows
         )
-        beside = (table for result in self.beside.values() for table in result.tables())
-        return [by_size, by_variable, *self.level_summary.tables(), *beside]
+        of_key = [] if self.key is None else self.key.tables()
+        return [by_size, by_variable, *self.level_summary.tables(), *of_key]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw each variable's share of the scores."""
@@ -285,13 +254,13 @@ def uniques(
         every_column=bool(question.scenario),
     )
     told: list[str] = []
-    beside: dict[str, Result] = {}
+    mapping = None
     if question.scenario:
         from keyhole.environment.scenarios.choice import scenario_keys
 
         (key,) = scenario_keys(question, data)
         data, told = key.recode(data), [scenario_note(key.name)]
-        beside = {"key": key.mapping} if hasattr(key, "mapping") else {}
+        mapping = getattr(key, "mapping", None)
         of_scenario = {"keys": key.keys, "scenario": None, "store": None, "target": None}
         question = bind(uniques, {**question.values, **of_scenario})
         question.require()
@@ -314,25 +283,30 @@ def uniques(
             f"sets of more than {size} variables were not searched: records unique only there "
             "are at level low, some of which a search to 3 would call medium"
         )
+    smallest = scores.smallest_sizes(sets)
+    held = [] if score is None else scores.summarise_contributions(sets, codes, convention)
+    by_variable = scores.count_by_variable(sets).tolist()
     return MinimalUniques(
+        records=data.records,
         keys=names,
+        engine=counter.name,
         max_size=size,
         cutoff=cutoff,
         convention=convention,
-        records=data.records,
+        minimal_uniques=len(sets.owner),
+        records_with_minimal_uniques=int((smallest > 0).sum()),
+        by_size=dict(enumerate(scores.count_by_size(sets).tolist(), 1)),
+        by_variable=dict(zip(names, by_variable, strict=True)),
+        score_sum=None if score is None else float(score.sum()),
+        contributions=dict(zip(names, held, strict=False)),
+        level_summary=replace(summary, worst_category=_category(data, summary)),
+        notes=(*told, *engine_notes(data), *notes, *summary.notes),
         sets=sets,
         score=score,
         dis_suda=dis,
-        smallest=scores.smallest_sizes(sets),
+        smallest=smallest,
         level=level,
-        level_summary=summary,
-        contributions=(
-            () if score is None else tuple(scores.summarise_contributions(sets, codes, convention))
-        ),
-        worst_category=_category(data, summary),
-        notes=(*told, *engine_notes(data), *notes),
-        engine=counter.name,
-        beside=beside,
+        key=mapping,
     )
 
 
@@ -398,10 +372,10 @@ def _category(data: Records, summary: LevelSummary) -> str | None:
         return None
     if (summary.worst_category_flags or 0) < NAMED_FROM:
         return None
-    codes = data.codes(summary.worst_variable)
-    if summary.worst_category >= len(codes.levels):
+    codes, place = data.codes(summary.worst_variable), int(summary.worst_category)
+    if place >= len(codes.levels):
         return "(missing)"
-    level = codes.levels[summary.worst_category]
+    level = codes.levels[place]
     return str(data.variable(summary.worst_variable).value_labels.get(level, level))
 
 

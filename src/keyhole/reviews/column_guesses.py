@@ -110,7 +110,7 @@ def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) 
     why: dict[str, str] = {}
     given = tuple(keys or ())
     roles = dict(_roles(data, found, given, why))
-    open_columns = [one for one in found.columns if _is_open(one, roles)]
+    open_columns = [one for one in found.inspections if _is_open(one, roles)]
     chosen, coarser = (given, {}) if given else _keys(open_columns, found, why)
     taken = {*chosen, *coarser.values()}
     others = [one.variable.name for one in open_columns if one.variable.name not in taken]
@@ -141,7 +141,7 @@ def _roles(
     data: Microdata, found: Screening, keys: Sequence[str], why: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the columns that seem to weigh, to name a household, or to name a person."""
-    free = [one for one in found.columns if one.variable.name not in {*keys, "*"}]
+    free = [one for one in found.inspections if one.variable.name not in {*keys, "*"}]
     weight = _weight(data, free)
     for one in free:
         name = one.variable.name

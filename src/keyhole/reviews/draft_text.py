@@ -376,9 +376,9 @@ def _identifying(
 ) -> tuple[str, ...]:
     """Return columns that would name records, or tell what a target was."""
     away = {*guess.keys, *guess.roles}
-    others = [one.variable.name for one in found.columns
+    others = [one.variable.name for one in found.inspections
               if one.read and one.variable.name not in away]  # fmt: skip
-    unique = {one.variable.name for one in found.near_unique}
+    unique = {one.column for one in found.near_unique}
     tell = {name for _, name in revealing_columns(data, targets, others)} if targets else set()
     tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
     return tuple(name for name in others if name in tell or name in unique)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import HIDDEN
 from keyhole.data import Microdata
 from keyhole.engines.choose import engine_of
 from keyhole.results import Result, Table, share
 from keyhole.selection.frontier import Frontier, FrontierSet
-from keyhole.selection.result import Row, Selection, Step, StepTable, Stopped
+from keyhole.selection.result import Selection
 
 if TYPE_CHECKING:
     import altair
@@ -37,12 +38,8 @@ class Paths(Result):
     """The sets within the limit that the methods end at, and the frontier's best."""
 
     ends: tuple[End, ...]
-    selections: tuple[Selection, ...]
-    frontier: Frontier | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {"ends": [asdict(end) for end in self.ends]}
+    selections: Annotated[tuple[Selection, ...], HIDDEN]
+    frontier: Annotated[Frontier | None, HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a set."""
@@ -77,8 +74,10 @@ def gather_paths(data: Microdata, earlier: Mapping[str, Figures]) -> Paths:
     earlier
         The results of the selections and of the frontier, as their dictionaries.
     """
-    selections = tuple(_selection(f) for name, f in earlier.items() if name != "frontier")
-    found = _frontier(earlier["frontier"]) if "frontier" in earlier else None
+    selections = tuple(
+        Selection.from_dict(figures) for name, figures in earlier.items() if name != "frontier"
+    )
+    found = Frontier.from_dict(earlier["frontier"]) if "frontier" in earlier else None
     ends = [_end(data, selection) for selection in selections]
     if found is not None:
         named = {"cr": "frontier, largest CR", "size": "frontier, most variables"}
@@ -98,47 +97,3 @@ def _best(name: str, best: FrontierSet | None) -> End:
     if best is None:
         return End(name, None, None, None)
     return End(name, best.variables, best.rp, best.cr)
-
-
-def _selection(figures: Figures) -> Selection:
-    """Make a selection again from its dictionary; a stored one is drawn like a fresh one."""
-    within = figures["within_limit"]
-    return Selection(
-        method=figures["method"],
-        criterion=figures["criterion"],
-        keep=tuple(figures["keep"]),
-        candidates=tuple(map(tuple, figures["candidate_groups"])),
-        limit=figures["limit"],
-        drop_limit=figures["drop_limit"],
-        selected=tuple(figures["selected"]),
-        within_limit=None if within is None else tuple(within),
-        steps=tuple(Step(**{**s, "variables": tuple(s["variables"])}) for s in figures["steps"]),
-        stopped=Stopped(**figures["stopped"]),
-        step_tables=tuple(
-            StepTable(t["step"], tuple(Row(**row) for row in t["rows"])) for t in figures["tables"]
-        ),
-        warnings=tuple(figures["warnings"]),
-        cutoff=figures["cutoff"],
-        records=figures["records"],
-        engine=figures["engine"],
-    )
-
-
-def _frontier(figures: Figures) -> Frontier:
-    return Frontier(
-        keep=tuple(figures["keep"]),
-        candidates=tuple(map(tuple, figures["candidate_groups"])),
-        limit=figures["limit"],
-        cutoff=figures["cutoff"],
-        records=figures["records"],
-        complete=figures["complete"],
-        evaluated=0,
-        sets=tuple(_set(s) for s in figures["sets"]),
-        greedy={name: None if s is None else _set(s) for name, s in figures["greedy"].items()},
-        notes=tuple(figures["notes"]),
-        engine=figures["engine"],
-    )
-
-
-def _set(figures: Figures) -> FrontierSet:
-    return FrontierSet(tuple(figures["variables"]), figures["rp"], figures["cr"], figures["value"])

@@ -115,7 +115,7 @@ def _title(screening: Screening, found: Sequence[dict[str, Any]]) -> str:
     direct = len({f.column for f in screening.identifiers})
     verb = "needs" if concerned == 1 else "need"
     tail = f"{direct} {'is a direct identifier' if direct == 1 else 'are direct identifiers'}"
-    return f"{concerned} of {len(screening.columns)} columns {verb} seeing to: {tail}"
+    return f"{concerned} of {screening.columns} columns {verb} seeing to: {tail}"
 
 
 def _found(screening: Screening) -> list[dict[str, Any]]:
@@ -128,15 +128,11 @@ def _found(screening: Screening) -> list[dict[str, Any]]:
         for check in screening.safe_harbor
         for f in check.findings
     ]
-    rows += [
-        _row(one.number.column, "record number", "", one.number.reason)
-        for one in screening.record_numbers
-        if one.number is not None
-    ]
+    rows += [_row(one.column, "record number", "", one.reason) for one in screening.record_numbers]
     rows += [_row(name, "constant", "", "one value") for name in screening.constants]
-    rows += [_row(one.variable.name, "nearly unique", "", "") for one in screening.near_unique]
+    rows += [_row(one.column, "nearly unique", "", "") for one in screening.near_unique]
     rows += _dependent(screening)
-    return _in_order(rows, [one.variable.name for one in screening.columns])
+    return _in_order(rows, [one.variable.name for one in screening.inspections])
 
 
 def _dependent(screening: Screening | DependenceScreening) -> list[dict[str, Any]]:

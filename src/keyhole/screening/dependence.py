@@ -11,11 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import HIDDEN
 from keyhole.data.columns import Codes
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
@@ -63,10 +64,10 @@ class Dependence:
     first: str
     second: str
     cramers_v: float
-    determined: str | None
+    determined: Annotated[str | None, HIDDEN]
     first_told: float | None = None
     second_told: float | None = None
-    equivalent: bool = False
+    equivalent: Annotated[bool, HIDDEN] = False
 
     def __str__(self) -> str:
         if self.determined is None:

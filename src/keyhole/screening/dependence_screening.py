@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.core.names import plural
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata, require_records
@@ -36,7 +37,6 @@ __all__ = [
     "exact_ones",
     "find_dependences",
     "given_away",
-    "near_as_dict",
     "near_ones",
     "not_compared",
     "screen_dependences",
@@ -48,6 +48,19 @@ NOT_LOOKED_AT = (
     "and nearly unique columns were not looked for: keyhole screen without --only-dependences does "
     "that, on memory or disk."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NotLookedAt:
+    """Members of a whole screening, null where only dependences were looked at."""
+
+    year: None = None
+    sure: None = None
+    identifiers: None = None
+    safe_harbor: None = None
+    record_numbers: None = None
+    constants: None = None
+    near_unique: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,45 +81,35 @@ class DependenceScreening(Result):
     which a key is part.
     """
 
-    records: int
+    records: Annotated[int, COUNT]
+    columns: int
     engine: str
-    names: tuple[str, ...]
     keys: tuple[str, ...]
     nearly: float
     sets: bool
     not_compared: tuple[NotCompared, ...]
     dependencies: tuple[Determination, ...]
     near_dependencies: tuple[Dependence, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    names: Annotated[tuple[str, ...], HIDDEN]
+    not_looked_at: Annotated[NotLookedAt, SPREAD] = NotLookedAt()
+
+    @property
+    @figure()
+    def looked_at(self) -> tuple[str, ...]:
+        """What was looked for."""
+        return ("dependences",)
+
+    @property
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """What was not looked at."""
+        return (NOT_LOOKED_AT,)
 
     @property
     def compared(self) -> int:
         """How many columns were compared."""
-        return len(self.names) - len(self.not_compared)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the findings as plain values, as `--json` prints them; null: not looked at."""
-        return {
-            "looked_at": ["dependences"],
-            "records": self.records,
-            "columns": len(self.names),
-            "engine": self.engine,
-            "keys": list(self.keys),
-            "year": None,
-            "sure": None,
-            "nearly": self.nearly,
-            "sets": self.sets,
-            "identifiers": None,
-            "safe_harbor": None,
-            "record_numbers": None,
-            "constants": None,
-            "near_unique": None,
-            "not_compared": [asdict(one) for one in self.not_compared],
-            "dependencies": [asdict(d) for d in self.dependencies],
-            "near_dependencies": [near_as_dict(d) for d in self.near_dependencies],
-            "warnings": list(self.warnings),
-            "notes": [NOT_LOOKED_AT],
-        }
+        return self.columns - len(self.not_compared)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a dependence, the exact ones first."""
@@ -117,17 +120,18 @@ class DependenceScreening(Result):
              "equivalent": d.equivalent}
             for d in self.dependencies
         ]  # fmt: skip
-        for near in self.near_dependencies:
-            told = near_as_dict(near)
-            variable, by = told.pop("first"), told.pop("second")
-            rows.append({"dependence": "near", "variable": variable, "by": by, **told})
+        rows += [
+            {"dependence": "near", "variable": d.first, "by": d.second, "cramers_v": d.cramers_v,
+             "first_told": d.first_told, "second_told": d.second_told}
+            for d in self.near_dependencies
+        ]  # fmt: skip
         texts = dict.fromkeys(("dependence", "variable", "by"), pl.String)
         numbers = dict.fromkeys(("cramers_v", "first_told", "second_told"), pl.Float64)
         return pl.DataFrame(rows, schema={**texts, "equivalent": pl.Boolean, **numbers})
 
     def tables(self) -> list[Table]:
         """Return what a person reads; first of all what was not looked at."""
-        size = f"{plural(self.records, 'record')} and {plural(len(self.names), 'column')}"
+        size = f"{plural(self.records, 'record')} and {plural(self.columns, 'column')}"
         out = [Table(f"Dependences alone, in {size}", [], [], [NOT_LOOKED_AT])]
         none = (
             f"Among the {self.compared:,} columns compared no variable determines another, or "
@@ -150,14 +154,6 @@ class DependenceScreening(Result):
         from keyhole.screening.charts import dependence_chart
 
         return dependence_chart(self)
-
-
-def near_as_dict(pair: Dependence) -> dict[str, Any]:
-    """Return two variables that nearly duplicate each other as plain values."""
-    return {
-        "first": pair.first, "second": pair.second, "cramers_v": pair.cramers_v,
-        "first_told": pair.first_told, "second_told": pair.second_told,
-    }  # fmt: skip
 
 
 def dependence_tables(
@@ -242,8 +238,8 @@ def screen_dependences(
         told += [ON_SPARK, NO_SETS_ON_SPARK]
     return DependenceScreening(
         records=records,
+        columns=len(data.names),
         engine=backend.name,
-        names=tuple(data.names),
         keys=keys,
         nearly=nearly,
         sets=here and sets,
@@ -251,6 +247,7 @@ def screen_dependences(
         dependencies=exact_ones(pairs, together, keys),
         near_dependencies=near_ones(pairs, keys),
         warnings=(*given_away(pairs, keys), *told, *backend.notes),
+        names=tuple(data.names),
     )
 
 

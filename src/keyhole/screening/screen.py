@@ -10,12 +10,13 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 import polars as pl
 
 from keyhole.core.kinds import Columns
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
@@ -34,13 +35,12 @@ from keyhole.screening.dependence_screening import (
     exact_ones,
     find_dependences,
     given_away,
-    near_as_dict,
     near_ones,
     not_compared,
     screen_dependences,
 )
 from keyhole.screening.identifiers import Identifier
-from keyhole.screening.inspection import Inspection, inspect, is_unreadable
+from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
 from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, checklist
 
 if TYPE_CHECKING:
@@ -60,79 +60,64 @@ class Found:
     """A direct identifier and the column it was found in."""
 
     column: str
-    identifier: Identifier
+    identifier: Annotated[Identifier, SPREAD]
+
+
+@dataclass(frozen=True, slots=True)
+class NearlyUnique:
+    """A column with more values than half the records that have one; `alone` have one by itself."""
+
+    column: str
+    distinct: int
+    filled: Annotated[int, COUNT]
+    alone: Annotated[int, COUNT]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Screening(Result):
     """What must be seen to in a file before it is measured or released.
 
-    `columns` has an inspection of each column in the order of the file. With `keys` the
-    dependences are those in which a key is part; `sets` says whether pairs that determine a third
-    column were looked for.
+    `columns` is their number, `inspections` what was found in each, in the order of the file;
+    `constants` have one value, or none, in the whole file, and by `record_numbers` a person's
+    records can be linked over releases. With `keys` the dependences are those in which a key is
+    part; `sets` says whether pairs that determine a third column were looked for.
     """
 
-    records: int
+    records: Annotated[int, COUNT]
+    columns: int
     keys: tuple[str, ...]
     year: int
     sure: float
     nearly: float
-    columns: tuple[Inspection, ...]
+    sets: bool
     identifiers: tuple[Found, ...]
     safe_harbor: tuple[Check, ...]
+    record_numbers: tuple[RecordNumber, ...]
+    constants: tuple[str, ...]
+    near_unique: tuple[NearlyUnique, ...]
     dependencies: tuple[Determination, ...]
     near_dependencies: tuple[Dependence, ...]
-    warnings: tuple[str, ...] = ()
-    sets: bool = True
+    warnings: tuple[str, ...]
+    inspections: Annotated[tuple[Inspection, ...], HIDDEN]
 
     @property
-    def constants(self) -> tuple[str, ...]:
-        """The columns with one value, or none, in the whole file."""
-        return tuple(one.variable.name for one in self.columns if one.is_constant)
+    @figure()
+    def looked_at(self) -> tuple[str, ...]:
+        """What was looked for."""
+        return ("identifiers", "safe_harbor", "columns", "dependences")
 
     @property
-    def near_unique(self) -> tuple[Inspection, ...]:
-        """The columns with more values than half the records that have one."""
-        return tuple(one for one in self.columns if one.is_nearly_unique)
-
-    @property
-    def record_numbers(self) -> tuple[Inspection, ...]:
-        """The columns by which a person's records can be linked over releases."""
-        return tuple(one for one in self.columns if one.number is not None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the findings as plain values, as `--json` prints them."""
-        return {
-            "looked_at": ["identifiers", "safe_harbor", "columns", "dependences"],
-            "records": self.records,
-            "columns": len(self.columns),
-            "keys": list(self.keys),
-            "year": self.year,
-            "sure": self.sure,
-            "nearly": self.nearly,
-            "sets": self.sets,
-            "identifiers": [{"column": f.column, **asdict(f.identifier)} for f in self.identifiers],
-            "safe_harbor": [asdict(check) for check in self.safe_harbor],
-            "record_numbers": [asdict(one.number) for one in self.record_numbers if one.number],
-            "constants": list(self.constants),
-            "near_unique": [
-                {"column": one.variable.name, "distinct": one.distinct, "filled": one.filled,
-                 "alone": one.alone}
-                for one in self.near_unique
-            ],
-            "dependencies": [asdict(d) for d in self.dependencies],
-            "near_dependencies": [near_as_dict(d) for d in self.near_dependencies],
-            "warnings": list(self.warnings),
-            "notes": list(_CAVEATS),
-        }  # fmt: skip
+    @figure()
+    def notes(self) -> tuple[str, ...]:
+        """What a screening cannot tell."""
+        return _CAVEATS
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column, in the order of the file."""
-        items = {
-            one.variable.name: [c.item for c in self.safe_harbor for f in c.findings
-                                if f.column == one.variable.name]
-            for one in self.columns
-        }  # fmt: skip
+        items: dict[str, dict[str, None]] = {}
+        for check in self.safe_harbor:
+            for finding in check.findings:
+                items.setdefault(finding.column, {})[check.item] = None
         rows = [
             {
                 "column": one.variable.name,
@@ -141,12 +126,12 @@ class Screening(Result):
                 "distinct": one.distinct,
                 "identifier": one.identifiers[0].kind if one.identifiers else None,
                 "confidence": one.identifiers[0].confidence if one.identifiers else None,
-                "safe_harbor": "".join(dict.fromkeys(items[one.variable.name])) or None,
+                "safe_harbor": "".join(items.get(one.variable.name, ())) or None,
                 "record_number": one.number.sort if one.number is not None else None,
                 "constant": one.is_constant,
                 "near_unique": one.is_nearly_unique,
             }
-            for one in self.columns
+            for one in self.inspections
         ]
         texts = ("identifier", "safe_harbor", "record_number")
         schema: dict[str, Any] = dict.fromkeys(texts, pl.String)
@@ -163,7 +148,7 @@ class Screening(Result):
         ]
 
     def _people(self) -> Iterator[Table]:
-        size = f"{plural(self.records, 'record')} and {plural(len(self.columns), 'column')}"
+        size = f"{plural(self.records, 'record')} and {plural(self.columns, 'column')}"
         title = f"Direct identifiers, in {size}"
         if self.identifiers:
             rows = [
@@ -192,8 +177,7 @@ class Screening(Result):
         if self.record_numbers:
             rows = [
                 [n.column, n.sort, f"{n.distinct:.3f}", f"{n.most:,}", n.reason]
-                for one in self.record_numbers
-                if (n := one.number) is not None
+                for n in self.record_numbers
             ]
             names = ["column", "sort", "values per record", "most records of one", "why"]
             note = (
@@ -203,7 +187,7 @@ class Screening(Result):
             yield Table("Record numbers", names, rows, [note])
         rows = [[name, "constant", "one value in the whole file"] for name in self.constants]
         rows += [
-            [one.variable.name, "nearly unique", f"{one.alone / one.filled:.0%} of the "
+            [one.column, "nearly unique", f"{one.alone / one.filled:.0%} of the "
              f"records that have a value have it alone"]
             for one in self.near_unique
         ]  # fmt: skip
@@ -400,12 +384,20 @@ def _screened(
         year=year,
         sure=sure,
         nearly=nearly,
-        columns=tuple(seen),
+        columns=len(seen),
+        sets=sets,
         identifiers=tuple(Found(one.variable.name, i) for one in seen for i in one.identifiers),
         safe_harbor=checklist(
             [*(f for one in seen for f in one.findings() if f[1].confidence >= sure), *places],
             texts=[one.variable.name for one in seen if one.is_free_text],
             unread=[one.variable.name for one in seen if not one.read],
+        ),
+        record_numbers=tuple(one.number for one in seen if one.number is not None),
+        constants=tuple(one.variable.name for one in seen if one.is_constant),
+        near_unique=tuple(
+            NearlyUnique(one.variable.name, one.distinct, one.filled, one.alone)
+            for one in seen
+            if one.is_nearly_unique
         ),
         dependencies=exact_ones(pairs, together, keys),
         near_dependencies=near_ones(pairs, keys),
@@ -415,7 +407,7 @@ def _screened(
             *not_compared([name for name in telling if name in unheld]),
             *engine_notes(data),
         ),
-        sets=sets,
+        inspections=tuple(seen),
     )
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.codec import to_plain
+from keyhole.core.marks import COUNT, WHEN_SET, Named, Share, figure
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     CandidateColumns,
@@ -220,24 +222,15 @@ class FrontierSet:
     """A set of variables within the limit, with its exposure and its worth to users."""
 
     variables: tuple[str, ...]
-    rp: float
+    rp: Annotated[float, Share("records")]
     cr: float
     value: float
 
     @property
+    @figure()
     def size(self) -> int:
         """The number of variables."""
         return len(self.variables)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "variables": list(self.variables),
-            "rp": self.rp,
-            "cr": self.cr,
-            "size": self.size,
-            "value": self.value,
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -246,47 +239,36 @@ class Frontier(Result):
 
     `complete` is False when the time ran out: then the sets found are within the limit, but
     some may be missing and some may not be maximal. `greedy` has the searches that were done
-    in time; None is one that ends at no set within the limit. `beside` has the `key` of a scenario.
+    in time; None is one that ends at no set within the limit. `key` is that of a scenario.
     """
 
     keep: tuple[str, ...]
-    candidates: tuple[tuple[str, ...], ...]
+    candidates: Annotated[tuple[tuple[str, ...], ...], Named("candidate_groups")]
     limit: float
     cutoff: int
-    records: int
+    records: Annotated[int, COUNT]
     complete: bool
-    evaluated: int
+    evaluated: Annotated[int | None, WHEN_SET]
     sets: tuple[FrontierSet, ...]
     greedy: Mapping[str, FrontierSet | None]
     notes: tuple[str, ...]
     engine: str = "memory"
-    beside: Mapping[str, Result] = field(default_factory=dict)
+    key: Annotated[Any, WHEN_SET] = None
 
     @property
+    @figure(Named("candidates"))
+    def candidates_joined(self) -> tuple[str, ...]:
+        """The candidates, alternatives parted by bars."""
+        return tuple("|".join(group) for group in self.candidates)
+
+    @property
+    @figure()
     def best(self) -> dict[str, FrontierSet | None]:
         """The set with the largest CR, the most variables, and the most user value."""
         return {
             "cr": max(self.sets, key=lambda s: (s.cr, -s.rp), default=None),
             "size": max(self.sets, key=lambda s: (s.size, s.cr), default=None),
             "value": max(self.sets, key=lambda s: (s.value, s.cr), default=None),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        return {
-            "keep": list(self.keep),
-            "candidates": ["|".join(group) for group in self.candidates],
-            "limit": self.limit,
-            "cutoff": self.cutoff,
-            "records": self.records,
-            "engine": self.engine,
-            "complete": self.complete,
-            "evaluated": self.evaluated,
-            "sets": [s.to_dict() for s in self.sets],
-            "best": {k: None if s is None else s.to_dict() for k, s in self.best.items()},
-            "greedy": {k: None if s is None else s.to_dict() for k, s in self.greedy.items()},
-            "notes": list(self.notes),
-            **{name: result.to_dict() for name, result in self.beside.items()},
         }
 
     def to_frame(self) -> pl.DataFrame:
@@ -300,7 +282,7 @@ class Frontier(Result):
             "size": pl.Int64,
             "value": pl.Float64,
         }
-        return pl.DataFrame([s.to_dict() for s in self.sets], schema)
+        return pl.DataFrame([to_plain(s) for s in self.sets], schema)
 
     def tables(self) -> list[Table]:
         """Return the best sets, how far the greedy searches stay behind, and the largest sets."""
@@ -318,7 +300,7 @@ class Frontier(Result):
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
             Table(title, columns, shown, notes),
-            *(table for result in self.beside.values() for table in result.tables()),
+            *([] if self.key is None else self.key.tables()),
         ]
 
     def plot(self) -> altair.TopLevelMixin:
@@ -407,7 +389,7 @@ def frontier(
         greedy={k: _measured(counter, space, s, cutoff, worth) for k, s in greedy.items()},
         notes=(*told, *engine_notes(opened), *_notes(hunt, sets, greedy, seconds)),
         engine=counter.name,
-        beside={"key": key.mapping} if hasattr(key, "mapping") else {},
+        key=getattr(key, "mapping", None),
     )
 
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from keyhole.core.marks import (
+    COUNT,
+    HIDDEN,
+    SPREAD,
+    WHEN_SET,
+    Named,
+    Share,
+    When,
+    figure,
+)
 from keyhole.core.notes import Note
 from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.results import Result, Table
@@ -17,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ASSUMPTION",
+    "MethodName",
     "Reason",
     "Row",
     "Selection",
@@ -27,6 +38,7 @@ __all__ = [
     "why_nothing",
 ]
 
+MethodName = Literal["forward", "backward", "stepwise"]
 Reason = Literal["limit", "reentry", "cycle", "exhausted"]
 
 ASSUMPTION = (
@@ -41,7 +53,7 @@ class Row:
 
     variable: str
     alpha: float | None
-    rp: float
+    rp: Annotated[float, Share("records")]
     cr: float
     ratio: float
 
@@ -54,7 +66,7 @@ class Step:
     variable: str
     variables: tuple[str, ...]
     alpha: float | None
-    rp: float
+    rp: Annotated[float, Share("records")]
     cr: float
     ratio: float
 
@@ -85,76 +97,54 @@ class Selection(Result):
     `selected` is where the published rule stops, which for backward lies just above the limit;
     `within_limit` is what may be released, or None if `keep` alone exceeds the limit (as it does
     even where nothing is kept, if there are fewer records than the cutoff). `shown_steps` are those
-    whose candidates are printed; `beside` has the `key` of a scenario.
+    whose candidates are printed; `key` is that of a scenario.
     """
 
-    method: str
+    method: MethodName
     criterion: str
     keep: tuple[str, ...]
-    candidates: tuple[tuple[str, ...], ...]
+    candidates: Annotated[tuple[tuple[str, ...], ...], Named("candidate_groups")]
     limit: float
     drop_limit: float | None
     selected: tuple[str, ...]
     within_limit: tuple[str, ...] | None
     steps: tuple[Step, ...]
     stopped: Stopped
-    step_tables: tuple[StepTable, ...]
+    step_tables: Annotated[tuple[StepTable, ...], Named("tables")]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     cutoff: int | None = None
-    records: int | None = None
+    records: Annotated[int | None, COUNT] = None
     engine: str | None = None
-    by: str | None = None
-    groups: tuple[SelectionGroup, ...] = ()
-    name_small_groups: bool = False
-    scenario: str | None = None
-    engine_notes: tuple[str, ...] = ()
-    shown_steps: tuple[str, ...] = ()
-    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
+    by: Annotated[str | None, WHEN_SET] = None
+    groups: Annotated[tuple[SelectionGroup, ...], When("by")] = ()
+    name_small_groups: Annotated[bool, HIDDEN] = False
+    scenario: Annotated[str | None, WHEN_SET] = None
+    shown_steps: Annotated[tuple[str, ...], HIDDEN] = ()
+    key: Annotated[Any, WHEN_SET] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        out = {
-            "method": self.method,
-            "criterion": self.criterion,
-            "keep": list(self.keep),
-            "candidates": ["|".join(group) for group in self.candidates],
-            "cutoff": self.cutoff,
-            "limit": self.limit,
-            "drop_limit": self.drop_limit,
-            "records": self.records,
-            "engine": self.engine,
-            "selected": list(self.selected),
-            "within_limit": None if self.within_limit is None else list(self.within_limit),
-            "steps": [
-                {**dataclasses.asdict(s), "variables": list(s.variables)} for s in self.steps
-            ],
-            "stopped": dataclasses.asdict(self.stopped),
-            "tables": [
-                {"step": t.step, "rows": [dataclasses.asdict(r) for r in t.rows]}
-                for t in self.step_tables
-            ],
-            "assumption": ASSUMPTION,
-            "warnings": list(self.warnings),
-            "notes": self._notes(),
-        }
-        if self.scenario is not None:
-            out["scenario"] = self.scenario
-        if self.by is not None:
-            out["by"] = self.by
-            out["groups"] = [{"group": g.label, **g.selection.to_dict()} for g in self.groups]
-        return {**out, **{name: result.to_dict() for name, result in self.beside.items()}}
+    @property
+    @figure(Named("candidates"))
+    def candidates_joined(self) -> tuple[str, ...]:
+        """The candidates, alternatives parted by bars."""
+        return tuple("|".join(group) for group in self.candidates)
 
-    def _notes(self) -> list[str]:
-        notes = list(self.engine_notes)
-        if self.within_limit is None:
-            notes.append(f"{why_nothing(self.keep)}: within_limit is null")
+    @property
+    @figure()
+    def assumption(self) -> str:
+        """What RP and CR rest on."""
+        return ASSUMPTION
+
+    def with_notes(self, *others: str) -> Selection:
+        """Return the selection with its notes, after those of others."""
+        notes = [*others, *self._nothing()]
         if any(step.alpha is None for step in self.steps):
             notes.append("alpha is undefined where the ratio it divides by is 0: it is left empty")
-        return notes
+        return dataclasses.replace(self, notes=tuple(notes))
 
-    def _told(self) -> list[str]:
-        """Return the notes that the summary has not told in other words."""
-        return [note for note in self._notes() if note in self.engine_notes or "alpha" in note]
+    def _nothing(self) -> list[str]:
+        within = self.within_limit
+        return [f"{why_nothing(self.keep)}: within_limit is null"] if within is None else []
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step taken."""
@@ -186,7 +176,7 @@ class Selection(Result):
         return [
             summary,
             *([self._group_table()] if self.groups else []),
-            *(table for result in self.beside.values() for table in result.tables()),
+            *([] if self.key is None else self.key.tables()),
             *map(self.table, self.shown_steps),
         ]
 
@@ -212,7 +202,7 @@ class Selection(Result):
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [scenario_note(self.scenario)]),
-            *(f"{note[0].upper()}{note[1:]}." for note in self._told()),
+            *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n not in self._nothing()),
             ASSUMPTION,
         ]
 
@@ -234,8 +224,8 @@ def why_nothing(keep: Sequence[str]) -> str:
 class SelectionGroup:
     """One group of records and its selection."""
 
-    label: str
-    selection: Selection
+    label: Annotated[str, Named("group")]
+    selection: Annotated[Selection, SPREAD]
 
 
 def _cells(row: Row | Step) -> list[str]:

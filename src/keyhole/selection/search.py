@@ -26,7 +26,7 @@ from keyhole.selection.criteria import (
     named_criterion,
     ratio,
 )
-from keyhole.selection.result import Reason, Row, Selection, Step, StepTable, Stopped
+from keyhole.selection.result import MethodName, Reason, Row, Selection, Step, StepTable, Stopped
 
 __all__ = ["DROP_SHARE", "METHODS", "SEARCHES", "StepProgress", "backward", "forward", "stepwise"]
 
@@ -289,7 +289,7 @@ def _remove_pass(
 
 
 def _finish(
-    walk: _Walk, method: str, limit: float, drop_limit: float | None, stopped: Stopped
+    walk: _Walk, method: MethodName, limit: float, drop_limit: float | None, stopped: Stopped
 ) -> Selection:
     steps, tables, selected = tuple(walk.steps), tuple(walk.tables), walk.current
     warnings = []
@@ -311,7 +311,7 @@ def _finish(
         stopped=stopped,
         step_tables=tables,
         warnings=tuple(warnings),
-    )
+    ).with_notes()
 
 
 def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.codec import to_plain
 from keyhole.core.kinds import Choice, Number, Several, Whole
+from keyhole.core.marks import HIDDEN, WHEN_SET, Also, Named, Share, figure
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     By,
@@ -38,14 +40,14 @@ from keyhole.selection.criteria import (
     named_criterion,
 )
 from keyhole.selection.opening import choice_problems, open_choice
-from keyhole.selection.result import Selection, SelectionGroup
+from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Comparison", "ComparisonRow", "select"]
+__all__ = ["ComparisonRow", "SelectionComparison", "select"]
 
 
 @documented
@@ -116,12 +118,12 @@ def select(
     memory: MemorySize = None,
     work_folder: WorkFolder = None,
     master: Master = None,
-) -> Selection:
+) -> Annotated[Selection, Also("keyhole.selection.select.SelectionComparison")]:
     """Choose the variables that can be released, step by step.
 
     Each step takes the variable with the smallest ratio of RP to CR, until RP meets the limit.
     "Within the limit" is the set that can be released. Several methods, limits or cutoffs give a
-    `Comparison`.
+    `SelectionComparison`.
 
     Notes
     -----
@@ -145,12 +147,15 @@ def select(
     question = bind(select, locals())
     opened, question, key = open_choice(question, data)
     name = None if key is None else key.name
-    beside = {"key": key.mapping} if hasattr(key, "mapping") else {}
+    mapping = getattr(key, "mapping", None)
     variables = _variables(opened, question)
     runs = _runs(question)
     if len(runs) > 1:
         rows = [_compared(opened, run, variables, progress) for run in runs]
-        return Comparison(tuple(rows), name, beside)  # type: ignore[return-value]
+        warnings = dict.fromkeys(w for row in rows for w in row.selection.warnings)
+        return SelectionComparison(  # type: ignore[return-value]
+            tuple(rows), tuple(warnings), name, mapping
+        )
     found = _selected(opened, runs[0], variables, progress)
     if by is not None:
         groups = [
@@ -163,7 +168,7 @@ def select(
         name_small_groups=name_small_groups,
         shown_steps=_shown_steps(found, table, tables),
         scenario=name,
-        beside=beside,
+        key=mapping,
     )
 
 
@@ -276,8 +281,7 @@ def _search(
         cutoff=question.cutoff,
         records=data.records,
         engine=engine.name,
-        engine_notes=engine_notes(data),
-    )
+    ).with_notes(*engine_notes(data))
 
 
 def _shown_steps(found: Selection, step: str | None, every: bool) -> tuple[str, ...]:
@@ -298,88 +302,74 @@ def _compared(
     data: Records, question: Question, variables: _Variables, progress: StepProgress | None
 ) -> ComparisonRow:
     found = _selected(data, question, variables, progress)
-    if not found.within_limit:
-        return ComparisonRow(found, None, None)
-    tally = engine_of(data, found.within_limit).tally(found.within_limit, cutoff=question.cutoff)
-    return ComparisonRow(found, tally.rp, tally.cr)
+    within, rp, cr = found.within_limit, None, None
+    if within:
+        tally = engine_of(data, within).tally(within, cutoff=question.cutoff)
+        rp, cr = tally.rp, tally.cr
+    return ComparisonRow(
+        found.method, question.cutoff, found.limit, rp, cr, within, found.selected,
+        found.stopped.reason, found,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
     """One selection, and RP and CR of its set within the limit (None if there is none)."""
 
-    selection: Selection
-    rp: float | None
+    method: str
+    cutoff: int
+    limit: float
+    rp: Annotated[float | None, Share("records")]
     cr: float | None
+    within_limit: tuple[str, ...] | None
+    selected: tuple[str, ...]
+    stopped: Reason
+    selection: Annotated[Selection, HIDDEN]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        found = self.selection
-        return {
-            "method": found.method,
-            "cutoff": found.cutoff,
-            "limit": found.limit,
-            "size": None if found.within_limit is None else len(found.within_limit),
-            "rp": self.rp,
-            "cr": self.cr,
-            "within_limit": None if found.within_limit is None else list(found.within_limit),
-            "selected": list(found.selected),
-            "stopped": found.stopped.reason,
-        }
+    @property
+    @figure()
+    def size(self) -> int | None:
+        """The number of variables within the limit."""
+        return None if self.within_limit is None else len(self.within_limit)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Result):
+class SelectionComparison(Result):
     """What each method, cutoff and limit would let out.
 
-    `scenario` names the scenario to whose key the file was recoded, if it was; `beside` has its
-    `key`.
+    `scenario` names the scenario to whose `key` the file was recoded, if it was.
     """
 
-    rows: tuple[ComparisonRow, ...]
-    scenario: str | None = None
-    beside: Mapping[str, Result] = dataclasses.field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, as `--json` prints them."""
-        named = {} if self.scenario is None else {"scenario": self.scenario}
-        return {
-            **named,
-            "comparison": [row.to_dict() for row in self.rows],
-            "warnings": list(self.warnings),
-            **{name: result.to_dict() for name, result in self.beside.items()},
-        }
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings of all the selections, each once."""
-        return tuple(dict.fromkeys(w for row in self.rows for w in row.selection.warnings))
+    rows: Annotated[tuple[ComparisonRow, ...], Named("comparison")]
+    warnings: tuple[str, ...] = ()
+    scenario: Annotated[str | None, WHEN_SET] = None
+    key: Annotated[Any, WHEN_SET] = None
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a selection."""
         import polars as pl
 
-        return pl.DataFrame([row.to_dict() for row in self.rows], infer_schema_length=None)
+        return pl.DataFrame([to_plain(row) for row in self.rows], infer_schema_length=None)
 
     def tables(self) -> list[Table]:
         """Return one row a selection."""
         rows = [
             [
-                r["method"],
-                str(r["cutoff"]),
-                f"{r['limit']:.1%}",
-                str(r["size"] or 0),
-                share(r["rp"]),
-                share(r["cr"]),
-                " ".join(r["within_limit"] or ["nothing"]),
+                r.method,
+                str(r.cutoff),
+                f"{r.limit:.1%}",
+                str(r.size or 0),
+                share(r.rp),
+                share(r.cr),
+                " ".join(r.within_limit or ["nothing"]),
             ]
-            for r in (row.to_dict() for row in self.rows)
+            for r in self.rows
         ]
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
         notes = [] if self.scenario is None else [scenario_note(self.scenario)]
         notes += [f"Warning: {w}" for w in self.warnings]
-        beside = (table for result in self.beside.values() for table in result.tables())
-        return [Table("Selections compared", columns, rows, notes), *beside]
+        of_key = [] if self.key is None else self.key.tables()
+        return [Table("Selections compared", columns, rows, notes), *of_key]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the paths in the plane of CR and RP."""

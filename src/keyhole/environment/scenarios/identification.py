@@ -197,7 +197,3 @@ FIGURES: Mapping[tuple[str, ...], Mapping[str, Callable[[Any], Found]]] = {
 def shown(interval: Interval | None) -> str:
     """Write an interval, or that there is none."""
     return "not estimable" if interval is None else interval_text(interval)
-
-
-def _listed(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)

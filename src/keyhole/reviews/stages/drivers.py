@@ -6,7 +6,6 @@ from the others', are neither named nor drawn, so that no table, picture or figu
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,21 +62,16 @@ def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> D
     for name in found.variables:
         if name != told_elsewhere:
             levels = [one for one in found.levels if one.variable == name]
-            told |= {(name, levels[i].level) for i in _tellable(levels, smallest)}
-    least = smallest / max(found.totals.records, 1)
+            told |= {(name, levels[i].place) for i in _tellable(levels, smallest)}
+    least = smallest / max(found.records, 1)
 
     def stays(one: Any) -> bool:
-        named = {(one.variable, one.level)}
-        if getattr(one, "other", None) is not None:
-            named.add((one.variable, one.other))
-        return named <= told and one.gain >= least
+        places = getattr(one, "places", None) or (one.place,)
+        return {(one.variable, place) for place in places} <= told and (
+            getattr(one, "gain", least) >= least
+        )
 
-    return dataclasses.replace(
-        found,
-        levels=tuple(one for one in found.levels if (one.variable, one.level) in told),
-        regroupings=tuple(filter(stays, found.regroupings)),
-        apart=tuple(filter(stays, found.apart)),
-    )
+    return found.keeping(stays)
 
 
 def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keyhole.results import Result
 from keyhole.reviews.files import Files
@@ -98,15 +98,13 @@ def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
 def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.exposure.uniques import uniques
 
-    return uniques(measured(files), **asked, progress=counted(progress))
-
-
-def _without_rare_category(found: Any) -> Asked:
-    """A category that flags few records only is as good as their value."""
-    figures: Asked = found.to_dict()
-    if (figures["worst_category_flags"] or 0) >= smallest_shown(figures["cutoff"]):
-        return figures
-    return {**figures, "worst_category": None}
+    found = uniques(measured(files), **asked, progress=counted(progress))
+    # A category that flags few records only is as good as their value.
+    summary = found.level_summary
+    if (summary.worst_category_flags or 0) >= smallest_shown(found.cutoff):
+        return found
+    summary = dataclasses.replace(summary, worst_category=None)
+    return dataclasses.replace(found, level_summary=summary)
 
 
 def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
@@ -128,6 +126,5 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         _run_uniques,
         ("exposure",),
         draw=own_picture,
-        figures=_without_rare_category,
     ),
 )

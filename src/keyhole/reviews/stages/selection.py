@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -96,17 +97,9 @@ def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
 def _run_frontier(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.selection.frontier import frontier
 
-    return frontier(measured(files), **asked, progress=counted(progress))
-
-
-def _with_groups(found: Any) -> Asked:
-    """Keep the candidates as lists too: a column's name may hold the bar between alternatives."""
-    return {**found.to_dict(), "candidate_groups": [list(group) for group in found.candidates]}
-
-
-def _steady(found: Any) -> Asked:
-    """How many sets were looked at depends on the threads' luck."""
-    return {name: value for name, value in _with_groups(found).items() if name != "evaluated"}
+    found = frontier(measured(files), **asked, progress=counted(progress))
+    # How many sets were looked at depends on the threads' luck.
+    return dataclasses.replace(found, evaluated=None)
 
 
 def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
@@ -167,14 +160,11 @@ def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result
 
 SELECTION_STAGES: tuple[Stage, ...] = (
     *(
-        Stage(
-            name, f"Selection, {method}", _ask_selection(method), _run_selection,
-            figures=_with_groups,
-        )
+        Stage(name, f"Selection, {method}", _ask_selection(method), _run_selection)
         for name, method in zip(SELECTIONS, METHODS, strict=True)
     ),
     Stage("comparison", "Comparison", _ask_comparison, _run_selection),
-    Stage("frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS, figures=_steady),
+    Stage("frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS),
     Stage(
         "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS, draw=draw_exposure
     ),
