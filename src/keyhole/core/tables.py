@@ -17,13 +17,13 @@ _NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
 class Table:
     """A titled table of text cells with notes below it; the first column names the row.
 
-    Numbers are given as text already, so that the terminal, the notebook and the
-    report show the same digits.
+    Numbers are given as text, so that the terminal, the notebook and the report show the same
+    digits; or as figures that become text when the table is shown.
     """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[object]]
     notes: Sequence[str] = field(default=())
 
     @classmethod
@@ -43,15 +43,21 @@ class Table:
         return {
             "title": self.title,
             "columns": list(self.columns),
-            "rows": [list(row) for row in self.rows],
+            "rows": self.cells,
             "notes": list(self.notes),
         }
 
     @property
+    def cells(self) -> list[list[str]]:
+        """The rows as text."""
+        return [[str(cell) for cell in row] for row in self.rows]
+
+    @property
     def figures(self) -> frozenset[int]:
         """The columns that hold figures: they are aligned to the right."""
+        cells = self.cells
         return frozenset(
-            i for i in range(len(self.columns)) if _are_figures([row[i] for row in self.rows])
+            i for i in range(len(self.columns)) if _are_figures([row[i] for row in cells])
         )
 
     def to_text(self) -> str:
@@ -67,7 +73,7 @@ class Table:
           F2
           a note
         """
-        cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.rows]]
+        cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.cells]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.figures
         lines = [_printable(self.title)] if self.title else []
@@ -112,7 +118,7 @@ class Table:
 
         parts = [f"<caption>{_escaped(self.title)}</caption>"] if caption and self.title else []
         parts.append(f"<thead>{line(self.columns, True)}</thead>")
-        parts.append(f"<tbody>{''.join(line(row, False) for row in self.rows)}</tbody>")
+        parts.append(f"<tbody>{''.join(line(row, False) for row in self.cells)}</tbody>")
         told = "".join(f'<p class="note">{_escaped(note)}</p>' for note in self.notes)
         return f"<table>{''.join(parts)}</table>{told if notes else ''}"
 

@@ -1,0 +1,417 @@
+"""Count sheets: counts of a chapter, hidden together so that no small one can be worked out.
+
+A report about disclosure must not disclose. Whoever makes a chapter enters its counts and rates
+into one sheet, with what a reader knows of them: which add up to a known total, which is a part
+of which. The sheet then decides what is shown. Totals of the whole file are shown as they are.
+Counts below the smallest shown are shown as such ("<3"); a rate as a band where the count behind
+it is hidden. What is shown, the sums and the rule itself are a system of linear conditions in
+whole numbers; as long as it leaves a small count only one value, a further figure is withheld.
+This is what statistical offices do with linked tables (complementary suppression, audited by an
+integer programme: Hundepool et al., Statistical Disclosure Control, 2012, chapter 4).
+
+Handles of a sheet are texts to be: what they say is settled when the first of them is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["SMALLEST", "WITHHELD", "Count", "CountSheet", "Rate", "Words", "smallest_shown"]
+
+SMALLEST = 3
+WITHHELD = "withheld"
+# A band of rates must hold this many times the smallest count that is shown.
+BAND_HOLDS = 2
+BANDS = (1, 2, 5, 10, 20, 50)  # percent
+
+
+def smallest_shown(cutoff: int) -> int:
+    """Return the smallest count shown: the review's cutoff, and at least 3.
+
+    Examples
+    --------
+    >>> smallest_shown(2), smallest_shown(5)
+    (3, 5)
+    """
+    return max(SMALLEST, cutoff)
+
+
+@dataclass(slots=True, eq=False)
+class Count:
+    """A count of records or pairs in a sheet; its text is known once the sheet is settled."""
+
+    sheet: CountSheet
+    value: int
+    floor: int = 0
+    state: str = "exact"  # or "small", "withheld", "unknown"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the count itself is shown."""
+        self.sheet.settle()
+        return self.state == "exact"
+
+    def bounds(self) -> tuple[int, float]:
+        """Return between which numbers a reader of its text knows it to be."""
+        if self.state == "exact":
+            return self.value, self.value
+        if self.state == "small":
+            return self.floor, self.sheet.smallest - 1
+        # Whoever knows the rule knows that a withheld count is not small.
+        return (self.sheet.smallest if self.state == "withheld" else self.floor), math.inf
+
+    def __str__(self) -> str:
+        self.sheet.settle()
+        if self.state == "exact":
+            return f"{self.value:,}"
+        return f"<{self.sheet.smallest}" if self.state == "small" else WITHHELD
+
+
+@dataclass(slots=True, eq=False)
+class Rate:
+    """A share of one count in another."""
+
+    part: Count
+    whole: Count
+    digits: int = 4
+    state: str = "exact"  # or "band", "withheld"
+
+    def limits(self) -> tuple[Fraction, Fraction] | None:
+        """Return between which shares a reader of its text knows it to be."""
+        if self.state == "withheld" or not self.whole.value:
+            return None
+        if self.state == "exact":
+            shown = Fraction(self._shown())
+            half = Fraction(1, 2 * 10**self.digits)
+            return shown - half, shown + half
+        band = self._band()
+        return None if band is None else (Fraction(band[0], 100), Fraction(band[1], 100))
+
+    def _shown(self) -> str:
+        return f"{self.part.value / self.whole.value:.{self.digits}f}"
+
+    def _band(self) -> tuple[int, int] | None:
+        """Return the narrowest band, in percent, that holds enough different counts."""
+        size = self.whole.value
+        enough = 100 * BAND_HOLDS * self.part.sheet.smallest
+        step = next((step for step in BANDS[:-1] if step * size >= enough), None)
+        if step is None:
+            return None
+        place = min(100 * self.part.value // (step * size), 100 // step - 1)
+        return place * step, (place + 1) * step
+
+    def __str__(self) -> str:
+        self.part.sheet.settle()
+        if not self.whole.value:
+            return "not estimable"
+        if self.state == "exact":
+            return self._shown()
+        band = self._band() if self.state == "band" else None
+        return WITHHELD if band is None else f"{band[0] / 100:.2f}–{band[1] / 100:.2f}"
+
+
+@dataclass(slots=True, eq=False)
+class Words:
+    """A text made of a sheet's figures, or shown only where they are."""
+
+    text: str
+    values: Sequence[Count | Rate]
+    only_exact: bool = False
+
+    def __str__(self) -> str:
+        if self.only_exact:
+            exact = all(isinstance(one, Count) and one.exact for one in self.values)
+            return self.text if exact else ""
+        return self.text.format(*self.values)
+
+
+Terms = tuple[tuple[Count, int], ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Relation:
+    """Counts times whole numbers that add up to what a reader knows, or to nothing below it."""
+
+    terms: Terms
+    least: int
+    most: float
+
+    def holds(self, values: Mapping[Count, int]) -> bool:
+        total = sum(factor * values[count] for count, factor in self.terms)
+        return self.least <= total <= self.most
+
+
+@dataclass(slots=True)
+class CountSheet:
+    """The counts of a chapter and what a reader knows of them.
+
+    Parameters
+    ----------
+    smallest
+        Counts below this are small: the cutoff of the review, and at least 3.
+
+    Examples
+    --------
+    Three groups whose sizes add up to 49. The small one is not named by its size, and could be
+    reckoned from the others; so another one is withheld.
+
+    >>> sheet = CountSheet(3)
+    >>> sizes = [sheet.count(size, floor=1) for size in (40, 2, 7)]
+    >>> sheet.add_up(sizes, 49)
+    >>> [str(size) for size in sizes]
+    ['40', '<3', 'withheld']
+    """
+
+    smallest: int = SMALLEST
+    counts: list[Count] = field(default_factory=list)
+    rates: list[Rate] = field(default_factory=list)
+    relations: list[_Relation] = field(default_factory=list)
+    differences: list[tuple[Count, Count]] = field(default_factory=list)
+    settled: bool = False
+
+    def total(self, value: int) -> Count:
+        """Enter a total of the whole file, which is shown whatever it is."""
+        return Count(self, value, floor=value)
+
+    def count(
+        self, value: int, *, floor: int = 0, of: Count | None = None, zero: bool = False
+    ) -> Count:
+        """Enter a count.
+
+        Parameters
+        ----------
+        value
+            How many there are.
+        floor
+            The least it can be: 1 for a group, which is there because somebody is.
+        of
+            The count that it is a part of. One or two short of it is as telling as one or two.
+        zero
+            Whether none at all is shown as 0; otherwise it is shown like a small count.
+        """
+        if self.settled:
+            raise RuntimeError("the sheet is settled: enter all counts before one is shown")
+        small = value < self.smallest and not (zero and not value)
+        count = Count(self, value, max(floor, 1) if zero else floor, "small" if small else "exact")
+        self.counts.append(count)
+        if of is not None:
+            self.relations.append(_Relation(((of, 1), (count, -1)), 0, math.inf))
+            self.differences.append((count, of))
+        return count
+
+    def rate(self, part: Count, whole: Count, digits: int = 4) -> Rate:
+        """Enter the share of one count in another."""
+        rate = Rate(part, whole, digits)
+        self.rates.append(rate)
+        return rate
+
+    def add_up(self, parts: Iterable[Count], total: int | Count) -> None:
+        """Say that a reader knows what counts add up to."""
+        self.weigh_up([(part, 1) for part in parts], total)
+
+    def weigh_up(self, terms: Iterable[tuple[Count, int]], total: int | Count) -> None:
+        """Say that a reader knows what counts, each times a whole number, add up to."""
+        known = tuple(terms)
+        if isinstance(total, Count):
+            known, total = (*known, (total, -1)), 0
+        self.relations.append(_Relation(known, total, total))
+
+    def settle(self) -> None:
+        """Decide what is shown."""
+        if self.settled:
+            return
+        self.settled = True
+        for rate in self.rates:
+            hidden = rate.part.state != "exact" or rate.whole.state != "exact"
+            short = 0 < rate.whole.value - rate.part.value < self.smallest
+            rate.state = "band" if hidden or short else "exact"
+        for part, whole in self.differences:
+            if 0 < whole.value - part.value < self.smallest and part.state == "exact":
+                part.state = "withheld"
+        while True:
+            told = self._worked_out()
+            if told is None:
+                return
+            if not self._withhold(told):
+                self._hide_all(told)
+                return
+
+    def _targets(self) -> Iterator[Terms]:
+        """Yield what must stay uncertain: small counts, and being one or two short of a whole."""
+        for count in self.counts:
+            if 0 < count.value < self.smallest and count.state != "exact":
+                yield ((count, 1),)
+        for part, whole in self.differences:
+            if 0 < whole.value - part.value < self.smallest:
+                yield ((whole, 1), (part, -1))
+
+    def _worked_out(self) -> Terms | None:
+        """Return a small count that what is shown leaves only one value, if there is one."""
+        system = _System.of(self)
+        open_ = list(self._targets())
+        while open_:
+            other = system.another(open_[0])
+            if other is None:
+                return open_[0]
+            open_ = [terms for terms in open_ if _sum(terms, other) == _sum(terms)]
+        return None
+
+    def _withhold(self, told: Terms) -> bool:
+        """Withhold the figure that makes a count uncertain at the least loss."""
+        shown = sorted(self._near(told), key=_loss)
+        if not shown:
+            return False
+        every: list[Count | Rate] = [*self.counts, *self.rates]
+        before = [(one, one.state) for one in every]
+        for figure in shown:
+            self._weaken(figure)
+            if _System.of(self).another(told) is not None:
+                return True
+            for one, state in before:
+                one.state = state
+        self._weaken(shown[0])
+        return True
+
+    def _weaken(self, figure: Count | Rate) -> None:
+        """Show a rate as a band, or not at all; of a count nothing, and its rates as bands."""
+        if isinstance(figure, Rate):
+            figure.state = "band" if figure.state == "exact" else "withheld"
+            return
+        figure.state = "withheld"
+        for rate in self.rates:
+            if figure in (rate.part, rate.whole) and rate.state == "exact":
+                rate.state = "band"
+
+    def _near(self, told: Terms) -> list[Count | Rate]:
+        """Return the shown figures that are tied to a count by conditions on hidden ones."""
+        reached = {count for count, _ in told}
+        groups = [{count for count, _ in relation.terms} for relation in self.relations]
+        groups += [{rate.part, rate.whole} for rate in self.rates if rate.state != "withheld"]
+        growing = True
+        while growing:
+            # Through what is shown exactly nothing is worked out further.
+            passing = {one for one in reached if one.state != "exact"} | {c for c, _ in told}
+            more = set().union(*(group for group in groups if group & passing)) - reached
+            growing = bool(more)
+            reached |= more
+        counts = [one for one in self.counts if one in reached and one.state == "exact"]
+        rates = [
+            rate
+            for rate in self.rates
+            if rate.state != "withheld"
+            and {rate.part, rate.whole} & reached
+            and not (rate.part.state == rate.whole.state == "exact")
+        ]
+        return [*counts, *rates]
+
+    def _hide_all(self, told: Terms) -> None:
+        """Say nothing at all of the counts around one that cannot be hidden otherwise."""
+        for count in self.counts:
+            if count.state != "exact" or count in dict(told):
+                count.state = "unknown"
+        for rate in self.rates:
+            rate.state = "withheld"
+
+
+def _loss(figure: Count | Rate) -> tuple[int, int]:
+    """Order figures by what is lost with them: bands for rates first, then the smallest counts."""
+    if isinstance(figure, Rate):
+        return (0 if figure.state == "exact" else 1), figure.whole.value
+    return 2, figure.value
+
+
+def _sum(terms: Terms, values: Mapping[Count, int] | None = None) -> int:
+    known = values or {}
+    return sum(factor * known.get(count, count.value) for count, factor in terms)
+
+
+@dataclass(slots=True)
+class _System:
+    """What a reader knows, as linear conditions in the hidden counts."""
+
+    hidden: list[Count]
+    relations: list[_Relation]
+    rates: list[tuple[Rate, tuple[Fraction, Fraction]]]
+
+    @classmethod
+    def of(cls, sheet: CountSheet) -> _System:
+        hidden = [count for count in sheet.counts if count.state != "exact"]
+        known = [(rate, limits) for rate in sheet.rates if (limits := rate.limits()) is not None]
+        return cls(hidden, sheet.relations, known)
+
+    def another(self, terms: Terms) -> dict[Count, int] | None:
+        """Return other values of the hidden counts that a reader could as well believe.
+
+        The sum of the terms is another in them; None where it cannot be.
+        """
+        true = _sum(terms)
+        for least, most in ((true + 1, math.inf), (-math.inf, true - 1)):
+            found = self._solution(terms, least, most)
+            if found is not None and self._agrees(found) and _sum(terms, found) != true:
+                return found
+        return None
+
+    def _solution(self, terms: Terms, least: float, most: float) -> dict[Count, int] | None:
+        """Ask an integer programme for values that agree with all that is shown."""
+        import numpy as np
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        place = {count: i for i, count in enumerate(self.hidden)}
+        rows: list[Any] = []
+        lows: list[float] = []
+        highs: list[float] = []
+
+        def add(parts: Iterable[tuple[Count, float]], low: float, high: float) -> None:
+            row, shift = np.zeros(len(self.hidden)), 0.0
+            for count, factor in parts:
+                if count in place:
+                    row[place[count]] += factor
+                else:
+                    shift += factor * count.value
+            rows.append(row)
+            lows.append(low - shift)
+            highs.append(high - shift)
+
+        for relation in self.relations:
+            add(relation.terms, relation.least, relation.most)
+        for rate, (low, high) in self.rates:
+            add([(rate.part, 1), (rate.whole, -float(low))], 0, math.inf)
+            add([(rate.part, 1), (rate.whole, -float(high))], -math.inf, 0)
+        add(terms, least, most)
+        bounds = np.array([count.bounds() for count in self.hidden], dtype=float).reshape(-1, 2)
+        if not self.hidden:
+            return None
+        found = milp(
+            np.zeros(len(self.hidden)),
+            constraints=LinearConstraint(np.array(rows), lows, highs),
+            bounds=Bounds(bounds[:, 0], bounds[:, 1]),
+            integrality=np.ones(len(self.hidden)),
+        )
+        if found.x is None:
+            return None
+        return {count: round(x) for count, x in zip(self.hidden, found.x, strict=True)}
+
+    def _agrees(self, values: Mapping[Count, int]) -> bool:
+        """Tell whether values agree with what is shown, in exact arithmetic."""
+        for count, value in values.items():
+            low, high = count.bounds()
+            if not low <= value <= high:
+                return False
+        every = _Values(values)
+        if not all(relation.holds(every) for relation in self.relations):
+            return False
+        return all(
+            low * every[rate.whole] <= every[rate.part] <= high * every[rate.whole]
+            for rate, (low, high) in self.rates
+        )
+
+
+class _Values(dict[Count, int]):
+    """Values of hidden counts; those that are shown have their own."""
+
+    def __missing__(self, count: Count) -> int:
+        return count.value
