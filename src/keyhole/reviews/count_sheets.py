@@ -15,7 +15,7 @@ Handles of a sheet are texts to be: what they say is settled when the first of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -48,6 +48,7 @@ class Count:
     value: int
     floor: int = 0
     state: str = "exact"  # or "small", "withheld", "unknown"
+    guarded: bool = True
 
     @property
     def exact(self) -> bool:
@@ -171,6 +172,7 @@ class CountSheet:
     rates: list[Rate] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     differences: list[tuple[Count, Count]] = field(default_factory=list)
+    groups: dict[str, Any] = field(default_factory=dict)
     settled: bool = False
 
     def total(self, value: int) -> Count:
@@ -199,8 +201,21 @@ class CountSheet:
         count = Count(self, value, max(floor, 1) if zero else floor, "small" if small else "exact")
         self.counts.append(count)
         if of is not None:
-            self.relations.append(_Relation(((of, 1), (count, -1)), 0, math.inf))
+            self.at_least([(of, 1), (count, -1)], 0)
             self.differences.append((count, of))
+        return count
+
+    def unshown(self, value: int, *, of: Count | None = None, guarded: bool = True) -> Count:
+        """Enter a count that no table shows, though others may tell it.
+
+        One that is not `guarded` may become known; it only ties others together.
+        """
+        count = self.count(value)
+        count.state, count.guarded = "unknown", guarded
+        if of is not None:
+            self.at_least([(of, 1), (count, -1)], 0)
+            if guarded:
+                self.differences.append((count, of))
         return count
 
     def rate(self, part: Count, whole: Count, digits: int = 4) -> Rate:
@@ -220,30 +235,48 @@ class CountSheet:
             known, total = (*known, (total, -1)), 0
         self.relations.append(_Relation(known, total, total))
 
+    def at_least(self, terms: Iterable[tuple[Count, int]], least: int) -> None:
+        """Say that counts, each times a whole number, are together at least a number."""
+        self.relations.append(_Relation(tuple(terms), least, math.inf))
+
     def settle(self) -> None:
         """Decide what is shown."""
         if self.settled:
             return
         self.settled = True
         for rate in self.rates:
-            hidden = rate.part.state != "exact" or rate.whole.state != "exact"
             short = 0 < rate.whole.value - rate.part.value < self.smallest
-            rate.state = "band" if hidden or short else "exact"
+            few = rate.part.value < self.smallest and rate.part.state != "exact"
+            rate.state = "band" if short or few else "exact"
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest and part.state == "exact":
                 part.state = "withheld"
-        while True:
-            told = self._worked_out()
-            if told is None:
-                return
+        at_first = self._states()
+        while (told := self._worked_out()) is not None:
             if not self._withhold(told):
                 self._hide_all(told)
                 return
+        self._show_again(at_first)
+
+    def _states(self) -> dict[Count | Rate, str]:
+        every: list[Count | Rate] = [*self.counts, *self.rates]
+        return {one: one.state for one in every}
+
+    def _show_again(self, at_first: Mapping[Count | Rate, str]) -> None:
+        """Show what was withheld on the way and need not be: counts first, the largest before."""
+        hidden = [one for one, state in self._states().items() if state != at_first[one]]
+        for figure in sorted(hidden, key=lambda figure: _order(figure, ()), reverse=True):
+            state = figure.state
+            for better in ("exact", "band"):
+                figure.state = better if isinstance(figure, Rate) else at_first[figure]
+                if figure.state == state or self._worked_out() is None:
+                    break
+                figure.state = state
 
     def _targets(self) -> Iterator[Terms]:
         """Yield what must stay uncertain: small counts, and being one or two short of a whole."""
         for count in self.counts:
-            if 0 < count.value < self.smallest and count.state != "exact":
+            if count.guarded and 0 < count.value < self.smallest and count.state != "exact":
                 yield ((count, 1),)
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest:
@@ -262,16 +295,16 @@ class CountSheet:
 
     def _withhold(self, told: Terms) -> bool:
         """Withhold the figure that makes a count uncertain at the least loss."""
-        shown = sorted(self._near(told), key=_loss)
+        own = {count for count, _ in told}
+        shown = sorted(self._near(told), key=lambda figure: _order(figure, own))
         if not shown:
             return False
-        every: list[Count | Rate] = [*self.counts, *self.rates]
-        before = [(one, one.state) for one in every]
+        before = self._states()
         for figure in shown:
             self._weaken(figure)
             if _System.of(self).another(told) is not None:
                 return True
-            for one, state in before:
+            for one, state in before.items():
                 one.state = state
         self._weaken(shown[0])
         return True
@@ -317,11 +350,11 @@ class CountSheet:
             rate.state = "withheld"
 
 
-def _loss(figure: Count | Rate) -> tuple[int, int]:
-    """Order figures by what is lost with them: bands for rates first, then the smallest counts."""
-    if isinstance(figure, Rate):
-        return (0 if figure.state == "exact" else 1), figure.whole.value
-    return 2, figure.value
+def _order(figure: Count | Rate, own: Collection[Count]) -> tuple[int, int]:
+    """Order what could be withheld: rates of the count itself, small counts, other rates."""
+    if isinstance(figure, Count):
+        return 1, figure.value
+    return (0 if {figure.part, figure.whole} & {*own} else 2), figure.whole.value
 
 
 def _sum(terms: Terms, values: Mapping[Count, int] | None = None) -> int:
