@@ -22,7 +22,7 @@ from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
-from keyhole.reviews.settings import Review, with_plan_file
+from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
 from keyhole.reviews.store import (
     MARK,
@@ -224,9 +224,7 @@ def _question(section: str, value: Any) -> Question | None:
     if value is None:
         return None
     given = _of(dict, value)
-    question = question_of(section, {**given, **_of(dict, given.get("options", {}))})
-    is_plan = section == "protection"
-    return with_plan_file(question, given.get("plan_file")) if is_plan else question
+    return question_of(section, {**given, **_of(dict, given.get("options", {}))})
 
 
 def _of(kind: Any, value: Any) -> Any:

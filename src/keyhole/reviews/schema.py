@@ -286,9 +286,19 @@ def _found_of_study(
     """Declare what is found out of a study's settings."""
 
 
-FOUND = {"study": parameters_of(_found_of_study)}
+def _found_of_protection(
+    *,
+    plan_file: Annotated[str | None, Option("The file that the plan was read from.")] = None,
+) -> None:
+    """Declare what is found out of a protection's settings; its plan becomes the text of it."""
+
+
+FOUND = {
+    "study": parameters_of(_found_of_study),
+    "protection": parameters_of(_found_of_protection),
+}
 """By section what is kept with its settings without being one."""
-OTHER_NAMES = {"study": {"metric": "metrics"}}
+OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
 """By section settings that another name stands for, where it is given."""
 
 

@@ -25,7 +25,6 @@ __all__ = [
     "resolve_selection",
     "resolve_study",
     "resolve_synthesis",
-    "with_plan_file",
 ]
 
 
@@ -218,17 +217,10 @@ def resolve_protection(given: Values, review: Review) -> Question:
     The key and the limit are the review's. `plan` becomes the text of the plan, and `plan_file`
     the file it is in.
     """
-    question = question_of("protection", {"limit": review.exposure.limit, **given})
-    question = question.replace(plan="", keys=question.keys or review.keys)
-    return with_plan_file(question, given.get("plan"))
-
-
-def with_plan_file(question: Question, plan_file: str | None) -> Question:
-    """Return a protection with the file of its plan in the place of the steps of the section."""
-    values, known = dict(question.values), dict(question.parameters)
-    values["plan_file"], known["plan_file"] = plan_file, known["plan"]
-    del values["step"], known["step"]
-    return dataclasses.replace(question, values=values, parameters=known)
+    found = {name: value for name, value in given.items() if name not in ("plan", "step")}
+    own = {"limit": review.exposure.limit, "plan": "", "plan_file": given.get("plan")}
+    question = question_of("protection", {**own, **found})
+    return question.replace(keys=question.keys or review.keys)
 
 
 def resolve_synthesis(given: Values, review: Review) -> Question:
