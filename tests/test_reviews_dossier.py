@@ -126,7 +126,7 @@ def test_what_remains_is_in_words_and_in_a_table(dossier):
 
 def test_small_counts_of_what_remains_are_protected(dossier):
     """The counts of records that are as they were are small, or told; never one or two."""
-    results = dossier.results()
+    results = dossier.by_stage()
     cutoff = dossier.review.exposure.cutoff
     for count, shown in ((0, "0"), (1, "<3"), (2, "<3"), (3, "3")):
         changed = [{**row, "still": count} for row in results["remaining"]["rows"]]

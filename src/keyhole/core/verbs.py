@@ -295,6 +295,7 @@ Several methods, limits or cutoffs are compared in one table:
         "keyhole.protection.tables.table",
         "Publish a table of counts or sums in which no cell is unsafe.",
         "keyhole table people.csv --rows state --cols sex --threshold 3 --out table.csv",
+        stage="table",
         method="tables",
         outputs=(
             Output(
@@ -366,6 +367,7 @@ Several methods, limits or cutoffs are compared in one table:
         "keyhole.utility.tabulation.tabulate",
         "Tabulate a synthetic release, with standard errors.",
         "keyhole tabulate DIR/release --rows state --cols sex --weight weight --mean income",
+        stage="tabulate",
         method="synthesis",
     ),
     Verb(

@@ -51,6 +51,8 @@ def asked_terms(review: Review) -> Terms:
         rows += _asked_of_protection(review.protection, review.keys)
     if review.synthesis is not None:
         rows += _asked_of_synthesis(review.synthesis, review.keys)
+    for words, tables in (("Table", review.table), ("Table of the release", review.tabulate)):
+        rows += [(words, _asked_of_table(one)) for one in tables]
     return rows
 
 
@@ -152,6 +154,15 @@ def _asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     if given.limit is not None:
         rows.append(("Highest RP after protection", limit_percentage(given.limit)))
     return rows
+
+
+def _asked_of_table(given: Question) -> str:
+    """Say what is tabulated; how unsafe cells are found is not told."""
+    of = given.values.get("magnitude") or given.values.get("mean")
+    across = f" and {', '.join(given.cols)}" if given.cols else ""
+    how = {"suppress": ", suppressed", "round": ", rounded", "none": ", not protected"}
+    what = f"{of} by " if of else ""
+    return f"{what}{', '.join(given.rows)}{across}{how.get(given.values.get('protect', ''), '')}"
 
 
 def _asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:

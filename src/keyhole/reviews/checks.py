@@ -16,10 +16,11 @@ from keyhole.data import Microdata
 from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.protection.apply import raised
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, key_of, read_steadily
 from keyhole.reviews.protection_checks import check_protection
 from keyhole.reviews.scenario_checks import check_scenarios
-from keyhole.reviews.schema import SECTIONS, TOP
+from keyhole.reviews.schema import REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
     DataSettings,
     Review,
@@ -36,7 +37,7 @@ from keyhole.reviews.synthesis_checks import check_synthesis
 __all__ = ["read_review"]
 
 Values = dict[str, Any]
-IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study")
+IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "table", "tabulate")
 """The sections that need the values of the whole file in memory."""
 VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "screen": "screen"}
 """The verbs of sections whose settings are checked against one another by the verb itself."""
@@ -91,6 +92,9 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
             protection, found = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
             problems += found
+        tables, found = _tables(source, reviewed.data)
+        review = dataclasses.replace(review, **tables)
+        problems += found
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
             synthesis, found = check_synthesis(source, given, reviewed.data)
@@ -119,6 +123,8 @@ def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
     for name, value in source.values.items():
         if name == "scenario" and isinstance(value, Mapping):
             sections[name] = dict(value)  # its tables have names of their own
+        elif name in REPEATED and isinstance(value, Mapping | list):
+            sections[name] = {}  # each of them is checked by itself
         elif name in SECTIONS and isinstance(value, Mapping):
             found, fit = _section(source, (name,), value, SECTIONS[name])
             problems += found
@@ -269,6 +275,8 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
          "[selection] method and methods say the same. Give one of them."),
         ("frontier" in sections and "selection" not in source.values, ("frontier",),
          "[frontier] needs a [selection], which says what is kept and what may be chosen."),
+        ("tabulate" in sections and "synthesis" not in source.values, ("tabulate",),
+         "[tabulate] needs a [synthesis], whose release it tabulates."),
         ("keys" in top and "keys" in sections, ("keys",), "keys are given twice. Give them once."),
         (product not in ("file", *source.values), ("release", "product"),
          f"[release] product is {product!r}, but there is no [{product}]. Add it, or name another "
@@ -301,16 +309,65 @@ def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[Va
     question: Question | None = getattr(review, section)
     if question is None:
         return
-    known = question.parameters
     given = {"keys": review.keys, "cutoff": review.exposure.cutoff, **question.values}
+    for name, text in _worded(bind(VERBS[verb].function(), given), section, question.parameters):
+        yield (section, name), text
 
-    def named(name: str) -> str:
-        return f"[{section}] {name}" if name in known else name
 
-    for problem in bind(VERBS[verb].function(), given).problems:
+def _worded(
+    asked: Question, section: str, known: Mapping[str, Parameter]
+) -> Iterator[tuple[str, str]]:
+    """Word the problems of options that depend on each other, each with the first it names."""
+    for problem in asked.problems:
         if isinstance(problem, OptionProblem):
             for name in [name for name in problem.options if name in known][:1]:
-                yield (section, name), problem.named(named)
+                yield name, problem.named(lambda n: f"[{section}] {n}" if n in known else n)
+
+
+def _tables(
+    source: Source, data: Microdata
+) -> tuple[dict[str, tuple[Question, ...]], list[Problem]]:
+    """Check each of the sections that may be there several times; return them by name."""
+    found: dict[str, tuple[Question, ...]] = {}
+    problems: list[Problem] = []
+    for section in REPEATED:
+        given = source.values.get(section, [])
+        several = isinstance(given, list)
+        questions = []
+        for place, one in enumerate(given if several else [given]):
+            at = (section, place) if several else (section,)
+            if not isinstance(one, Mapping):
+                text = f"{section} must be a section, headed [{section}] or [[{section}]]."
+                problems.append(source.problem(at, text))
+                continue
+            wrong, fit = _section(source, at, one, SECTIONS[section])
+            wrong += _absent_in(source, at, fit, SECTIONS[section], data)
+            question = question_of(section, fit)
+            wrong = wrong or [
+                source.problem((*at, name), text)
+                for name, text in _table_problems(section, question, data)
+            ]
+            problems += wrong
+            questions.append(question)
+        found[section] = tuple(questions)
+    return found, problems
+
+
+def _table_problems(section: str, question: Question, data: Microdata) -> Iterator[tuple[str, str]]:
+    """Say what is wrong with fit settings of a table, together and for the file."""
+    from keyhole.protection.tables.publication import table_data_problems
+    from keyhole.utility.tabulation import figures_of
+
+    asked = bind(VERBS[section].function(), question.values)
+    wrong = list(_worded(asked, section, question.parameters))
+    if not wrong and data.records:
+        texts = (
+            table_data_problems(data, question)
+            if section == "table"
+            else raised(lambda: figures_of([data], question.weight, question.mean))
+        )
+        wrong += [("rows", f"[{section}] {text}") for text in texts]
+    yield from wrong
 
 
 def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[ValuePath, str]]:

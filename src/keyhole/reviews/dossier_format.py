@@ -34,7 +34,7 @@ __all__ = [
 
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
-_OUTPUTS = ("protection", "synthesis")
+_OUTPUTS = ("protection", "synthesis", "table")
 _PARTS = ("release", "internal")
 
 TABLE = {"title": str, "columns": [str], "rows": [[str]], "notes": [str]}
@@ -112,7 +112,7 @@ def is_own_chart(stage: str, name: str) -> bool:
     >>> is_own_chart("study", "study-unicity"), is_own_chart("study", "../study")
     (True, False)
     """
-    return name == stage or re.fullmatch(rf"{re.escape(stage)}-[a-z]+", name) is not None
+    return name == stage or re.fullmatch(rf"{re.escape(stage)}-[a-z0-9]+", name) is not None
 
 
 def read_json(path: Path) -> Any:

@@ -78,6 +78,11 @@ _SAFE_HARBOR = (
     "Health Insurance Portability and Accountability Act, Privacy Rule, 45 CFR 164.514(b)(2)(i)."
 )
 _HUNDEPOOL = "Hundepool, A. et al. (2012). Statistical Disclosure Control. Wiley."
+_FISCHETTI = (
+    "Fischetti, M. & Salazar-González, J. J. (2000). Models and algorithms for optimizing cell "
+    "suppression in tabular data with linear constraints. Journal of the American Statistical "
+    "Association 95, 916-928."
+)
 _ELLIOT = (
     "Elliot, M., Mackey, E. & Purdam, K. (2011). Formalizing the Selection of Key Variables in "
     "Disclosure Risk Scenarios. World Statistics Congress of the ISI, Dublin."
@@ -213,6 +218,14 @@ _METHODS: Mapping[str, Method] = {
         "records with the original file. Analysts combine their results by Reiter’s rules.",
         (_HAWALA, _REITER, _STUART, _SNOKE),
     ),
+    "table": Method(
+        "Protected tables",
+        "A cell is unsafe that has too few contributors, or in which few of them have most of the "
+        "amount. Unsafe cells are suppressed with the cheapest set of others for which no interval "
+        "that an outsider can derive from the rest is narrower than asked; or all cells are "
+        "rounded so that rows and columns still add up. The audit solves for every such interval.",
+        (_HUNDEPOOL, _FISCHETTI),
+    ),
 }
 
 
@@ -233,6 +246,7 @@ def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
         "study": any(name.startswith("study") for name in results),
         "protection": "protection" in results,
         "synthesis": "synthesis" in results,
+        "table": "table" in results,
     }
     return [method for name, method in _METHODS.items() if used[name]]
 

@@ -6,6 +6,8 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +23,6 @@ from keyhole.protection.plan import Plan
 from keyhole.protection.results import Protection
 from keyhole.reviews.files import ReviewFile
 from keyhole.synthesis.release import dropped_columns
-from keyhole.synthesis.release import require_free as _require_free
 
 __all__ = [
     "FITTED",
@@ -29,8 +30,8 @@ __all__ = [
     "ROWS",
     "ProtectedFile",
     "find_protected",
+    "new_parts",
     "read_rows",
-    "require_free",
     "write_protected",
 ]
 
@@ -48,11 +49,6 @@ class ProtectedFile(ReviewFile):
 
     plan: Plan | None = None
     rows: npt.NDArray[np.int64] | None = None
-
-
-def require_free(folder: Path) -> list[str]:
-    """Return what stands in the way of writing there; an older protected file does not."""
-    return _require_free(folder, force=True)
 
 
 def find_protected(folder: Path) -> Path:
@@ -83,23 +79,10 @@ def write_protected(
 ) -> None:
     """Write the protected file, the plan as it was fitted, and which record was which.
 
-    All of it or nothing.
-
-    Parameters
-    ----------
-    made
-        The plan carried out. Columns with the role identifier, household or drop stay at home.
-    seed
-        The secret it was drawn with.
-    folder
-        Where to; an older one is replaced.
-    plan
-        The plan as it was given; the one that was fitted is that of `made`.
+    Columns with the role identifier, household or drop are not released. `plan` is the plan as it
+    was given; the one that was fitted is that of `made`.
     """
-    temporary = folder.parent / f".{secrets.token_hex(4)}-{folder.name}"
-    try:
-        for part in PARTS:
-            (temporary / part).mkdir(parents=True, mode=0o700)
+    with new_parts(folder) as temporary:
         kept = [name for name in made.data.names if name not in dropped_columns(made.data)]
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.release().select(kept).save(path)
@@ -108,6 +91,19 @@ def write_protected(
         asked = (plan or made.plan).to_toml()
         parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def new_parts(folder: Path) -> Iterator[Path]:
+    """Make a folder with ``release/`` and ``internal/`` to be filled; it replaces an older one.
+
+    All of it or nothing.
+    """
+    temporary = folder.parent / f".{secrets.token_hex(4)}-{folder.name}"
+    try:
+        for part in PARTS:
+            (temporary / part).mkdir(parents=True, mode=0o700)
+        yield temporary
         (temporary / "release").chmod(0o755)
         temporary.chmod(0o755)
         put_folder(temporary, folder)

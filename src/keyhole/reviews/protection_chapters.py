@@ -28,8 +28,16 @@ from keyhole.protection.results import (
 from keyhole.results import Table, share
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
+from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
 
-__all__ = ["ProtectionChapter", "ScreenChapter", "protection_chapter", "screen_chapter"]
+__all__ = [
+    "ProtectionChapter",
+    "ScreenChapter",
+    "TableChapter",
+    "protection_chapter",
+    "screen_chapter",
+    "table_chapters",
+]
 
 Figures = Mapping[str, Any]
 # Of a step's columns, so that a line of the ledger stays one; the plan has them all.
@@ -112,6 +120,41 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
         warnings=[f"{text[:1].upper()}{text[1:]}." for text in kept.warnings],
         notes=[*notes, *_told(found.notes, smallest)],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TableChapter:
+    """What the report shows of one table; `drawing` names its picture."""
+
+    table: Table
+    said: str
+    drawing: str
+
+
+def table_chapters(results: Mapping[str, Any]) -> list[TableChapter]:
+    """Return the protected tables and those of the synthetic release, in the review's order."""
+    made: PublishedTables | None = results.get("table")
+    found = [] if made is None else [_published(n, one) for n, one in enumerate(made.made, 1)]
+    estimated: Tabulations | None = results.get("tabulate")
+    for number, one in enumerate(() if estimated is None else estimated.made, 1):
+        said = "Estimated from the synthetic release."
+        found.append(TableChapter(one.tables()[0], said, f"tabulate-{number}"))
+    return found
+
+
+def _published(number: int, one: AuditedTable) -> TableChapter:
+    table, audit = one.published.tables()[0], one.audit
+    unsafe = f"{audit.unsafe_cells:,} of {audit.cells:,} cells, totals included, are unsafe"
+    if one.published.protect == "none":
+        hidden = Table(table.title, [], [], ["It is not protected: its cells are not shown here."])
+        return TableChapter(hidden, f"{unsafe}.", "")
+    more = audit.suppressed - audit.unsafe_cells
+    how = {
+        "suppress": f"{unsafe}; {more:,} more are suppressed to protect them.",
+        "round": f"{unsafe}; every cell is rounded.",
+    }[one.published.protect]
+    where = f"The table is in table/release/table-{number}.csv."
+    return TableChapter(table, f"{how} {where}", f"table-{number}")
 
 
 def _told(notes: Sequence[str], smallest: int) -> list[str]:

@@ -67,6 +67,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "scenarios": chapters.scenario_chapter(review, records),
         "screen": protection_chapters.screen_chapter(records),
         "protection": protection_chapters.protection_chapter(review, results),
+        "tables": protection_chapters.table_chapters(results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),
         "remaining": dossier_chapters.remaining_chapter(review, results),
         "decision": dossier_chapters.decision(review, found.limits, found.files),
@@ -119,4 +120,6 @@ def _drawing(name: str, svg: str) -> Any:
     if name.startswith("study-"):
         metric = name.removeprefix("study-")
         labels[name] = f"Rates of the study by {metric} beside chance, and the scores of its pairs"
+    if name.startswith(("table-", "tabulate-")):
+        labels[name] = "The cells of the table above"
     return markup(inline_drawing(svg, name, labels.get(name, name)))

@@ -220,9 +220,11 @@ def _asks(kind: Any) -> bool:
     return kind is Question or Question in typing.get_args(kind)
 
 
-def _question(section: str, value: Any) -> Question | None:
+def _question(section: str, value: Any) -> Any:
     if value is None:
         return None
+    if isinstance(value, list):
+        return tuple(_question(section, one) for one in value)
     given = _of(dict, value)
     return question_of(section, {**given, **_of(dict, given.get("options", {}))})
 

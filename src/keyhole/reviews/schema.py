@@ -40,7 +40,7 @@ from keyhole.reviews.value_checks import (
 )
 from keyhole.selection.search import METHODS
 
-__all__ = ["METRICS", "PRODUCTS", "SECTIONS", "TOP", "question_of", "review_schema"]
+__all__ = ["METRICS", "PRODUCTS", "REPEATED", "SECTIONS", "TOP", "question_of", "review_schema"]
 
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
@@ -376,7 +376,13 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "protection": section_of("protect", _protection, without=("cutoff", "weight", "fraction")),
     "synthesis": section_of("synthesise", _synthesis),
+    "table": section_of("table"),
+    "tabulate": section_of("tabulate"),
 }  # fmt: skip
+
+
+REPEATED = ("table", "tabulate")
+"""Sections that may be there several times, as `[[table]]`; alone also as `[table]`."""
 
 
 def review_schema() -> dict[str, Any]:
@@ -388,6 +394,9 @@ def review_schema() -> dict[str, Any]:
     1
     """
     sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
+    for name in REPEATED:
+        several = {"type": "array", "items": sections[name]}
+        sections[name] = {"anyOf": [sections[name], several]}
     top = {name: setting.schema() for name, setting in TOP.items()}
     both = {name: {"anyOf": [top[name], sections[name]]} for name in top if name in sections}
     scenario = {

@@ -11,7 +11,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
-from keyhole.reviews.schema import question_of
+from keyhole.reviews.schema import REPEATED, question_of
 from keyhole.reviews.source import Source, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
@@ -106,6 +106,8 @@ class Review:
     scenarios: ScenarioSettings | None = None
     screen: Question | None = None
     protection: Question | None = None
+    table: tuple[Question, ...] = ()
+    tabulate: tuple[Question, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,6 +121,10 @@ class Review:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
+        for name in REPEATED:
+            found[name] = [_plain(one) for one in getattr(self, name)]
+            if not found[name]:
+                del found[name]  # older reviews have none
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}
 
 

@@ -31,7 +31,8 @@ __all__ = [
 ValuePath = tuple[str | int, ...]
 """The names and places that lead to a value, as in ``("selection", "candidates", 2)``."""
 
-SECRETS: tuple[ValuePath, ...] = (("synthesis", "seed"), ("protection", "seed"))
+SECRETS = (("synthesis", "seed"), ("protection", "seed"), ("table", "seed"))
+"""Settings that are told nowhere; a table may be one of several."""
 
 # Far more than any setting has.
 DEEPEST = 20
@@ -109,11 +110,15 @@ def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> S
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
     """Leave out the lines of secrets: the hash of a file but for a number tells the number."""
-    secret = {line for path, line in lines.items() if path in SECRETS or _is_drawn_by(path)}
+    secret = {line for path, line in lines.items() if _is_secret(path) or _is_drawn_by(path)}
     if not secret:
         return content
     kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
+
+
+def _is_secret(path: ValuePath) -> bool:
+    return tuple(part for part in path if isinstance(part, str)) in SECRETS
 
 
 def _is_drawn_by(path: ValuePath) -> bool:

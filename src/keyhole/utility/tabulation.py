@@ -26,7 +26,7 @@ from keyhole.utility.implicates import load_implicates, numbers
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Share", "Tabulation", "tabulate"]
+__all__ = ["CellFigures", "Share", "Tabulation", "figures_of", "tabulate"]
 
 # A summary shows the first of many cells; all are in the frame and in the dictionary.
 SHOWN = 60
@@ -245,7 +245,7 @@ def tabulate(
         data, reading = data.path, {**data.reading, **reading}
     try:
         implicates = load_implicates(data, question.columns(), **reading)
-        weights, values = _figures_of(implicates, question.weight, question.mean)
+        weights, values = figures_of(implicates, question.weight, question.mean)
     except InputError as error:
         raise type(error)([*question.problems, *error.problems]) from None
     question.require()
@@ -286,7 +286,7 @@ def tabulate_problems(question: Question) -> Iterator[Problem]:
         )
 
 
-def _figures_of(
+def figures_of(
     data: Sequence[Microdata], weight: str | None, mean: str | None
 ) -> tuple[list[Floats] | None, list[Floats] | None]:
     """Return weights and values by implicate, or say everything that is wrong with them."""

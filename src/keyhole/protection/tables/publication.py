@@ -25,7 +25,7 @@ from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, suppress
 from keyhole.utility.implicates import numbers
 
-__all__ = ["table"]
+__all__ = ["table", "table_data_problems"]
 
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
@@ -117,8 +117,9 @@ def _rounding_problems(question: Question, size: int) -> Iterator[Problem]:
         yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
 
 
-def _data_problems(data: Microdata, question: Question, names: tuple[str, ...]) -> list[str]:
-    """Return what is wrong with the values of the columns."""
+def table_data_problems(data: Microdata, question: Question) -> list[str]:
+    """Return what is wrong with the values of the columns of a table."""
+    names = (*question.rows, *(question.cols or ()))
     problems = _naming_problems(data, names)
     if question.weight is not None:
         try:
@@ -415,7 +416,7 @@ def table(
     question = bind(table, locals())
     opened: Any = open_for(question, data, needs_memory_for="a table")
     down, across = question.rows, question.cols or ()
-    problems = _data_problems(opened, question, (*down, *across))
+    problems = table_data_problems(opened, question)
     if problems:
         raise ColumnError(problems)
     rules = Rules(

@@ -23,6 +23,7 @@ from keyhole.reviews.stages.selection import (
 from keyhole.reviews.stages.stage import Asked, Stage
 from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
 from keyhole.reviews.stages.synthesis import SYNTHESIS_STAGE
+from keyhole.reviews.stages.tables import TABLE_STAGES
 
 __all__ = [
     "STAGES",
@@ -46,6 +47,7 @@ STAGES: tuple[Stage, ...] = (
     SYNTHESIS_STAGE,
     RELEASES_STAGE,
     REMAINING_STAGE,
+    *TABLE_STAGES,
 )
 
 

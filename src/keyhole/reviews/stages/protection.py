@@ -20,13 +20,13 @@ from keyhole.reviews.protected_files import (
     ProtectedFile,
     find_protected,
     read_rows,
-    require_free,
     write_protected,
 )
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.synthesis.release import require_free
 
-__all__ = ["PROTECTED_FILE", "PROTECTION", "PROTECTION_STAGE"]
+__all__ = ["PROTECTED_FILE", "PROTECTION", "PROTECTION_STAGE", "hash_release"]
 
 PROTECTION = "protection"
 # The part of the review that the protected file is.
@@ -65,7 +65,7 @@ def _save(found: Any, folder: Path) -> None:
     write_protected(found.protection, found.seed, folder, found.plan)
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def hash_release(folder: Path) -> dict[str, str]:
     """Hash what goes out; from a hash of what does not, a secret in it could be guessed."""
     found = sorted(path for path in (folder / "release").rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): hash_file(path) for path in found}
@@ -118,6 +118,13 @@ PROTECTION_STAGE = Stage(
     reads=("data",),
     draw=own_picture,
     figures=_figures,
-    outputs=Outputs(require_free, _save, _hashes, _answers, secrets=("seed", "plan"), parts=_parts),
+    outputs=Outputs(
+        partial(require_free, force=True),
+        _save,
+        hash_release,
+        _answers,
+        secrets=("seed", "plan"),
+        parts=_parts,
+    ),
     returns="keyhole.protection.results.Protection",
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,21 @@ from keyhole.reviews.stages.stage import (
     counted,
 )
 
-__all__ = ["IMPLICATE", "SYNTHESIS", "SYNTHESIS_STAGE"]
+__all__ = ["IMPLICATE", "RELEASE", "SYNTHESIS", "SYNTHESIS_STAGE", "ReleaseFolder"]
 
 SYNTHESIS = "synthesis"
-# The part of the review that its first implicate is.
-IMPLICATE = "implicate"
+# The parts of the review that its first implicate is, and all of them.
+IMPLICATE, RELEASE = "implicate", "release"
 # Holds the seed, in the part of the folder that is the producer's alone.
 PARAMETERS = "internal/parameters.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFolder(ReviewFile):
+    """The implicates of a synthesis: their folder, and how the file under review is read."""
+
+    folder: Path = Path()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
@@ -68,7 +78,14 @@ def _parts(folder: Path, review: Review, _: Files) -> Files:
     path = find_implicates(folder / "release")[0]
     data, digest = read_steadily(path, partial(load, **_declared(review, path.parent)))
     name = path.relative_to(folder.parent).as_posix()
-    return {IMPLICATE: ReviewFile(name, data, digest)}
+    found = {IMPLICATE: ReviewFile(name, data, digest)}
+    if review.tabulate:
+        reading = {k: v for k, v in _declared(review, path.parent).items() if k != "name"}
+        hashes = str(sorted(_hashes(folder).items())).encode()
+        whole = hashlib.sha256(hashes).hexdigest()
+        place = path.parent
+        found[RELEASE] = ReleaseFolder(name, data, whole, folder=place, reading=reading)
+    return found
 
 
 def _declared(review: Review, release: Path) -> dict[str, Any]:

@@ -180,10 +180,11 @@ def masked(text: str) -> str:
     document = editing.parse(text)
     seeds: list[int] = []
     for section, name in SECRETS:
-        table: Any = document.get(section)
-        if isinstance(table, dict) and name in table:
-            seeds.append(int(table[name]))
-            table[str(name)] = MASK
+        found: Any = document.get(section)
+        for table in found if isinstance(found, list) else [found]:
+            if isinstance(table, dict) and name in table:
+                seeds.append(int(table[name]))
+                table[name] = MASK
     store: Any = document.get("environment", {})
     if "://" in str(store.get("store", "")):
         store["store"] = MASK

@@ -1,0 +1,151 @@
+"""Stages that make tables: protected ones of the file, and estimates from its synthetic release.
+
+What may be published of a table is written to ``table/release``, its audit and its seed to
+``table/internal``, where a table that is not protected goes as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from keyhole.core.codec import Figures
+from keyhole.core.marks import HIDDEN, SPREAD
+from keyhole.protection.tables.result import AuditFigures, ProtectedTable
+from keyhole.results import Result, Table
+from keyhole.reviews.files import Files
+from keyhole.reviews.protected_files import PARAMETERS, new_parts
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.protection import hash_release
+from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
+from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
+from keyhole.synthesis.release import require_free
+from keyhole.utility.tabulation import Tabulation
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["TABLE_STAGES", "AuditedTable", "PublishedTables", "Tabulations"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedTable(Figures):
+    """A table that may be published, and what its audit found."""
+
+    published: Annotated[ProtectedTable, SPREAD]
+    audit: AuditFigures
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PublishedTables(Result):
+    """The tables of a review, in the order of its sections."""
+
+    made: tuple[AuditedTable, ...]
+    seeds: Annotated[tuple[int | None, ...], HIDDEN] = ()
+
+    def tables(self) -> list[Table]:
+        """Return what may be published."""
+        return [table for one in self.made for table in one.published.tables()]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Tabulations(Result):
+    """Tables combined over the implicates of a review, in the order of its sections."""
+
+    made: tuple[Tabulation, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the estimates."""
+        return [table for one in self.made for table in one.tables()]
+
+
+def _ask_tables(review: Review, _: Earlier) -> Asked | None:
+    if not review.table:
+        return None
+    asked = [{n: v for n, v in one.values.items() if n != "seed"} for one in review.table]
+    return {"tables": asked, "seeds": [one.seed for one in review.table]}
+
+
+def _run_tables(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.protection.tables import table
+
+    data, seeds = files["data"].data, tuple(asked["seeds"])
+    pairs = zip(asked["tables"], seeds, strict=True)
+    made = [table(data, **options, seed=seed) for options, seed in pairs]
+    return PublishedTables(tuple(AuditedTable(one, one.internal.figures) for one in made), seeds)
+
+
+def _save(found: Any, folder: Path) -> None:
+    with new_parts(folder) as temporary:
+        for number, one in enumerate(found.made, 1):
+            part = "internal" if one.published.protect == "none" else "release"
+            one.published.save(temporary / part / f"table-{number}.csv")
+            one.published.save_internal(temporary / "internal" / f"audit-{number}.csv")
+        seeds = json.dumps({"seeds": list(found.seeds)})
+        (temporary / PARAMETERS).write_text(f"{seeds}\n", encoding="utf-8")
+
+
+def _answers(folder: Path, asked: Asked) -> bool:
+    """Tell whether the tables were rounded with the seeds asked for."""
+    try:
+        made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(made, dict) and made.get("seeds") == asked["seeds"]
+
+
+def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
+    """Draw the tables that are protected."""
+    return {
+        f"{number}": one.published.plot()
+        for number, one in enumerate(found.made, 1)
+        if one.published.protect != "none"
+    }
+
+
+def _ask_tabulations(review: Review, _: Earlier) -> Asked | None:
+    if not review.tabulate or review.synthesis is None:
+        return None
+    return {"tables": [dict(one.values) for one in review.tabulate]}
+
+
+def _run_tabulations(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.utility.tabulation import tabulate
+
+    release = files[RELEASE]
+    assert isinstance(release, ReleaseFolder)
+    made = [tabulate(release.folder, **options, **release.reading) for options in asked["tables"]]
+    return Tabulations(tuple(made))
+
+
+def _draw_tabulations(found: Any) -> dict[str, altair.TopLevelMixin]:
+    return {f"{number}": one.plot() for number, one in enumerate(found.made, 1)}
+
+
+TABLE_STAGES: tuple[Stage, ...] = (
+    Stage(
+        "table",
+        "Protected tables",
+        _ask_tables,
+        _run_tables,
+        reads=("data",),
+        draw=_draw_tables,
+        outputs=Outputs(
+            partial(require_free, force=True), _save, hash_release, _answers, secrets=("seeds",)
+        ),
+        returns="keyhole.reviews.stages.tables.PublishedTables",
+    ),
+    Stage(
+        "tabulate",
+        "Tables of the synthetic release",
+        _ask_tabulations,
+        _run_tabulations,
+        inputs=(SYNTHESIS,),
+        reads=(RELEASE,),
+        draw=_draw_tabulations,
+        returns="keyhole.reviews.stages.tables.Tabulations",
+    ),
+)
