@@ -324,11 +324,9 @@ def _worded(
                 yield name, problem.named(lambda n: f"[{section}] {n}" if n in known else n)
 
 
-def _tables(
-    source: Source, data: Microdata
-) -> tuple[dict[str, tuple[Question, ...]], list[Problem]]:
+def _tables(source: Source, data: Microdata) -> tuple[dict[str, Any], list[Problem]]:
     """Check each of the sections that may be there several times; return them by name."""
-    found: dict[str, tuple[Question, ...]] = {}
+    found: dict[str, Any] = {}
     problems: list[Problem] = []
     for section in REPEATED:
         given = source.values.get(section, [])
