@@ -47,7 +47,7 @@ risk --keys sex,age --delimiter ;;
 risk --keys sex,age --encoding klingon
     encoding must be one that Python knows
 risk --keys sex,age --engine memory --memory 1GB
-    memory and a work folder are for counting on disk.*--engine disk
+    --memory and --work-folder are for counting on disk.*--engine disk
 risk --keys sex,age --engine disk --memory plenty
     memory must be an amount like 1GB.*Got 'plenty' instead
 risk --keys sex,age --engine disk --memory 1MB
@@ -55,7 +55,7 @@ risk --keys sex,age --engine disk --memory 1MB
 uniques --keys sex,age --engine spark
     engine must be memory or disk for minimal uniques
 risk --keys sex,age --master local[2]
-    master is for counting on Spark
+    --master is for counting on Spark
 risk --keys sex,age --engine steam
     --engine must be one of 'auto', 'memory'.*Got 'steam'
 risk --keys sex,age --missing-codes agee:-9

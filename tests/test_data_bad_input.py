@@ -174,11 +174,11 @@ def test_an_encoding_that_cannot_be_read(tmp_path: Path) -> None:
     path = written(tmp_path, f"name,b\n{SECRET},1\nJosé,2\n".encode("cp1252"))
     message = refused(path)
     assert "line 3" in message
-    assert "--encoding" in message
+    assert "encoding" in message
     assert load(path, encoding="cp1252").frame["name"].to_list()[1] == "José"
     assert "encoding must be" in refused(path, OptionError, encoding="klingon")
     assert "encoding must be" in refused(path, OptionError, encoding="base64")
-    assert "--encoding" in refused(written(tmp_path, "größe\n1\n".encode("cp1252")))
+    assert "encoding" in refused(written(tmp_path, "größe\n1\n".encode("cp1252")))
     assert "utf-16-le" in refused(written(tmp_path, b"\xff\xfea\x00\n"))
 
 
@@ -215,7 +215,7 @@ def test_a_bad_byte_far_down(tmp_path: Path) -> None:
 def test_zero_bytes(tmp_path: Path) -> None:
     message = refused(written(tmp_path, f"a,b\n1,{SECRET}\n2,\0\n"))
     assert "line 3" in message
-    assert "--encoding utf-16-le" in message
+    assert "encoding utf-16-le" in message
     assert "zero bytes" in refused(written(tmp_path, "a,b\n1,2\n".encode("utf-16-le")))
 
 

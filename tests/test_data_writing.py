@@ -241,7 +241,7 @@ def test_an_encoding_that_cannot_hold_the_text_says_so(tmp_path: Path) -> None:
 def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
     target = tmp_path / "p.csv"
     target.write_text("mine")
-    with pytest.raises(OptionError, match="--force"):
+    with pytest.raises(OptionError, match="force"):
         load(FRAME).save(target)
     assert target.read_text() == "mine"
     assert load(FRAME).save(target, force=True) == target

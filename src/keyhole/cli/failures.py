@@ -48,7 +48,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, InputError):
         return "keyhole: " + "\n".join(worded(p, name_as_flag) for p in error.problems)
     if isinstance(error, KeyholeError):
-        return f"keyhole: {error}"
+        return f"keyhole: {worded(error.args[0], name_as_flag)}"
     if isinstance(error, typer.TyperException):
         return _usage(error)
     return f"keyhole: {_unexpected(error)}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keyhole.core.codec import to_plain
+from keyhole.core.options import name_as_flag, worded
 from keyhole.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def writing_problems(
         check_format(path)
         _require_writable(path, force)
     except InputError as error:
-        return [f"{option}: {problem}" for problem in error.problems]
+        return [f"{option}: {worded(problem, name_as_flag)}" for problem in error.problems]
     return []
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from keyhole.core.options import Problem
 from keyhole.errors import FileError, OptionError, RunError
 
 __all__ = ["put_folder", "require_room", "write_whole"]
@@ -117,10 +118,8 @@ def _problem(target: Path, force: bool) -> str:
     with suppress(FileNotFoundError):
         target.lstat()
         if not force:
-            return (
-                f"{str(target)!r} exists. Give another name, or ask for it to be replaced "
-                f"(--force)."
-            )
+            template = "{0!r} exists. Give another name, or ask for it to be replaced ({force})."
+            return Problem(template, str(target))
     return ""
 
 

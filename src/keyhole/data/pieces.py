@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data import statistical
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request, describe, describe_text
@@ -226,11 +227,12 @@ class _Statistical(Pieces):
         name = series.name
         tags = self._form != "SPSS" and about.missing_user_values.get(name)
         if tags or series.dtype == pl.Object:
-            raise OptionError(
-                f"column {name!r} has missing values of a user's own, like .a, which only "
-                f"--engine memory reads from {self._form}. Write the file as Parquet where there "
-                f"is memory for it, or leave the column out."
+            template = (
+                "column {0!r} has missing values of a user's own, like .a, which only {engine} "
+                "memory reads from {1}. Write the file as Parquet where there is memory for it, "
+                "or leave the column out."
             )
+            raise OptionError(Problem(template, name, self._form))
         if series.dtype == pl.Null:
             text = self._about.readstat_variable_types.get(name) == "string"
             series = series.cast(pl.String if text else pl.Float64)

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from keyhole.core.files import require_room
+from keyhole.core.options import Problem
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request
 from keyhole.data.inference import without_decimals
@@ -97,10 +98,11 @@ def read_with_metadata(
         cells, about = reader(str(path), encoding=encoding, output_format="polars", **options)
         return cells, about
     except UnicodeDecodeError:
-        raise FileError(
-            f"{path.name!r} holds text that cannot be decoded. Say which encoding it is in "
-            f"(--encoding cp1252 for most files of Western Windows programs)."
-        ) from None
+        template = (
+            "{0!r} holds text that cannot be decoded. Say which encoding it is in ({encoding} "
+            "cp1252 for most files of Western Windows programs)."
+        )
+        raise FileError(Problem(template, path.name)) from None
     except Exception:  # the reader raises plain exceptions of many kinds, some with values
         doubt = f" Or leave out the encoding {encoding!r}." if encoding else ""
         raise FileError(

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Origin
 from keyhole.errors import FileError, OptionError
@@ -154,19 +155,21 @@ def _decode(data: bytes, encoding: str, name: str) -> str:
 
 
 def _not_in(encoding: str, name: str, line: int) -> FileError:
-    return FileError(
-        f"{name!r} is not in the encoding {encoding!r}: line {line} cannot be decoded. Say "
-        f"which it is in (--encoding cp1252 for most files of Western Windows programs)."
+    template = (
+        "{0!r} is not in the encoding {1!r}: line {2} cannot be decoded. Say which it is in "
+        "({encoding} cp1252 for most files of Western Windows programs)."
     )
+    return FileError(Problem(template, name, encoding, line))
 
 
 def _refuse_binary(data: bytes, name: str) -> None:
     place = data.find(b"\0")
     if place >= 0:
-        raise FileError(
-            f"{name!r} holds zero bytes (the first in line {data.count(10, 0, place) + 1}), so it "
-            f"is not plain text. If it is UTF-16 say so (--encoding utf-16-le); else write it anew."
+        template = (
+            "{0!r} holds zero bytes (the first in line {1}), so it is not plain text. If it is "
+            "UTF-16 say so ({encoding} utf-16-le); else write it anew."
         )
+        raise FileError(Problem(template, name, data.count(10, 0, place) + 1))
 
 
 def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:

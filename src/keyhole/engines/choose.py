@@ -15,7 +15,6 @@ from typing import Any, Literal, cast, get_args
 from keyhole.core.options import Problem
 from keyhole.data.columns import Codes
 from keyhole.data.formats import find_format, require_file
-from keyhole.data.keyed import KeyedData, keyed
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load, request_of
 from keyhole.engines.memory import MEMORY_BACKEND, MemoryEngine
@@ -33,7 +32,6 @@ __all__ = [
     "engine_problems",
     "is_of_pyspark",
     "local_engine",
-    "open_keyed",
     "open_records",
 ]
 
@@ -42,6 +40,7 @@ ENGINES: tuple[str, ...] = get_args(EngineName)
 
 SPARK = "keyhole.spark.cluster"
 """What has Spark's side. It is named here alone, since it builds on the stages that reach it."""
+_OWN_FRAME = "{engine} must be spark for a frame of Spark's own. Got {0!r} instead."
 SHARE = 0.5
 """The share of the memory to be had that a file may take before it is counted on disk."""
 # How many times its size a file takes while it is loaded and encoded, as measured.
@@ -107,7 +106,7 @@ def open_records(
     problems = engine_problems(name, memory, work_folder, master, here_for=here_for)
     problems += _only_in_memory(name, in_memory_for)
     if session is not None and name in ("memory", "disk"):
-        problems.append(f"engine must be spark for a frame of Spark's own. Got {name!r} instead.")
+        problems.append(Problem(_OWN_FRAME, name))
     if problems:
         raise OptionError(problems)
     if name == "spark":
@@ -143,7 +142,10 @@ def is_of_pyspark(thing: Any, kind: str) -> bool:
 def _only_in_memory(engine: Any, what: str) -> list[str]:
     if not what or engine not in ("disk", "spark"):
         return []
-    return [f"engine must be memory for {what}. Got {engine!r} instead: leave one of the two out."]
+    template = (
+        f"{{engine}} must be memory for {what}. Got {{0!r}} instead: leave one of the two out."
+    )
+    return [Problem(template, engine)]
 
 
 def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
@@ -170,7 +172,8 @@ def engine_problems(
     """Return what is wrong with the options that say where to count."""
     problems = _only_here(engine, here_for, master)
     if engine not in ENGINES:
-        problems.append(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r} instead.")
+        template = "{engine} must be one of {0}. Got {1!r} instead."
+        problems.append(Problem(template, ", ".join(ENGINES), engine))
     if memory is not None:
         try:
             parse_memory(memory)
@@ -178,15 +181,16 @@ def engine_problems(
             problems += error.problems
     if engine in ("memory", "spark") and (memory is not None or work_folder is not None):
         problems.append(
-            "memory and a work folder are for counting on disk. Leave them out, or use the disk "
-            "engine (--engine disk)."
+            Problem(
+                "{memory} and {work_folder} are for counting on disk. Leave them out, or use "
+                "{engine} disk."
+            )
         )
     if master is None or here_for:  # with the latter all is said
         return problems
     if engine != "spark":
         problems.append(
-            "master is for counting on Spark. Leave it out, or use the spark engine "
-            "(--engine spark)."
+            Problem("{master} is for counting on Spark. Leave it out, or use {engine} spark.")
         )
     else:
         problems += import_module(SPARK).master_problems(master)
@@ -228,9 +232,11 @@ def cluster_for(
     name, session = _asked_engine(engine, sources)
     problems: list[str] = engine_problems(name, master=master)
     if name == "disk":
-        problems.append(f"engine must be memory or spark for {verb}. Got 'disk' instead.")
+        problems.append(
+            Problem("{engine} must be memory or spark for {0}. Got 'disk' instead.", verb)
+        )
     if name == "memory" and session is not None:
-        problems.append("engine must be spark for a frame of Spark's own. Got 'memory' instead.")
+        problems.append(Problem(_OWN_FRAME, name))
     if name == "spark":
         asked = [what for what, value in (in_memory_for or {}).items() if value]
         problems += [
@@ -240,14 +246,6 @@ def cluster_for(
     if problems:
         raise OptionError(problems)
     return None
-
-
-def open_keyed(
-    source: Any, keys: Any, scenario: KeyedData | None, **where: Any
-) -> tuple[Records, Any]:
-    """Open data, and return it with the keys of a question; see `keyed`."""
-    data: Any = open_records(source, in_memory_for=_recoding(scenario), **where)
-    return keyed(data, keys, scenario)
 
 
 def backend_of(data: Records) -> Backend:
@@ -274,10 +272,6 @@ def local_engine(data: Records, columns: Iterable[str] | Mapping[str, Codes]) ->
 def engine_notes(data: Records) -> tuple[str, ...]:
     """Return what a result should say of where the data was counted."""
     return backend_of(data).notes
-
-
-def _recoding(scenario: KeyedData | None) -> str:
-    return "" if scenario is None else "a scenario's recoding"
 
 
 def _on_disk(

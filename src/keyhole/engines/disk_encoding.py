@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data.columns import Codes, Variable, encode, require_flat
 from keyhole.data.describing import Request
 from keyhole.data.frames import from_arrow
@@ -82,7 +83,7 @@ class Dictionary:
         try:
             numbers = self._numbered(local.dictionary, counts)
         except _TooManyError as error:
-            self._give_up(str(error))
+            self._give_up(error.args[0])
             return
         np.add.at(self.counts, numbers, counts)
         table = numbers.astype(np.min_scalar_type(len(self.counts) - 1))
@@ -153,11 +154,11 @@ class Dictionary:
         elif self.values.nbytes > self._memory // TIMES:
             held = f"different values of more than {format_size(self._memory // TIMES)}"
         if held:
-            raise _TooManyError(
-                f"column {self.name!r} has {held}, more than the memory that it may use holds. "
-                f"Leave the column out, which sets nearly every record apart, or give more "
-                f"(--memory)."
+            template = (
+                "column {0!r} has {1}, more than the memory that it may use holds. Leave the "
+                "column out, which sets nearly every record apart, or give more ({memory})."
             )
+            raise _TooManyError(Problem(template, self.name, held))
 
     def _give_up(self, problem: str) -> None:
         if not self._gives_up:

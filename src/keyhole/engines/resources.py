@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 
 __all__ = ["LEAST", "WORKERS", "available", "format_size", "in_threads", "parse_memory", "workers"]
@@ -39,12 +40,14 @@ def parse_memory(amount: Any) -> int:
     elif found is not None and found[2].lower() in _UNITS:
         size = int(float(found[1]) * _UNITS[found[2].lower()])
     else:
-        raise OptionError(
-            f"memory must be an amount like 1GB or 512MB. Got {amount!r} instead: say how much "
-            f"the program may take."
+        template = (
+            "{memory} must be an amount like 1GB or 512MB. Got {0!r} instead: say how much the "
+            "program may take."
         )
+        raise OptionError(Problem(template, amount))
     if size < LEAST:
-        raise OptionError(f"memory must be at least {format_size(LEAST)}. Got {amount!r} instead.")
+        template = "{memory} must be at least {0}. Got {1!r} instead."
+        raise OptionError(Problem(template, format_size(LEAST), amount))
     return size
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.options import Problem
 from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
 
@@ -145,10 +146,8 @@ class WorkFolder:
         self.memory = memory
         place = Path(tempfile.gettempdir() if parent is None else parent)
         if not place.is_dir():
-            raise FileError(
-                f"the work folder {str(place)!r} does not exist. Make it, or give another "
-                f"(--work-folder)."
-            )
+            template = "{work_folder} {0!r} does not exist. Make it, or give another."
+            raise FileError(Problem(template, str(place)))
         sweep(place)
         try:
             self.path, lock = _made(place)
@@ -165,11 +164,12 @@ class WorkFolder:
         """Refuse what would take more memory than may be used, before it begins."""
         if size > self.memory:
             enough = format_size(1.1 * size, digits=2).replace(" ", "")
-            raise OptionError(
-                f"{what} takes about {format_size(size)} of memory, more than the "
-                f"{format_size(self.memory)} that may be used. Give more (--memory {enough}), ask "
-                f"for less, or use --engine memory on a machine that has it."
+            template = (
+                "{0} takes about {1} of memory, more than the {2} that may be used. Give more "
+                "({memory} {3}), ask for less, or use {engine} memory on a machine that has it."
             )
+            most = format_size(self.memory)
+            raise OptionError(Problem(template, what, format_size(size), most, enough))
 
     def file(self, suffix: str = "") -> Path:
         """Return a new name in the folder."""
@@ -215,14 +215,10 @@ def refused(place: Path, error: OSError) -> FileError | RunError:
     """Say that nothing can be written to a work folder."""
     reason = os.strerror(error.errno) if error.errno else "the system refuses"
     if isinstance(error, PermissionError):
-        return FileError(
-            f"the work folder {str(place)!r} cannot be written: {reason.lower()}. Give another "
-            f"(--work-folder)."
-        )
-    return RunError(
-        f"the work folder {str(place)!r} takes no more: {reason}. Make room there, or give "
-        f"another (--work-folder)."
-    )
+        template = "{work_folder} {0!r} cannot be written: {1}. Give another."
+        return FileError(Problem(template, str(place), reason.lower()))
+    template = "{work_folder} {0!r} takes no more: {1}. Make room there, or give another."
+    return RunError(Problem(template, str(place), reason))
 
 
 def _remove(path: Path, lock: int) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keyhole.core.options import Problem
 from keyhole.environment.adding.additions import Addition, Batch
 from keyhole.environment.adding.catalogue import captured_questions
 from keyhole.environment.adding.deciding import require_decided
@@ -296,7 +297,11 @@ def _named_before(environment: Environment, names: Sequence[str], kind: str) -> 
     known = {one.name for one in KIND_OF[kind].of(environment)}
     twice = {name for name, count in Counter(names).items() if count > 1}
     return [
-        f"{kind} {shown(name)} is there already. Give it another name (--name), put it in place of "
-        f"the other (--replace), or decide on its fields (--decisions)."
+        Problem(
+            "{0} {1} is there already. Give it another name ({name}), put it in place of the other "
+            "({replace}), or decide on its fields ({decisions}).",
+            kind,
+            shown(name),
+        )
         for name in sorted((known & set(names)) | twice)
     ]

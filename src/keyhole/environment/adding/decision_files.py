@@ -20,7 +20,7 @@ __all__ = ["proposals_to_toml", "read_decision_file"]
 
 _HEAD = (
     'What is proposed for each field, the best first; the others are told behind "or".',
-    "Change what is wrong, then import the same form with --decisions and this file.",
+    "Change what is wrong, then import the same form with this file as its decisions.",
     "Actions: assimilate (into a stored coding), accommodate (a new coding of a construct, tied",
     "to stored ones), create (a construct), identifier, leave (no coding).",
 )

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from keyhole.core.options import Problem
 from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.codings.graph import CodingGraph
@@ -75,9 +76,8 @@ def tie_codings(
     require_none(_problems(one, other, relation, listed))
     old = _ties_between(environment, one, other)
     if old and not replace_old:
-        raise InputError(
-            f"{one.name} and {other.name} are tied already. Replace that (--replace), or leave it."
-        )
+        template = "{0} and {1} are tied already. Replace that ({replace}), or leave it."
+        raise InputError(Problem(template, one.name, other.name))
     kept = _without(environment, old)
     edge = _edge(one.name, other.name, relation, listed)
     attribute = "overlaps" if isinstance(edge, Overlap) else "maps"

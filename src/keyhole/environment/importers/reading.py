@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.options import Problem
 from keyhole.environment.importers import opening
 from keyhole.environment.importers.statistical import READERS
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
@@ -157,11 +158,11 @@ def _table_kind(path: Path, encoding: str | None) -> str:
 
 
 def _labels(path: Path) -> FileError:
-    return FileError(
-        f"{path.name!r} must describe a form. Got labels of a file's columns instead: give it as "
-        f"--labels beside that file, with --as target (read_labels and capture_microdata in "
-        f"Python)."
+    template = (
+        "{0!r} must describe a form. Got labels of a file's columns instead: give it as {labels} "
+        "beside that file, with {as_} target (read_labels and capture_microdata in Python)."
     )
+    return FileError(Problem(template, path.name))
 
 
 def _read(path: Path, kind: str, encoding: str | None) -> tuple[CapturedForm, ...]:
