@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.core.kinds import Amounts, Candidates, Codes, Columns, Number, Several, Whole
+from keyhole.core.kinds import Amounts, Candidates, Columns, MissingCodes, Number, Several, Whole
 
 NAMES = st.lists(st.text(min_size=1), min_size=1)
 
@@ -45,7 +45,7 @@ def test_any_variable_can_have_a_value(values):
     ],
 )
 def test_missing_codes(text, expected):
-    assert {name: codes for name, codes in Codes().read(text).items() if codes} == expected
+    assert {name: codes for name, codes in MissingCodes().read(text).items() if codes} == expected
 
 
 def test_spaces_around_items_do_not_count():

@@ -5,7 +5,7 @@ from keyhole.environment.codings.categories import size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.naming import parse_name
 from keyhole.environment.example.environment import AS_OF, TARGET, example_environment
-from keyhole.environment.exchange import from_json, to_json
+from keyhole.environment.exchange import environment_to_json, from_json
 from keyhole.environment.kinds import ordered
 from keyhole.environment.mapping.mapping import map_pair
 from keyhole.environment.mapping.public import resource_band, resource_index
@@ -83,4 +83,4 @@ def test_the_sources_cover_all_three_bands():
 
 
 def test_it_comes_back_from_json():
-    assert from_json(to_json(ENVIRONMENT)) == ordered(ENVIRONMENT)
+    assert from_json(environment_to_json(ENVIRONMENT)) == ordered(ENVIRONMENT)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.exchange import (
+    environment_to_json,
     from_json,
     read_environment,
-    to_json,
     write_environment,
     write_forms,
 )
@@ -34,7 +34,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.spreadsheet import COLUMNS, neutral, restored
+from keyhole.environment.spreadsheet import COLUMNS, neutral, restored_text
 from keyhole.errors import FileError, InputError, OptionError
 
 DAY = datetime.date(2026, 3, 1)
@@ -92,7 +92,7 @@ def test_a_field_that_waits_keeps_what_it_asks(tmp_path):
     spans = CapturedQuestion((), Intervals("number", start=0, stop=120, step=5), universe="adults")
     fields = (Field("a", "A?", question=listed), Field("b", question=spans), Field("c"))
     world = Environment(forms=(Form("Claim", fields=fields),))
-    assert from_json(to_json(world)) == world
+    assert from_json(environment_to_json(world)) == world
     (form,) = read_forms(write_forms(world, tmp_path / "forms.csv"))
     assert [one.categories for one in form.fields] == [listed.categories, (), ()]
     assert [one.intervals for one in form.fields] == [None, spans.intervals, None]
@@ -107,17 +107,24 @@ def test_the_order_of_things_does_not_change_a_byte():
         form = WORLD.forms[0]
         turned = replace(form, classifications=dict(sorted(form.classifications.items())))
         forms = tuple(turned if one == form else one for one in shuffled["forms"])
-        assert to_json(replace(WORLD, **shuffled | {"forms": forms})) == to_json(WORLD)
+        assert environment_to_json(
+            replace(WORLD, **shuffled | {"forms": forms})
+        ) == environment_to_json(WORLD)
 
 
 def test_whole_numbers_and_others_are_the_same_number():
     one, two = (Coding("A", "AG", (), Intervals("number", start=s, stop=9)) for s in (0, -0.0))
     base = Environment(constructs=(Construct("AG", "age"),))
-    assert to_json(replace(base, codings=(one,))) == to_json(replace(base, codings=(two,)))
+    assert environment_to_json(replace(base, codings=(one,))) == environment_to_json(
+        replace(base, codings=(two,))
+    )
 
 
 def test_a_thing_stands_on_a_line():
-    assert '\n  {"letters": "AG", "name": "age", "description": "in years"},\n' in to_json(WORLD)
+    assert (
+        '\n  {"letters": "AG", "name": "age", "description": "in years"},\n'
+        in environment_to_json(WORLD)
+    )
 
 
 def test_a_file_that_is_there_stays(tmp_path):
@@ -194,7 +201,7 @@ def test_files_that_are_none_are_told(tmp_path):
     (tmp_path / "latin.json").write_bytes(b'{"\xe9": 1}')
     with pytest.raises(FileError, match="not UTF-8"):
         read_environment(tmp_path / "latin.json")
-    (tmp_path / "mark.json").write_bytes(b"\xef\xbb\xbf" + to_json(WORLD).encode())
+    (tmp_path / "mark.json").write_bytes(b"\xef\xbb\xbf" + environment_to_json(WORLD).encode())
     assert read_environment(tmp_path / "mark.json") == ordered(WORLD)
 
 
@@ -275,7 +282,7 @@ def test_forms_read_back_from_their_table(tmp_path):
 @given(st.text("'=+-@\t\r\n＝9.a", max_size=5))
 def test_a_cell_is_made_harmless_and_given_back(text):
     cell = neutral(text)
-    assert restored(cell) == text
+    assert restored_text(cell) == text
     harmless = not cell or cell[0] not in "=+-@\t\r\n＝"
     number = text.lstrip("+-").replace(".", "", 1).isdigit()
     assert harmless or number

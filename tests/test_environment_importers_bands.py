@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keyhole.environment.codings.intervals import count_of, interval_problems
 from keyhole.environment.importers.bands import parse_bands
 from keyhole.environment.importers.categories import category_kind, coded, make_categories
-from keyhole.environment.importers.spans import numbers, usual_numbers
+from keyhole.environment.importers.spans import number_intervals, usual_numbers
 
 INF = math.inf
 
@@ -140,7 +140,7 @@ def test_a_hundred_thousand_categories() -> None:
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e12), st.sampled_from([0.01, 1, 5]))
 def test_numbers_cover_their_range_with_few_intervals(low: float, span: float, step: float) -> None:
-    found = numbers(low, low + span, step)
+    found = number_intervals(low, low + span, step)
     assert found is not None
     assert interval_problems(found) == []
     assert count_of(found) <= 100_001

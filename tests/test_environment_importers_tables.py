@@ -317,7 +317,7 @@ VAL,PINCP,N,7,1,4209995,$1 and more
 def test_a_dictionary_of_the_census_bureau_is_labels_and_no_form(tmp_path: Path) -> None:
     path = tmp_path / "dictionary.csv"
     path.write_text(CENSUS)
-    with pytest.raises(FileError, match="--labels"):
+    with pytest.raises(FileError, match="give it as labels"):
         read_forms(path)
     labels = read_labels(path)
     assert (labels["SEX"].label, labels["SEX"].codes) == ("Sex", {"1": "Male", "2": "Female"})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.codings.naming import CodingName, is_name, next_name, parse_name
+from keyhole.environment.codings.naming import CodingName, is_coding_name, next_name, parse_name
 from keyhole.errors import InputError
 
 
@@ -32,14 +32,14 @@ def test_a_name_says_what_it_was_made_of(letters, size, harmonised, serial):
     ["", "ES3", "ES3.1", "ES3.11", "ES3.201", "3.101", "ES03.101", "ES3.1001", "CS3.01", "É3.101"],
 )
 def test_other_texts_are_no_names(text):
-    assert not is_name(text)
+    assert not is_coding_name(text)
     with pytest.raises(InputError, match="the name of a coding must be"):
         parse_name(text)
 
 
 def test_a_serial_grows_past_two_digits():
     assert next_name("ES", 3, harmonised=True, taken=["ES3.199"]) == "ES3.1100"
-    assert is_name("ES3.1100")
+    assert is_coding_name("ES3.1100")
     assert next_name("ES", 3, harmonised=True, taken=["ES3.1100"]) == "ES3.1101"
 
 

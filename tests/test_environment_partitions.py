@@ -10,11 +10,11 @@ from keyhole.environment.codings import partitions
 from keyhole.environment.codings.partitions import (
     canonical,
     components,
-    entropy,
     group_count,
     is_discrete,
-    join,
+    join_partitions,
     meet,
+    partition_entropy,
     refines,
     representatives,
 )
@@ -50,7 +50,7 @@ def test_the_join_is_the_finest_common_coarsening(case):
     above = [p for p in all_partitions(size) if slow_refines(one, p) and slow_refines(other, p)]
     finest = [p for p in above if all(slow_refines(p, q) for q in above)]
     assert len(finest) == 1
-    assert tuple(join(np.array(one), np.array(other)).tolist()) == finest[0]
+    assert tuple(join_partitions(np.array(one), np.array(other)).tolist()) == finest[0]
 
 
 @given(two_partitions())
@@ -104,8 +104,8 @@ def test_long_and_short_partitions_are_treated_alike():
     expected = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
     assert canonical(labels).tolist() == expected
     other = canonical(random.integers(0, 1_500, 2_000))
-    assert refines(canonical(labels), join(canonical(labels), other))
-    assert refines(other, join(canonical(labels), other))
+    assert refines(canonical(labels), join_partitions(canonical(labels), other))
+    assert refines(other, join_partitions(canonical(labels), other))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.data())
@@ -118,11 +118,13 @@ def test_entropy_is_that_of_the_shares(labels, data):
     for label, weight in zip(labels, weights, strict=True):
         shares[label] = shares.get(label, 0) + weight / sum(weights)
     expected = -sum(p * math.log2(p) for p in shares.values())
-    assert math.isclose(entropy(form, np.array(weights)), expected, abs_tol=1e-9)
-    assert math.isclose(entropy(np.arange(len(labels))), math.log2(len(labels)), abs_tol=1e-9)
+    assert math.isclose(partition_entropy(form, np.array(weights)), expected, abs_tol=1e-9)
+    assert math.isclose(
+        partition_entropy(np.arange(len(labels))), math.log2(len(labels)), abs_tol=1e-9
+    )
 
 
 def test_entropy_of_nothing_is_none():
-    assert entropy(np.zeros(3, dtype=np.int64)) == 0
-    assert entropy(np.zeros(0, dtype=np.int64)) == 0
-    assert entropy(np.arange(3), np.array([0.0, 2, 0])) == 0
+    assert partition_entropy(np.zeros(3, dtype=np.int64)) == 0
+    assert partition_entropy(np.zeros(0, dtype=np.int64)) == 0
+    assert partition_entropy(np.arange(3), np.array([0.0, 2, 0])) == 0

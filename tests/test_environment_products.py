@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import canonical, meet, refines
-from keyhole.environment.mapping.holdings import Column, held_by
+from keyhole.environment.mapping.holdings import TargetColumn, held_by
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import map_public
 from keyhole.environment.mapping.stages import combine
@@ -67,7 +67,7 @@ def world(target, *held, people=False):
 
 
 def held(graph, names, told=()):
-    return held_by(graph, Column("age", graph.node(names[0]), None, None), names[1:], told)
+    return held_by(graph, TargetColumn("age", graph.node(names[0]), None, None), names[1:], told)
 
 
 @settings(max_examples=150, deadline=None)

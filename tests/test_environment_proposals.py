@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.matching_labels import alike
+from keyhole.environment.adding.matching_labels import questions_alike
 from keyhole.environment.adding.proposals import propose
 from keyhole.environment.adding.questions import (
     construct_name,
@@ -93,8 +93,8 @@ def test_who_and_what_is_asked(path, label, subject, concept):
 
 def test_the_spouse_is_not_the_person():
     asked = questions_of("spouse/dateOfBirth")[0]
-    assert alike(asked, questions_of("veteran/dateOfBirth")[0]) == 0
-    assert alike(asked, questions_of("husbandDOB")[0]) > 0.9
+    assert questions_alike(asked, questions_of("veteran/dateOfBirth")[0]) == 0
+    assert questions_alike(asked, questions_of("husbandDOB")[0]) > 0.9
 
 
 def test_a_claimant_beside_a_veteran_is_somebody_else():
@@ -119,7 +119,7 @@ def test_a_claimant_beside_a_veteran_is_somebody_else():
     ],
 )
 def test_what_is_near_but_not_the_same_is_not_followed_unseen(one, other):
-    assert alike(questions_of(one)[0], questions_of(other)[0]) < 0.8
+    assert questions_alike(questions_of(one)[0], questions_of(other)[0]) < 0.8
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_is_near_but_not_the_same_is_not_followed_unseen(one, other):
     ],
 )
 def test_other_words_for_the_same(one, other):
-    assert alike(questions_of(one)[0], questions_of(other)[0]) >= 0.8
+    assert questions_alike(questions_of(one)[0], questions_of(other)[0]) >= 0.8
 
 
 words = st.sampled_from(
@@ -176,8 +176,8 @@ paths = st.lists(st.lists(words, min_size=1, max_size=4).map("_".join), min_size
 @given(paths, paths)
 def test_likeness_is_symmetric_and_within_bounds(one, other):
     left, right = questions_of(one)[0], questions_of(other)[0]
-    assert 0 <= alike(left, right) <= 1
-    assert alike(left, right) == pytest.approx(alike(right, left))
+    assert 0 <= questions_alike(left, right) <= 1
+    assert questions_alike(left, right) == pytest.approx(questions_alike(right, left))
 
 
 @given(paths)

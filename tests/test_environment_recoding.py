@@ -294,7 +294,7 @@ def test_a_study_can_be_made_on_the_key_of_a_scenario():
     ids = {"iuf": world.truth, "puf_id": "puf_id", "eif_id": "eif_id", "permutations": 0}
     found = keyhole.study(puf=world.sample, eif=world.external, scenario=key, **ids)
     shared = [name for name in key.keys if name in world.external.names]
-    assert list(found.question.link) == shared
+    assert list(found.linkage.link) == shared
     puf, eif = key.recode(world.sample), key.recode(world.external, partial=True)
     plain = keyhole.study(puf=puf, eif=eif, link=shared, **ids)
     assert (found.suspected, found.confirmed) == (plain.suspected, plain.confirmed)

@@ -13,7 +13,7 @@ import keyhole
 from keyhole.data.examples import veterans, veterans_sample
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.example.environment import example_environment
-from keyhole.environment.exchange import from_json, to_json
+from keyhole.environment.exchange import environment_to_json, from_json
 from keyhole.environment.scenarios.files import (
     read_scenarios,
     scenario_from_dict,
@@ -131,7 +131,7 @@ def test_a_scenario_comes_back_from_toml(scenario):
 
 def test_scenarios_come_back_from_json():
     environment = example_environment()
-    again = from_json(to_json(environment))
+    again = from_json(environment_to_json(environment))
     assert sorted(again.scenarios, key=str) == sorted(environment.scenarios, key=str)
 
 
@@ -225,10 +225,10 @@ def test_p_identification_takes_the_conditional_part_from_a_study():
         link=["sex", "age", "homstate"], permutations=0,
     )  # fmt: skip
     given_ = p_identification(FRIEND, found)
-    assert given_.conditional == found.rates.confirmed_rate.interval
+    assert given_.conditional == found.rates.intervals["confirmed_rate"]
     assert given_.conditional[0] <= found.confirmed / found.puf_records <= given_.conditional[1]
     other = p_identification(FRIEND, found, figure="conditional")
-    assert other.conditional == found.rates.conditional.interval
+    assert other.conditional == found.rates.intervals["conditional_rate"]
     assert "conditional rate" in other.basis
 
 

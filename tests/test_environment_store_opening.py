@@ -26,7 +26,7 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.store import open_store, tables, versions
-from keyhole.environment.store.places import APPLICATION, find_place
+from keyhole.environment.store.places import APPLICATION, place_of_store
 from keyhole.errors import FileError, InputError, KeyholeError, OptionError, RunError
 
 WORLD = Environment(
@@ -379,7 +379,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password(url):
         open_store(url, timeout=1)
     assert "hush" not in str(caught.value)
     assert "hush" not in repr(caught.value)
-    assert "hush" not in str(find_place(url))
+    assert "hush" not in str(place_of_store(url))
 
 
 def test_a_password_that_is_wrong_is_not_shown(postgres):
@@ -444,4 +444,4 @@ def test_a_place_that_is_half_a_url_never_shows_its_password(text):
 
 
 def test_the_scheme_of_a_url_may_have_any_case():
-    assert str(find_place("PostgreSQL://ann:x@host/db")) == "'postgresql://host/db'"
+    assert str(place_of_store("PostgreSQL://ann:x@host/db")) == "'postgresql://host/db'"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from keyhole.data.examples import KEYS, LINK, Settings, veterans, veterans_sample
 from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.data.examples.files import weigh
+from keyhole.data.examples.files import sampling_weights
 from keyhole.data.examples.people import make_people
 from keyhole.data.examples.tables import STATES, Draws, ShareTable
 from keyhole.errors import OptionError
@@ -291,7 +291,7 @@ def test_weights_bring_the_sample_back_to_the_population(world, people):
 )
 def test_weights_add_up_and_are_even_within_a_stratum(strata, data):
     rows = data.draw(st.lists(st.sampled_from(range(len(strata))), min_size=1, unique=True))
-    weights = weigh(np.array(strata), np.array(rows))
+    weights = sampling_weights(np.array(strata), np.array(rows))
     assert weights.sum() == len(strata)
     assert weights.min() >= 1
     for kind in set(strata):

@@ -21,7 +21,7 @@ from keyhole.protection.methods import METHODS
 from keyhole.protection.options import Seed
 from keyhole.protection.plan import Plan
 from keyhole.protection.writeback import numbers, put_numbers
-from keyhole.workbench.page import Form
+from keyhole.workbench.page import SentForm
 from keyhole.workbench.pages.protect import read_step, step_fields
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -118,7 +118,7 @@ def test_toy_protection_method(folder, capsys):
     assert [fields[name].widget for name in ("column", "distance")] == ["column", "number"]
     assert fields["distance"].help == "How far each number moves."
     assert fields["distance"].value == 5
-    form = Form({"column": ["income"], "distance": [str(DISTANCE)]})
+    form = SentForm({"column": ["income"], "distance": [str(DISTANCE)]})
     assert read_step("shift", form) == STEP
     # The documentation.
     assert "| `shift` | Move numbers up or down at random. |" in from_package().methods_table()

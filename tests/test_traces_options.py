@@ -19,8 +19,8 @@ from keyhole.core.options import Option, bind
 from keyhole.exposure import cells
 from keyhole.exposure.measures import MEASURES
 from keyhole.reviews import schema
-from keyhole.workbench.fields import fields_of, read_fields
-from keyhole.workbench.page import Form
+from keyhole.workbench.fields import form_fields, read_fields
+from keyhole.workbench.page import SentForm
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "extensions"))
@@ -59,9 +59,9 @@ def test_toy_option(capsys):
         "minimum": 1,
         "default": 7,
     }
-    (field,) = fields_of(schema.question_of("exposure", {"toys": 9}), ["toys"])
+    (field,) = form_fields(schema.question_of("exposure", {"toys": 9}), ["toys"])
     assert (field.label, field.value, field.widget, field.low) == ("Toys", 9, "number", 1)
-    assert read_fields(schema.SECTIONS["exposure"], Form({"toys": ["4"]})) == {"toys": 4}
+    assert read_fields(schema.SECTIONS["exposure"], SentForm({"toys": ["4"]})) == {"toys": 4}
     same = equivalent("risk", {"keys": ["sex"], "toys": 9}, "people.csv")
     assert same.command == "keyhole risk people.csv --keys sex --toys 9"
     assert same.python == 'keyhole.risk("people.csv", keys=["sex"], toys=9)'

@@ -207,18 +207,18 @@ def test_what_is_put_is_read_back_and_the_rest_stays(
     if not section and name in expected:
         return
     (expected.setdefault(section, {}) if section else expected)[name] = value
-    document = editing.parse(REVIEW)
-    editing.put(document, section, name, value)
+    document = editing.parse_review(REVIEW)
+    editing.put_setting(document, section, name, value)
     assert tomllib.loads(document.as_string()) == expected
     assert "# a comment that stays" in document.as_string()
-    editing.put(document, section, name, None)
+    editing.put_setting(document, section, name, None)
     left = tomllib.loads(document.as_string())
     assert name not in (left[section] if section else left)
 
 
 @given(st.lists(st.dictionaries(names, simple, min_size=1), min_size=1, max_size=4), st.data())
 def test_steps_are_added_and_removed(steps: list[dict[str, object]], data: st.DataObject) -> None:
-    document = editing.parse(REVIEW)
+    document = editing.parse_review(REVIEW)
     for step in steps:
         editing.add_step(document, step)
     assert tomllib.loads(document.as_string())["protection"]["step"] == steps

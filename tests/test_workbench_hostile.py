@@ -20,7 +20,7 @@ from keyhole.environment import write_environment
 from keyhole.errors import FileError
 from keyhole.reviews.store import digest, to_json
 from keyhole.workbench.pages import PAGES
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 from keyhole.workbench.stored_results import VERIFICATION, verify_and_keep
 from keyhole.workbench.worker import work
 
@@ -313,20 +313,20 @@ def test_pictures_that_lead_elsewhere_are_not_served(
 
 def test_a_memory_of_a_newer_keyhole_or_of_others_is_left_alone(tmp_path: Path) -> None:
     place = tmp_path / ".keyhole" / "workbench.db"
-    State.of(tmp_path)
-    State.of(tmp_path)  # once more, as any later start
+    WorkbenchState.of(tmp_path)
+    WorkbenchState.of(tmp_path)  # once more, as any later start
     with sqlite3.connect(place) as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
     with pytest.raises(FileError, match="of a newer keyhole"):
-        State.of(tmp_path)
+        WorkbenchState.of(tmp_path)
     place.unlink()
     with sqlite3.connect(place) as database:
         database.execute("CREATE TABLE jobs (other)")
     database.close()
     with pytest.raises(FileError, match="no review is lost"):
-        State.of(tmp_path)
+        WorkbenchState.of(tmp_path)
     place.rename(tmp_path / "mine.db")
     place.symlink_to(tmp_path / "mine.db")
     with pytest.raises(FileError, match="no review is lost"):
-        State.of(tmp_path)
+        WorkbenchState.of(tmp_path)

@@ -18,7 +18,7 @@ from keyhole.core.kinds import Columns, Flag
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
-from keyhole.workbench.page import Form, View
+from keyhole.workbench.page import SentForm, View
 from keyhole.workbench.pages.protect import read_step, step_fields
 from keyhole.workbench.pricing import price_of
 
@@ -364,7 +364,7 @@ def test_a_form_is_read_back_as_the_step_it_stands_for(method: str) -> None:
             values[name] = ["yes" if value else "no"]
         else:
             values[name] = [value if isinstance(value, str) else kind.write(value)]
-    assert read_step(method, Form(values)) == {"method": method, **STEPS[method]}
+    assert read_step(method, SentForm(values)) == {"method": method, **STEPS[method]}
 
 
 def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(

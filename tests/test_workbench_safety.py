@@ -343,20 +343,20 @@ def test_fields_that_are_no_numbers_are_refused_in_words(bench: Workbench, value
 
 def test_the_memory_is_not_made_elsewhere_and_not_left_open(tmp_path: Path) -> None:
     from keyhole.errors import FileError
-    from keyhole.workbench.state import State
+    from keyhole.workbench.state import WorkbenchState
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / ".keyhole").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileError, match=r"Move '\.keyhole' away"):
-        State.of(tmp_path / "one")
+        WorkbenchState.of(tmp_path / "one")
     assert not list((tmp_path / "elsewhere").iterdir())
     (tmp_path / "two" / ".keyhole").mkdir(parents=True, mode=0o777)
-    State.of(tmp_path / "two")
+    WorkbenchState.of(tmp_path / "two")
     assert (tmp_path / "two" / ".keyhole").stat().st_mode & 0o077 == 0
     (tmp_path / "two" / ".keyhole" / "workbench.db").write_bytes(b"not a database" * 100)
     with pytest.raises(FileError, match="no review is lost"):
-        State.of(tmp_path / "two")
+        WorkbenchState.of(tmp_path / "two")
 
 
 def test_a_fault_is_told_by_its_kind_only(

@@ -281,10 +281,10 @@ def test_stories_are_put_changed_and_removed(text: str, first: Scenario, second:
     before = expected.get("scenario", {}).pop(first.name, None)
     if before is not None:
         return
-    document = editing.parse(text)
+    document = editing.parse_review(text)
     put_story(document, first)
     changes = {n: getattr(second, n) for n in Scenario.__slots__ if n != "name"}
-    document = editing.parse(document.as_string())
+    document = editing.parse_review(document.as_string())
     change_story(document, first, changes)
     found = tomllib.loads(document.as_string())
     told = scenario_from_dict(found["scenario"].pop(first.name), name=first.name)
@@ -292,7 +292,7 @@ def test_stories_are_put_changed_and_removed(text: str, first: Scenario, second:
     if not found["scenario"]:
         del found["scenario"]
     assert found == {k: v for k, v in expected.items() if k != "scenario" or v}
-    document = editing.parse(document.as_string())
+    document = editing.parse_review(document.as_string())
     remove_story(document, first.name)
     assert tomllib.loads(document.as_string()) == tomllib.loads(text)
 

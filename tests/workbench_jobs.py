@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyhole.workbench import jobs
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 from keyhole.workbench.worker import work
 
 __all__ = ["do_jobs_at_once"]
@@ -22,7 +22,7 @@ class _Done:
 
     def __init__(self, command: Sequence[str], **_: Any) -> None:
         state, number, review = command[-3:]
-        work(State(Path(state)), int(number), Path(review))
+        work(WorkbenchState(Path(state)), int(number), Path(review))
 
     def poll(self) -> int:
         return 0

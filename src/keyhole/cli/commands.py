@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from keyhole.cli.output import (
-    Outputs,
+    Destinations,
     check_data_file,
     one_file_problems,
     tell_written,
@@ -26,9 +26,9 @@ from keyhole.cli.output import (
 from keyhole.cli.progress import be_quiet, tell_of_compiling, working
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
+    DataSource,
     Parameter,
     Problem,
-    Source,
     bind,
     name_as_flag,
     parameters_of,
@@ -80,7 +80,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
                 Problem(f"{{{verb.instead}}} and {{json}} exclude each other. Give one of them.")
             )
         force = words.get("force", False)
-        outputs = Outputs(
+        outputs = Destinations(
             words["json"],
             words["plot"] if verb.picture else None,
             words["records"] if verb.records else None,
@@ -158,7 +158,7 @@ def _address_problems(file: Path) -> list[str]:
 
 
 def _writing(
-    written: Mapping[Output, Path], outputs: Outputs, inputs: Mapping[str, Path]
+    written: Mapping[Output, Path], outputs: Destinations, inputs: Mapping[str, Path]
 ) -> list[str]:
     """Say what stands in the way of writing the outputs of a verb."""
     problems: list[str] = []
@@ -264,7 +264,7 @@ def _read(
     return values
 
 
-def _file(source: Source | None) -> inspect.Parameter:
+def _file(source: DataSource | None) -> inspect.Parameter:
     """Describe the data that a command reads."""
     words = "The data: CSV, Parquet, Arrow, SAS, SPSS, Stata or Excel, by its extension."
     argument = typer.Argument(

@@ -19,11 +19,17 @@ from keyhole.errors import FileError, InputError
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = ["Outputs", "check_data_file", "one_file_problems", "tell_written", "writing_problems"]
+__all__ = [
+    "Destinations",
+    "check_data_file",
+    "one_file_problems",
+    "tell_written",
+    "writing_problems",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class Destinations:
     """Where the result goes."""
 
     as_json: bool = False

@@ -24,7 +24,6 @@ __all__ = [
     "Amounts",
     "Candidates",
     "Choice",
-    "Codes",
     "Column",
     "Columns",
     "ColumnsByColumn",
@@ -33,6 +32,7 @@ __all__ = [
     "Flag",
     "Kind",
     "Memory",
+    "MissingCodes",
     "Number",
     "Releases",
     "Several",
@@ -740,7 +740,7 @@ class ColumnsByColumn(_ByColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class Codes(_ByColumn):
+class MissingCodes(_ByColumn):
     """Values that mean missing: a list for all columns, or lists by column (``*``: every)."""
 
     purpose: str = "column"
@@ -769,7 +769,7 @@ class Codes(_ByColumn):
 
         Examples
         --------
-        >>> Codes().read("-9,.,age:-8|-7")
+        >>> MissingCodes().read("-9,.,age:-8|-7")
         {'*': ['-9', '.'], 'age': ['-8', '-7']}
         """
         found: dict[str, list[str]] = {}
@@ -802,7 +802,7 @@ class Codes(_ByColumn):
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns that have codes of their own."""
-        return super(Codes, self).columns(value if isinstance(value, Mapping) else {})
+        return super(MissingCodes, self).columns(value if isinstance(value, Mapping) else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,11 @@ def shown(name: object) -> str:
     >>> print(shown("sex\x1b[2J"), len(shown("a" * 200)))
     'sex\x1b[2J' 62
     """
+    text = name if isinstance(name, str) else repr(name)
+    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     if not isinstance(name, str):
-        return repr(name)[:LONGEST]
-    return repr(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
+        return text
+    return repr(text.encode("utf-8", "backslashreplace").decode())
 
 
 def quoted(names: Iterable[str], most: int = 10) -> str:

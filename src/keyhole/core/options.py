@@ -32,11 +32,11 @@ from keyhole.errors import OptionError
 
 __all__ = [
     "REQUIRED",
+    "DataSource",
     "Option",
     "Parameter",
     "Problem",
     "Question",
-    "Source",
     "bind",
     "documented",
     "name_as_flag",
@@ -97,7 +97,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """What a verb reads as its data, where that is not a file of records.
 
     Parameters
@@ -260,10 +260,10 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     return found
 
 
-def source_of(function: Callable[..., Any]) -> Source | None:
+def source_of(function: Callable[..., Any]) -> DataSource | None:
     """Return what a verb declares of its data, if it declares anything."""
     hint = get_type_hints(function, include_extras=True).get("data")
-    return next((extra for extra in _extras(hint) if isinstance(extra, Source)), None)
+    return next((extra for extra in _extras(hint) if isinstance(extra, DataSource)), None)
 
 
 def _extras(hint: Any) -> tuple[Any, ...]:

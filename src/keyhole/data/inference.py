@@ -15,13 +15,13 @@ from typing import Any
 import polars as pl
 
 from keyhole.data.columns import Kind
-from keyhole.data.missing import blank_codes, parse
+from keyhole.data.missing import blank_codes, parse_codes
 
 __all__ = [
     "DIGITS",
     "NUMBER",
     "Inferred",
-    "fits",
+    "fits_text",
     "guess_kind",
     "infer",
     "render_floats",
@@ -138,14 +138,14 @@ def _merges(series: pl.Series, values: pl.Series) -> bool:
 
 
 def _date(series: pl.Series) -> Inferred | None:
-    values = parse(series, pl.Date())
+    values = parse_codes(series, pl.Date())
     return Inferred(values) if _same(values.cast(pl.String), series) else None
 
 
 def _stamp(series: pl.Series) -> Inferred | None:
     if not series.str.contains(_STAMP).all():
         return None
-    values = parse(series, pl.Datetime("us"))
+    values = parse_codes(series, pl.Datetime("us"))
     if values.null_count() > series.null_count():
         return None
     return Inferred(series, parsed=pl.Datetime("us"))
@@ -167,12 +167,12 @@ def _same(text: pl.Series, series: pl.Series) -> bool:
     return text.null_count() == series.null_count() and bool((text == series).all())
 
 
-def fits(values: pl.Series, decimals: int) -> bool:
+def fits_text(values: pl.Series, decimals: int) -> bool:
     """Whether numbers can be written with so many decimals and read back the same.
 
     Examples
     --------
-    >>> fits(pl.Series([1.5, 2.25]), 2), fits(pl.Series([1.125]), 2)
+    >>> fits_text(pl.Series([1.5, 2.25]), 2), fits_text(pl.Series([1.125]), 2)
     (True, False)
     """
     if not _sized(values, decimals):

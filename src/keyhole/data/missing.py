@@ -12,7 +12,7 @@ import polars as pl
 
 from keyhole.data.columns import Variable, require_flat
 
-__all__ = ["blank", "blank_codes", "parse", "text_forms"]
+__all__ = ["blank", "blank_codes", "parse_codes", "text_forms"]
 
 _WIDE: dict[pl.DataType, type[pl.DataType]] = {
     pl.UInt64(): pl.Int128,
@@ -54,18 +54,18 @@ def blank(series: pl.Series, variable: Variable) -> pl.Series:
         for lowest, highest in variable.missing_ranges:
             series = _null_where(series, series.is_between(lowest, highest))
     if variable.parsed is not None and series.dtype == pl.String:
-        parsed = parse(series, variable.parsed)
+        parsed = parse_codes(series, variable.parsed)
         # A step may have put other texts in; then the text is all there is.
         return parsed if parsed.null_count() == series.null_count() else series
     return series
 
 
-def parse(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+def parse_codes(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     """Read text as values of a type; what cannot be read becomes null.
 
     Examples
     --------
-    >>> parse(pl.Series(["2020-01-31T10:00:00"]), pl.Datetime("us")).to_list()
+    >>> parse_codes(pl.Series(["2020-01-31T10:00:00"]), pl.Datetime("us")).to_list()
     [datetime.datetime(2020, 1, 31, 10, 0)]
     """
     if dtype == pl.Datetime:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from keyhole.core.kinds import Codes, Text, WordsByColumn
+from keyhole.core.kinds import MissingCodes, Text, WordsByColumn
 from keyhole.core.options import Option
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.describing import Facts, Request, describe, describe_again, describe_text
@@ -32,7 +32,7 @@ CodesOption = Annotated[
     Option(
         "Values that mean missing: -9,. in any column, age:-9|-8 in one, or both. Empty cells "
         "are always missing.",
-        kind=Codes(),
+        kind=MissingCodes(),
     ),
 ]
 KindsOption = Annotated[

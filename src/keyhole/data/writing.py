@@ -14,7 +14,7 @@ from keyhole.data.columns import Variable, require_flat
 from keyhole.data.excel import write_excel
 from keyhole.data.formats import find_format, suffix_of
 from keyhole.data.frames import write_arrow, write_parquet
-from keyhole.data.inference import fits, render_floats
+from keyhole.data.inference import fits_text, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.data.statistical import write_spss, write_stata, write_transport
 from keyhole.data.text import DELIMITERS
@@ -124,7 +124,7 @@ def _text(series: pl.Series, variable: Variable) -> pl.Series:
     dtype = series.dtype
     if dtype.is_float():
         places = variable.decimals
-        if places is not None and not fits(series, places):
+        if places is not None and not fits_text(series, places):
             places = None  # a step made finer values: they are not cut
         return render_floats(series, decimals=places, trimmed=variable.trimmed)
     if dtype == pl.Binary:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, get_args
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import codes_of, size_of
 from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.codings.naming import is_name, parse_name
+from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
-from keyhole.environment.wording import quoted, shown
 
 __all__ = [
+    "coding_names",
     "coding_problems",
-    "names_of",
     "rank_problems",
     "reference_problems",
     "structure_problems",
@@ -28,7 +28,7 @@ def twice(names: Iterable[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def names_of(environment: Environment) -> dict[str, str]:
+def coding_names(environment: Environment) -> dict[str, str]:
     """Return the name of the coding behind each name and alias."""
     names = {alias: coding.name for coding in environment.codings for alias in coding.aliases}
     return names | {coding.name: coding.name for coding in environment.codings}
@@ -69,7 +69,7 @@ def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
 
 
 def _name_problems(coding: Coding) -> list[str]:
-    if not is_name(coding.name):
+    if not is_coding_name(coding.name):
         return ["a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."]
     name, size = parse_name(coding.name), size_of(coding)
     problems = []

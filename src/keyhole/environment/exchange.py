@@ -12,28 +12,36 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.files import write_whole
+from keyhole.core.names import shown
 from keyhole.environment.forms_table import write_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
 from keyhole.environment.parsing import parse_json
-from keyhole.environment.plain import decode, encode
+from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import require_sound
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 
-__all__ = ["SCHEMA", "from_json", "read_environment", "to_json", "write_environment", "write_forms"]
+__all__ = [
+    "SCHEMA",
+    "environment_to_json",
+    "from_json",
+    "read_environment",
+    "write_environment",
+    "write_forms",
+]
 
 SCHEMA = 2
 _MARK = "keyhole_environment"
 
 
-def to_json(environment: Environment) -> str:
+def environment_to_json(environment: Environment) -> str:
     """Give an environment as JSON text.
 
     Examples
     --------
     >>> from keyhole.environment.model import Construct
-    >>> print(to_json(Environment(constructs=(Construct("SX", "sex"),))), end="")
+    >>> print(environment_to_json(Environment(constructs=(Construct("SX", "sex"),))), end="")
     {"keyhole_environment": 2,
      "constructs": [
       {"letters": "SX", "name": "sex"}]}
@@ -42,7 +50,7 @@ def to_json(environment: Environment) -> str:
     held = ordered(environment)
     parts = [f'"{_MARK}": {SCHEMA}']
     for kind in KINDS:
-        lines = [f"\n  {_line(encode(one, []))}" for one in kind.of(held)]
+        lines = [f"\n  {_line(encode_thing(one, []))}" for one in kind.of(held)]
         if lines:
             parts.append(f'"{kind.attribute}": [{",".join(lines)}]')
     return "{" + ",\n ".join(parts) + "}\n"
@@ -97,7 +105,7 @@ def write_environment(
     Path
         The file that was written.
     """
-    content = to_json(environment).encode()
+    content = environment_to_json(environment).encode()
     with write_whole(path, force=force) as temporary:
         temporary.write_bytes(content)
     return Path(path)

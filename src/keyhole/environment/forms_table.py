@@ -12,11 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from keyhole.core.files import write_whole
+from keyhole.core.names import shown
 from keyhole.environment.codings.intervals import edges_of, interval_problems
 from keyhole.environment.model import CapturedQuestion, Coding, Environment, Field, Form, Intervals
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.spreadsheet import COLUMNS, neutral
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import OptionError
 
 __all__ = ["write_forms"]

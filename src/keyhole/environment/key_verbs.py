@@ -26,7 +26,7 @@ from keyhole.environment.options import (
     Who,
     Why,
 )
-from keyhole.environment.outcome import Outcome, written
+from keyhole.environment.outcome import VerbOutcome, written
 from keyhole.errors import OptionError
 from keyhole.results import Table
 
@@ -51,7 +51,7 @@ def map_target(
         Any, Option("The target's file: detail is measured on its records.", kind=File())
     ] = None,
     why: Why = False,
-) -> Outcome:
+) -> VerbOutcome:
     """Find the key variables of a target that a form, a class of forms or public sources hold.
 
     With resources besides a form or class, both are combined: the intruder holds the one and
@@ -65,7 +65,7 @@ def map_target(
     weights = None if file is None else _weights(graph, target, Path(file))
     found = _mapped(graph, asked, weights)
     remark = "" if file is None else f"Bits are those of the records of {Path(file).name!r}."
-    return Outcome(found, why=_why(found) if why else None, remark=remark)
+    return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
 
 def map_target_problems(asked: Question) -> Iterator[Problem]:
@@ -131,14 +131,14 @@ def find_join(
     as_of: AsOf = None,
     mint: Annotated[bool, Option("Keep the join in the store, as a harmonised coding.")] = False,
     who: Who = None,
-) -> Outcome:
+) -> VerbOutcome:
     """Find the finest coding to which two codings both lead."""
     from keyhole.environment.codings.graph import CodingGraph
 
     asked = bind(find_join, locals())
     asked.require()
     if not mint:
-        return Outcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
+        return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
     from keyhole.environment.codings.minting import mint as minting
 
     opened = open_writing(store)
@@ -153,7 +153,7 @@ def find_join(
     note = f"join of {left} and {right}"[:400]
     after = opened.write(snapshot, environment, who=who or current_user(), note=note)
     found = CodingGraph.of(after.environment).join(left, right, as_of=asked.as_of)
-    return Outcome(found, (f"Minted {minted.coding.name}: {left} and {right} lead up to it",))
+    return VerbOutcome(found, (f"Minted {minted.coding.name}: {left} and {right} lead up to it",))
 
 
 @documented
@@ -178,7 +178,7 @@ def find_key(
     ] = None,
     why: Why = False,
     force: ForceOption = False,
-) -> Outcome:
+) -> VerbOutcome:
     """Find the key of a scenario, and write the target's file with the columns of the key only."""
     from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
 
@@ -197,7 +197,7 @@ def find_key(
             raise OptionError("the key is empty, so that there is no column to be written.")
         recoded.microdata.select(columns).save(out, force=force)
         found, wrote = recoded.mapping, (written("recoded file", out),)
-    return Outcome(found, wrote, _why(found) if why else None)
+    return VerbOutcome(found, wrote, _why(found) if why else None)
 
 
 def find_key_problems(asked: Question) -> Iterator[Problem]:

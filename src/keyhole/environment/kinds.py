@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from keyhole.core.names import shown
 from keyhole.environment.model import (
     CategoryMap,
     Coding,
@@ -21,7 +22,6 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.wording import shown
 
 __all__ = ["KINDS", "KIND_OF", "EntityKind", "Key", "entities", "ordered"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
 from keyhole.core.marks import HIDDEN, SPREAD, figure
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
@@ -24,10 +24,10 @@ from keyhole.environment.model import Coding, Construct, Environment, Field, For
 from keyhole.environment.opening import is_exported, read_place
 from keyhole.environment.options import StoreFile, StorePlace
 from keyhole.environment.outcome import written
-from keyhole.environment.plain import encode
+from keyhole.environment.plain import encode_thing
 from keyhole.environment.scenarios.files import scenario_to_toml
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.wording import quoted, short, shown
+from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, Table
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["CHANGED", "LISTED", "Listing", "Shown", "history", "list_environment", "show"]
+__all__ = ["CHANGED", "LISTED", "Listing", "ShownThing", "history", "list_environment", "show"]
 
 CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
@@ -89,7 +89,7 @@ class Listing(Result):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Shown(Result):
+class ShownThing(Result):
     """One thing of an environment, as the exported environment has it."""
 
     kind: str
@@ -100,7 +100,7 @@ class Shown(Result):
     wrote: Annotated[str, HIDDEN] = ""
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Shown:
+    def from_dict(cls, values: Mapping[str, Any]) -> ShownThing:
         """Return the thing that plain values tell of."""
         rest = {name: value for name, value in values.items() if name not in ("kind", "name")}
         return cls(values["kind"], values["name"], rest, ())
@@ -278,7 +278,7 @@ def show(
         Option("Write a scenario as TOML, to be edited and imported as one."),
     ] = False,
     force: ForceOption = False,
-) -> Shown:
+) -> ShownThing:
     """Show one thing of the environment."""
     bind(show, locals()).require()
     environment = read_place(store)
@@ -293,8 +293,8 @@ def show(
         raise InputError(f"{shown(name)} is not in the environment.{hint}")
     kind, title = names[name]
     entity = entities(environment)[kind, title]
-    content = {k: v for k, v in encode(entity, []).items() if k != "name"}
-    found = Shown(kind, title, content, tuple(_tables(environment, kind, title, entity)))
+    content = {k: v for k, v in encode_thing(entity, []).items() if k != "name"}
+    found = ShownThing(kind, title, content, tuple(_tables(environment, kind, title, entity)))
     if toml:
         if not isinstance(entity, Scenario):
             raise OptionError(Problem("{toml} writes scenarios. Name one, or leave it out."))
@@ -345,7 +345,7 @@ def _tables(environment: Environment, kind: str, title: str, entity: Any) -> Ite
         rows = [row for row in _codings(environment) if row[1] == entity.letters]
         yield Listing("codings", LISTED["codings"][0], tuple(rows)).tables()[0]
     else:
-        names = [name for name in encode(entity, []) if name not in ("name", "fields")]
+        names = [name for name in encode_thing(entity, []) if name not in ("name", "fields")]
         yield _facts(f"{kind.capitalize()} {short(title)}", entity, names)
         if isinstance(entity, Form | Source | Target):
             yield _field_table(entity.fields)

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
 from keyhole.results import Result, Table
 
-__all__ = ["Outcome", "written"]
+__all__ = ["VerbOutcome", "written"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome(Result):
+class VerbOutcome(Result):
     """What a verb found, what it wrote, and tables and remarks that JSON does not have."""
 
     found: Annotated[Any, SPREAD, WHEN_SET]

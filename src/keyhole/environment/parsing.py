@@ -12,8 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.names import repeated
-from keyhole.environment.wording import shown
+from keyhole.core.names import repeated, shown
 from keyhole.errors import FileError
 
 __all__ = ["open_toml", "parse_json", "parse_toml"]

@@ -17,25 +17,25 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from keyhole.environment.wording import shown
+from keyhole.core.names import shown
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode_thing"]
 
 Where = tuple[str | int, ...]
 _ABSENT = object()
 _LARGEST = 2**31 - 1
 
 
-def encode(value: Any, problems: list[str]) -> Any:
+def encode_thing(value: Any, problems: list[str]) -> Any:
     """Give a thing of the model as plain values, and add to the problems what cannot be kept.
 
     Examples
     --------
     >>> from keyhole.environment.model import Organisation
     >>> problems = []
-    >>> encode(Organisation("Registry", sector="health"), problems), problems
+    >>> encode_thing(Organisation("Registry", sector="health"), problems), problems
     ({'name': 'Registry', 'sector': 'health'}, [])
-    >>> _ = encode(Organisation("Registry", sector=None), problems)
+    >>> _ = encode_thing(Organisation("Registry", sector=None), problems)
     >>> problems
     ['sector must be text. Got nothing instead.']
     """

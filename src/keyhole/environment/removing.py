@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
 from keyhole.environment.model import Environment
-from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["find", "remove", "without"]
+__all__ = ["find_thing", "remove", "without"]
 
 _ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*~\s*")}
 _MARKS = {"map": " → ", "overlap": " ~ "}
 
 
-def find(environment: Environment, kind: str, name: str) -> Any:
+def find_thing(environment: Environment, kind: str, name: str) -> Any:
     """Return a thing by its kind and name; a map is named ``FINER -> COARSER``.
 
     Parameters
@@ -50,7 +50,7 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
     environment
         Where it is; it is not changed.
     kind, name
-        What is taken out, as in `find`.
+        What is taken out, as in `find_thing`.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
     >>> remove(remove(world, "coding", "SX0.001"), "construct", "SX") == Environment()
     True
     """
-    entity = find(environment, kind, name)
+    entity = find_thing(environment, kind, name)
     sort = KIND_OF[kind]
     require_none(
         f"{kind} {shown(sort.key(entity))} is used by {user} ({words}). Change that first."

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from keyhole.core.names import shown
 from keyhole.environment.checks import rank_problems
 from keyhole.environment.kinds import KINDS, EntityKind
 from keyhole.environment.model import Environment, Source
-from keyhole.environment.plain import encode
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.plain import encode_thing
+from keyhole.environment.wording import require_none
 
-__all__ = ["LONGEST", "name_problems", "plain_form", "require_sound", "use_problems"]
+__all__ = ["LONGEST", "plain_form", "require_sound", "unfit_names", "use_problems"]
 
 # PostgreSQL indexes at most 2,704 bytes, and a character may take four.
 LONGEST = {"construct": 240, "coding": 240}
@@ -33,7 +34,7 @@ def require_sound(environment: Environment) -> None:
     keyhole.errors.InputError: coding 'ES2.001' has as its construct 'ES', which is not there.
     Add it, or correct the name.
     """
-    problems = list(name_problems(environment))
+    problems = list(unfit_names(environment))
     for kind in KINDS:
         for one in kind.of(environment) if not problems else ():
             plain_form(kind, one, problems)
@@ -44,13 +45,13 @@ def require_sound(environment: Environment) -> None:
 def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
     """Give the plain form of a thing; its problems begin with its name."""
     found: list[str] = []
-    plain = encode(entity, found)
+    plain = encode_thing(entity, found)
     found += rank_problems(entity) if isinstance(entity, Source) and not found else []
     problems += [f"{kind.name} {shown(kind.key(entity))}: {problem}" for problem in found]
     return plain
 
 
-def name_problems(environment: Environment) -> Iterator[str]:
+def unfit_names(environment: Environment) -> Iterator[str]:
     """Tell what is not of its kind, has no fit name, or has the name of another."""
     for kind in KINDS:
         fits: list[str] = []

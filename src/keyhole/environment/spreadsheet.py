@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["COLUMNS", "neutral", "restored"]
+__all__ = ["COLUMNS", "neutral", "restored_text"]
 
 COLUMNS = (
     *("form", "organisation", "sector", "purpose", "method", "collected"),
@@ -29,12 +29,12 @@ def neutral(text: str) -> str:
     return text
 
 
-def restored(text: str) -> str:
+def restored_text(text: str) -> str:
     """Give back what `neutral` was given.
 
     Examples
     --------
-    >>> restored("'=1+1"), restored("-9"), restored("'tis")
+    >>> restored_text("'=1+1"), restored_text("-9"), restored_text("'tis")
     ('=1+1', '-9', "'tis")
     """
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text

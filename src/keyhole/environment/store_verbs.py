@@ -14,7 +14,7 @@ from keyhole.core.shared import ForceOption
 from keyhole.environment.model import Environment
 from keyhole.environment.opening import current_user, open_writing, read_place
 from keyhole.environment.options import CodingName, StoreFile, StorePlace, Who
-from keyhole.environment.outcome import Outcome, written
+from keyhole.environment.outcome import VerbOutcome, written
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def init_store(
         Option("Begin with an exported environment.", kind=File(), metavar="ENV.json"),
     ] = None,
     who: Who = None,
-) -> Outcome:
+) -> VerbOutcome:
     """Make a store, empty or with something to begin with."""
     from keyhole.environment.exchange import read_environment
     from keyhole.environment.listing import list_environment
@@ -59,7 +59,7 @@ def init_store(
             f"name, or add to it by `keyhole environment import`."
         )
     snapshot = opened.write(snapshot, environment, who=who or current_user(), note="init")
-    return Outcome(list_environment(snapshot.environment), (store_written(store, opened),))
+    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
 
 
 def init_store_problems(asked: Question) -> Iterator[Problem]:
@@ -82,14 +82,14 @@ def export_environment(
     ],
     *,
     force: ForceOption = False,
-) -> Outcome:
+) -> VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
     from keyhole.environment.exchange import write_environment, write_forms
 
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"
     (write_environment if whole else write_forms)(read_place(store), out, force=force)
-    return Outcome(None, (written("environment" if whole else "forms", out),))
+    return VerbOutcome(None, (written("environment" if whole else "forms", out),))
 
 
 def export_environment_problems(asked: Question) -> Iterator[Problem]:
@@ -119,7 +119,7 @@ def remove_thing(
     ],
     *,
     who: Who = None,
-) -> Outcome:
+) -> VerbOutcome:
     """Remove a thing from the store, unless something uses it."""
     from keyhole.environment.listing import list_environment
     from keyhole.environment.removing import remove
@@ -130,7 +130,7 @@ def remove_thing(
     environment = remove(snapshot.environment, kind, name)
     note = f"removal of {kind} {name}"[:400]
     snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
-    return Outcome(list_environment(snapshot.environment), (store_written(store, opened),))
+    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
 
 
 @documented
@@ -159,7 +159,7 @@ def tie(
     replace: Annotated[bool, Option("Remove what ties the two codings already.")] = False,
     who: Who = None,
     force: ForceOption = False,
-) -> Outcome:
+) -> VerbOutcome:
     """Say by hand how the categories of two codings go together, and show their join.
 
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
@@ -178,7 +178,7 @@ def tie(
         text = tie_to_toml(left, propose_tie(read_place(store), left, right))
         with write_whole(propose, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        return Outcome(None, (written("proposal", propose),))
+        return VerbOutcome(None, (written("proposal", propose),))
     given = read_tie_file(pairs or "")
     opened = open_writing(store)
     snapshot = opened.read()
@@ -188,7 +188,7 @@ def tie(
     note = f"tie of {left} and {right}"[:400]
     snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
     found = CodingGraph(snapshot.environment).join(left, right)
-    return Outcome(found, (store_written(store, opened),))
+    return VerbOutcome(found, (store_written(store, opened),))
 
 
 def tie_problems(asked: Question) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""How names and problems of an environment are put into messages."""
+"""Problems and long texts of an environment, cut to what a reader can take in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from keyhole.errors import InputError
 
-__all__ = ["MOST", "quoted", "require_none", "short", "shown"]
+__all__ = ["MOST", "require_none", "short"]
 
 MOST = 100
 """Problems that are told; of more, only their number."""
@@ -24,32 +24,6 @@ def short(text: str) -> str:
     ('sex', 60, 'a…')
     """
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def shown(name: object) -> str:
-    r"""Quote a name for a message: control characters escaped, a long one cut.
-
-    Examples
-    --------
-    >>> print(shown("Claim\x1b[2J"), shown("a" * 200)[-6:])
-    'Claim\x1b[2J' aaaa…'
-    """
-    if not isinstance(name, str):
-        return short(repr(name))
-    return repr(short(name).encode("utf-8", "backslashreplace").decode())
-
-
-def quoted(names: Iterable[str], most: int = 10) -> str:
-    """Write names for a message, each as `shown`; a long list is cut and the rest counted.
-
-    Examples
-    --------
-    >>> quoted(["age", "sex"]), quoted("abc", most=2)
-    ("'age', 'sex'", "'a', 'b' and 1 more")
-    """
-    listed = list(names)
-    text = ", ".join(map(shown, listed[:most]))
-    return f"{text} and {len(listed) - most:,} more" if len(listed) > most else text
 
 
 def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -> None:

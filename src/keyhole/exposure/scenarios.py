@@ -16,7 +16,11 @@ import numpy as np
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
 from keyhole.data.reading import load
-from keyhole.environment.scenarios.identification import Identification, p_identification, shown
+from keyhole.environment.scenarios.identification import (
+    Identification,
+    interval_shown,
+    p_identification,
+)
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
@@ -269,16 +273,16 @@ def _figures(part: ScenarioExposure) -> tuple[Any, ...]:
 def _row(part: ScenarioExposure) -> list[str]:
     exposure, found = part.exposure, part.identification
     if exposure is None or found is None:
-        return [part.name, "0", "", "", "", "", shown(part.key.scenario.p_attempt), EMPTY]
+        return [part.name, "0", "", "", "", "", interval_shown(part.key.scenario.p_attempt), EMPTY]
     return [
         part.name,
         str(len(part.keys)),
         f"{exposure.uniques:,}",
         share(exposure.rp),
         share(exposure.cr),
-        shown(found.conditional),
-        shown(found.attempt),
-        shown(found.probability),
+        interval_shown(found.conditional),
+        interval_shown(found.attempt),
+        interval_shown(found.probability),
     ]
 
 

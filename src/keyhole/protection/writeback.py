@@ -19,7 +19,7 @@ import polars as pl
 from keyhole.core.names import plural
 from keyhole.core.notes import Note
 from keyhole.data.columns import Variable
-from keyhole.data.inference import fits, render_floats
+from keyhole.data.inference import fits_text, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -81,7 +81,7 @@ def in_one_form(values: pl.Series, like: pl.Series) -> pl.Series:
     decimals = texts.str.len_bytes() - texts.str.find(".", literal=True) - 1
     places, pointless = decimals.max(), decimals.null_count() > 0
     fixed = isinstance(places, int) and decimals.min() == places and not pointless
-    if isinstance(places, int) and fixed and fits(values, places):
+    if isinstance(places, int) and fixed and fits_text(values, places):
         return render_floats(values, decimals=places)
     return render_floats(values, trimmed=pointless)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.environment.scenarios.identification import shown as interval_shown
+from keyhole.environment.scenarios.identification import interval_shown as interval_shown
 from keyhole.protection.results import Ledger, Protection
 from keyhole.reidentification.rates import Rates
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside

@@ -13,7 +13,7 @@ from typing import Any
 from keyhole.core.names import nearest, quoted
 from keyhole.data import Microdata
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.exchange import to_json
+from keyhole.environment.exchange import environment_to_json
 from keyhole.environment.model import Environment
 from keyhole.environment.opening import read_place
 from keyhole.environment.scenarios.files import scenario_from_dict, scenario_to_toml
@@ -200,7 +200,7 @@ def _files(
 def _graph(environment: Environment) -> tuple[CodingGraph, str]:
     """Return the graph of an environment, and the hash of all that it holds."""
     graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
-    return graph, hashlib.sha256(to_json(environment).encode()).hexdigest()
+    return graph, hashlib.sha256(environment_to_json(environment).encode()).hexdigest()
 
 
 def _key(

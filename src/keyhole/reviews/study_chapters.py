@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.environment.scenarios.identification import shown as interval_shown
+from keyhole.environment.scenarios.identification import interval_shown as interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
 from keyhole.results import Table, share

@@ -17,7 +17,7 @@ from keyhole.data.describing import Request
 from keyhole.data.frames import from_arrow
 from keyhole.data.inference import DIGITS, NUMBER
 from keyhole.data.microdata import Microdata, require_columns, require_records
-from keyhole.data.missing import blank, parse
+from keyhole.data.missing import blank, parse_codes
 from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.disk_encoding import FILLED, GLANCE
@@ -90,7 +90,7 @@ class IdColumn:
             Whether the text must be the one of the value: ``007`` is not 7 then.
         """
         known = self._known(values).drop_nulls()
-        typed = parse(known, self.dtype)
+        typed = parse_codes(known, self.dtype)
         read = typed.is_not_null()
         if exact and self.dtype.is_float():
             # More digits than a float has may be those of another number.
@@ -106,7 +106,7 @@ class IdColumn:
         known = self._known(values)
         if known.dtype != pl.String or self.dtype == pl.String:
             return text_ids([known])
-        typed = parse(known, self.dtype)
+        typed = parse_codes(known, self.dtype)
         if typed.null_count() != known.null_count():
             raise ChangedError
         return text_ids([typed])

@@ -12,7 +12,7 @@ import polars as pl
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT
 from keyhole.core.names import quoted, repeated
-from keyhole.core.options import Option, Problem, Question, Source, bind, documented
+from keyhole.core.options import DataSource, Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.data import Microdata
 from keyhole.engines.opening import DataFile
@@ -184,7 +184,7 @@ class Tabulation(Result):
 def tabulate(
     data: Annotated[
         Any,
-        Source(
+        DataSource(
             "The release: the folder with implicate-1.csv, implicate-2.csv and so on, in any "
             "readable format; in Python also a list of frames.",
             "DIR/release",

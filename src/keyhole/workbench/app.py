@@ -15,7 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from keyhole.errors import ConflictError, InputError, KeyholeError
 from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
-from keyhole.workbench.page import Change, Form, Go, Page, Run, View
+from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.projects import Project, Projects, plain_problem
 from keyhole.workbench.rendering import STATIC, gauges, render
@@ -27,7 +27,7 @@ from keyhole.workbench.safety import (
     too_large,
 )
 from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["Bench", "create_app"]
 
@@ -47,7 +47,7 @@ class Bench:
     @classmethod
     def of(cls, folder: Path) -> Bench:
         """Open the workbench of a folder."""
-        state = State.of(folder)
+        state = WorkbenchState.of(folder)
         return cls(folder, Projects(state, folder), Jobs(state, {}))
 
     def view(self, project: Project, request: Request) -> View:
@@ -56,7 +56,7 @@ class Bench:
         return View(project, project.look(), job, dict(request.query_params))
 
 
-async def _read_form(request: Request) -> Form:
+async def _read_form(request: Request) -> SentForm:
     """Read a form: its fields, and the files sent with it."""
     values: dict[str, list[str]] = {}
     files: dict[str, tuple[str, bytes]] = {}
@@ -66,10 +66,10 @@ async def _read_form(request: Request) -> Form:
                 values.setdefault(name, []).append(value)
             elif value.filename:
                 files[name] = (value.filename, await value.read())
-    return Form(values, files)
+    return SentForm(values, files)
 
 
-Sent = Annotated[Form, Depends(_read_form)]
+Sent = Annotated[SentForm, Depends(_read_form)]
 
 
 def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
@@ -198,7 +198,7 @@ def _add_pages(app: FastAPI, bench: Bench) -> None:
 
 
 def _acted(
-    bench: Bench, project: Project, page: Page, action: str, request: Request, form: Form
+    bench: Bench, project: Project, page: Page, action: str, request: Request, form: SentForm
 ) -> str:
     """Do what a form asks for, and return where to go then, seen from the review."""
     view = bench.view(project, request)
@@ -210,7 +210,7 @@ def _acted(
     if isinstance(asked, Run):
         given = asked.asked if asked.kind != "stages" else {"stages": asked.stages or page.stages}
         bench.jobs.start(project.number, project.path, asked.kind, given)
-    if isinstance(asked, Change):
+    if isinstance(asked, ReviewChange):
         project.change(asked.label, asked.edit, form.text("version") or "")
         _start_stages(bench, project, page.stages if asked.stages is None else asked.stages)
         return asked.to or page.name

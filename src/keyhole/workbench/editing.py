@@ -14,12 +14,12 @@ from keyhole.workbench.comments import leave_lead, place_sections, tie_leads
 __all__ = [
     "add_step",
     "changed_text",
-    "in_order",
+    "in_former_order",
     "numbered_lines",
-    "parse",
-    "put",
+    "parse_review",
     "put_changed",
-    "remove",
+    "put_setting",
+    "remove_setting",
     "remove_step",
     "replace_step",
     "set_keys",
@@ -31,7 +31,7 @@ __all__ = [
 _WIDE = 70
 
 
-def parse(text: str) -> TOMLDocument:
+def parse_review(text: str) -> TOMLDocument:
     """Read the text of a review file for changing; comments are tied to what they are about."""
     document = tomlkit.parse(text)
     tie_leads(document)
@@ -40,26 +40,26 @@ def parse(text: str) -> TOMLDocument:
 
 def changed_text(text: str, edit: Callable[[TOMLDocument], None]) -> str:
     """Return the text of a review file after a change, each new section where it is expected."""
-    document = parse(text)
+    document = parse_review(text)
     edit(document)
     return place_sections(text, document.as_string())
 
 
-def put(document: TOMLDocument, section: str, name: str, value: Any) -> None:
+def put_setting(document: TOMLDocument, section: str, name: str, value: Any) -> None:
     r"""Set a setting of a section (`""` is the top); None, or nothing in a list, removes it.
 
     Examples
     --------
-    >>> review = parse('[exposure]\ncutoff = 3   # as agreed\n')
-    >>> put(review, "exposure", "limit", 0.1)
-    >>> put(review, "exposure", "cutoff", 5)
+    >>> review = parse_review('[exposure]\ncutoff = 3   # as agreed\n')
+    >>> put_setting(review, "exposure", "limit", 0.1)
+    >>> put_setting(review, "exposure", "cutoff", 5)
     >>> print(review.as_string().strip())
     [exposure]
     cutoff = 5   # as agreed
     limit = 0.1
     """
     if _is_nothing(value):
-        remove(document, section, name)
+        remove_setting(document, section, name)
         return
     table: Any = document if not section else _section(document, section)
     now = table.get(name)
@@ -71,7 +71,7 @@ def put(document: TOMLDocument, section: str, name: str, value: Any) -> None:
         table[name] = _item(value)
 
 
-def remove(document: TOMLDocument, section: str, name: str | None = None) -> None:
+def remove_setting(document: TOMLDocument, section: str, name: str | None = None) -> None:
     """Remove a setting, or a whole section; what is not there stays away."""
     if name is None:
         leave_lead(document, section)
@@ -85,15 +85,15 @@ def remove(document: TOMLDocument, section: str, name: str | None = None) -> Non
 def set_keys(document: TOMLDocument, keys: Sequence[str] | str) -> None:
     """Set the keys, wherever the review file has them."""
     if isinstance(document.get("keys"), Mapping):
-        remove(document, "keys")
-    put(document, "", "keys", list(keys) if not isinstance(keys, str) else keys)
+        remove_setting(document, "keys")
+    put_setting(document, "", "keys", list(keys) if not isinstance(keys, str) else keys)
 
 
 def take_section(document: TOMLDocument, section: str, values: Mapping[str, Any]) -> None:
     """Set several settings of a section, and remove those that are None."""
     _section(document, section)
     for name, value in values.items():
-        put(document, section, name, value)
+        put_setting(document, section, name, value)
 
 
 def add_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
@@ -101,7 +101,7 @@ def add_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
 
     Examples
     --------
-    >>> review = parse('[[protection.step]]\nmethod = "drop"\n\n# of the study\n[study]\n')
+    >>> review = parse_review('[[protection.step]]\nmethod = "drop"\n\n# of the study\n[study]\n')
     >>> add_step(review, {"method": "round"})
     >>> print(review.as_string().strip())
     [[protection.step]]
@@ -136,7 +136,7 @@ def remove_step(document: TOMLDocument, number: int) -> None:
     if not section["step"]:
         del section["step"]
         if "plan" not in section:
-            remove(document, "protection")
+            remove_setting(document, "protection")
 
 
 def _section(document: TOMLDocument, name: str) -> Any:
@@ -199,14 +199,14 @@ def _item(value: Any, *, inline: bool = False) -> Item:
     return cast("Item", tomlkit.item(value))
 
 
-def in_order(chosen: Iterable[str], now: Iterable[str]) -> list[str]:
+def in_former_order(chosen: Iterable[str], now: Iterable[str]) -> list[str]:
     """Return the names chosen, those that stay in their order of before, and the new ones last.
 
     Boxes are sent in the order of the columns, which says nothing.
 
     Examples
     --------
-    >>> in_order(["age", "ms", "sex"], ["sex", "age"])
+    >>> in_former_order(["age", "ms", "sex"], ["sex", "age"])
     ['sex', 'age', 'ms']
     """
     wanted = list(dict.fromkeys(chosen))
@@ -226,9 +226,9 @@ def put_changed(
         before = now.get(name)
         if isinstance(value, list):
             before = list(before or ())
-            value = in_order(value, before)
+            value = in_former_order(value, before)
         if value != before:
-            put(document, section, name, value)
+            put_setting(document, section, name, value)
 
 
 def numbered_lines(text: str | None) -> list[tuple[int, str]]:

@@ -120,9 +120,9 @@ def _summary(changes: Sequence[Change]) -> str:
 def environment_place(project: Project, store: str) -> EnvironmentPlace:
     """Return where the environment is that a review names; a password is not shown."""
     if "://" in store:
-        from keyhole.environment.store.places import find_place
+        from keyhole.environment.store.places import place_of_store
 
-        name = str(find_place(store)).strip("'")
+        name = str(place_of_store(store)).strip("'")
         return EnvironmentPlace(name, store, "server", project.memory)
     path = project.path.parent / store
     kind: Literal["json", "store"] = "json" if path.suffix.lower() == ".json" else "store"

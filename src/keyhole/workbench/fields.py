@@ -11,17 +11,17 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.kinds import Choice, Flag, Number, Several, Whole
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_order
-from keyhole.workbench.page import Form
+from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.page import SentForm
 
-__all__ = ["Field", "fields_of", "is_share", "read_fields", "take_fields"]
+__all__ = ["FormField", "form_fields", "is_percentage", "read_fields", "take_fields"]
 
 ASKED = "asked"
 """The field that lists the options a form has: an empty box sends nothing of itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One option, as a form asks for it; `prefix` sets sections of one form apart."""
 
     parameter: Parameter
@@ -50,7 +50,7 @@ class Field:
         """What kind of field it is; a share is asked for in percent."""
         if _is_open_flag(self.parameter):
             return "choice"
-        return "percent" if is_share(self.parameter) else self.parameter.kind.widget
+        return "percent" if is_percentage(self.parameter) else self.parameter.kind.widget
 
     @property
     def step(self) -> str:
@@ -85,19 +85,19 @@ class Field:
         return self.parameter.kind.write(self.value)
 
 
-def fields_of(
+def form_fields(
     question: Question, names: Iterable[str] | None = None, prefix: str = ""
-) -> list[Field]:
+) -> list[FormField]:
     """Return the fields of a section's options, or of some of them."""
     wanted = set(question.parameters if names is None else names)
     return [
-        Field(parameter, question.values[name], prefix)
+        FormField(parameter, question.values[name], prefix)
         for name, parameter in question.parameters.items()
         if name in wanted
     ]
 
 
-def read_fields(known: Mapping[str, Parameter], form: Form, prefix: str = "") -> dict[str, Any]:
+def read_fields(known: Mapping[str, Parameter], form: SentForm, prefix: str = "") -> dict[str, Any]:
     """Return what a form says of options; one that is empty is None.
 
     An option that the form does not have is left out. What cannot be read stays as it was typed,
@@ -112,7 +112,7 @@ def take_fields(
     document: TOMLDocument,
     section: str,
     known: Mapping[str, Parameter],
-    form: Form,
+    form: SentForm,
     prefix: str = "",
     now: Mapping[str, Any] | None = None,
 ) -> None:
@@ -126,12 +126,12 @@ def take_fields(
     for name, value in read_fields(known, form, prefix).items():
         before = stated.get(name) if now is None else now[name]
         if isinstance(value, list) and known[name].kind.widget == "columns":
-            value = in_order(value, before or ())  # boxes come in the order of the columns
+            value = in_former_order(value, before or ())  # boxes come in the order of the columns
         fit = not known[name].fault(value)
         if (known[name].settle(value) if fit else value) == before:
             continue
         if name in stated or not _is_default(known[name], value):
-            editing.put(document, section, name, value)
+            editing.put_setting(document, section, name, value)
 
 
 def _is_default(parameter: Parameter, value: Any) -> bool:
@@ -140,14 +140,14 @@ def _is_default(parameter: Parameter, value: Any) -> bool:
     return bool(parameter.settle(value) == parameter.settle(parameter.default))
 
 
-def _read(parameter: Parameter, form: Form, name: str) -> Any:
+def _read(parameter: Parameter, form: SentForm, name: str) -> Any:
     value: Any
     widget = parameter.kind.widget
-    if is_share(parameter):
+    if is_percentage(parameter):
         return form.share(name)
     if _are_shares(parameter):
         typed = [one.strip().removesuffix("%") for one in (form.text(name) or "").split(",")]
-        return [Form({name: [one]}).share(name) for one in typed if one] or None
+        return [SentForm({name: [one]}).share(name) for one in typed if one] or None
     if widget == "number":
         return form.number(name)
     if _is_open_flag(parameter):
@@ -168,7 +168,7 @@ def _read(parameter: Parameter, form: Form, name: str) -> Any:
     return _plain(parameter.settle(value)) if fit else value
 
 
-def is_share(parameter: Parameter) -> bool:
+def is_percentage(parameter: Parameter) -> bool:
     """Tell whether an option is a share, which forms ask for in percent."""
     kind = parameter.kind
     return isinstance(kind, Number) and 1 in (kind.high, kind.below) and (kind.low or 0) < 1

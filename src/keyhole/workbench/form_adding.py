@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
@@ -17,13 +17,12 @@ from keyhole.environment.adding.ranking import ties_of
 from keyhole.environment.adding.waiting import OWNERS, find_owner, waiting_fields
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import ConflictError, InputError
 from keyhole.workbench import editing
 from keyhole.workbench.environments import EnvironmentPlace, environment_place, require_inside
 from keyhole.workbench.form_drafts import (
     PASTED,
-    Draft,
+    FormDraft,
     What,
     draft_named,
     form_at,
@@ -31,13 +30,13 @@ from keyhole.workbench.form_drafts import (
     new_draft,
     proposals_of,
 )
-from keyhole.workbench.page import Change, Form, Go, Run, View
+from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
 from keyhole.workbench.projects import ChangedElsewhereError
 
 __all__ = [
     "SURE",
     "again",
-    "confirm",
+    "confirm_form",
     "discard",
     "draft_context",
     "known_places",
@@ -55,7 +54,7 @@ _RANKS = ("mode", "scope", "cost")
 
 
 def draft_context(
-    view: View, draft: Draft | None, known: tuple[Environment, int]
+    view: View, draft: FormDraft | None, known: tuple[Environment, int]
 ) -> dict[str, Any]:
     """Return what the page shows of the form that is being decided on."""
     if draft is None:
@@ -69,7 +68,7 @@ def draft_context(
             "sure": SURE, "number": known[1], "places": known_places(known[0])}  # fmt: skip
 
 
-def _place(view: View, draft: Draft) -> int:
+def _place(view: View, draft: FormDraft) -> int:
     asked = view.query.get("which", "")
     if asked.isdecimal() and len(asked) < 6 and int(asked) < len(draft.names):
         return int(asked)
@@ -90,7 +89,7 @@ def _store(view: View) -> EnvironmentPlace:
     return place
 
 
-def send(view: View, form: Form) -> Go:
+def send(view: View, form: SentForm) -> Go:
     """Take a form that was sent or pasted, or the file's columns, and propose where it belongs."""
     place = _store(view)
     what = _WHATS.get(form.text("what") or "form", "form")
@@ -116,7 +115,7 @@ def undecided(environment: Environment) -> list[dict[str, Any]]:
     ]
 
 
-def again(view: View, form: Form) -> Go:
+def again(view: View, form: SentForm) -> Go:
     """Look again at the fields of something in the environment that nobody has placed."""
     known = _store(view).read()
     what = _WHATS.get(form.text("what") or "", "form")
@@ -126,7 +125,7 @@ def again(view: View, form: Form) -> Go:
     return Go(f"environment?form={draft.name}")
 
 
-def _named(draft: Draft, forms: Sequence[CapturedForm], environment: Environment) -> Draft:
+def _named(draft: FormDraft, forms: Sequence[CapturedForm], environment: Environment) -> FormDraft:
     """Note the forms of a draft; those that the environment has already are not asked about."""
     form_at(forms, 0)
     names = tuple(one.form.name for one in forms)
@@ -141,7 +140,7 @@ def _named(draft: Draft, forms: Sequence[CapturedForm], environment: Environment
     return replace(draft, names=names, done=done)
 
 
-def _sent_file(form: Form) -> tuple[str, bytes]:
+def _sent_file(form: SentForm) -> tuple[str, bytes]:
     if "upload" in form.files:
         return form.files["upload"]
     pasted = form.text("pasted")
@@ -150,7 +149,7 @@ def _sent_file(form: Form) -> tuple[str, bytes]:
     return PASTED, pasted.encode()
 
 
-def _sent_attributes(form: Form, what: What) -> dict[str, Any]:
+def _sent_attributes(form: SentForm, what: What) -> dict[str, Any]:
     """Read what is said of a form or of a source; what is left empty is as the file has it."""
     if what == "target":
         return {}
@@ -162,20 +161,20 @@ def _sent_attributes(form: Form, what: What) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _draft(view: View) -> Draft:
+def _draft(view: View) -> FormDraft:
     draft = draft_named(view.project, view.query.get("form"))
     if draft is None:
         raise InputError("this form does not wait any more: it was decided or discarded.")
     return draft
 
 
-def discard(view: View, form: Form) -> Go:  # noqa: ARG001
+def discard(view: View, form: SentForm) -> Go:  # noqa: ARG001
     """Forget a form that waits."""
     _draft(view).discard()
     return Go("environment")
 
 
-def confirm(view: View, form: Form) -> Change | Run | Go:
+def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
     """Write a form to the store as it was decided, unless the environment changed meanwhile.
 
     A new target becomes the review's; with scenarios to compare, these are computed anew.
@@ -204,14 +203,16 @@ def confirm(view: View, form: Form) -> Change | Run | Go:
         return Go(f"environment?form={draft.name}")
     draft.discard()
     if draft.what == "target" and not draft.held:
-        return Change("the target", lambda d: editing.put(d, "environment", "target", name))
+        return ReviewChange(
+            "the target", lambda d: editing.put_setting(d, "environment", "target", name)
+        )
     settings = view.review.scenarios
     recomputes = settings is not None and settings.names
     return Run(("exposure", "scenarios")) if recomputes else Go("environment")
 
 
 def _decisions(
-    found: Proposals, form: Form, captured: CapturedForm, environment: Environment, exact: bool
+    found: Proposals, form: SentForm, captured: CapturedForm, environment: Environment, exact: bool
 ) -> list[Decision]:
     """Read for each field what was typed or chosen; one that nothing was said of waits."""
     problems: list[str] = []
@@ -241,7 +242,7 @@ def _decision(one: FieldProposals, choice: str) -> Decision:
 
 
 def _added(
-    draft: Draft, captured: CapturedForm, environment: Environment, decided: Sequence[Decision]
+    draft: FormDraft, captured: CapturedForm, environment: Environment, decided: Sequence[Decision]
 ) -> Environment:
     from keyhole.environment.adding.adding import add_form, add_source, add_target, place
 

@@ -28,8 +28,8 @@ from keyhole.workbench.projects import Project
 
 __all__ = [
     "SOURCE_ATTRIBUTES",
-    "Draft",
-    "Shown",
+    "FormDraft",
+    "ShownForm",
     "What",
     "draft_named",
     "drafts_of",
@@ -49,7 +49,7 @@ _TEXTS = ("action", "construct", "name", "coding", "identifier", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownForm:
     """A form of a draft with what is proposed for its fields, as the page shows it."""
 
     name: str
@@ -58,7 +58,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FormDraft:
     """A form, public source or target that waits to be decided on.
 
     Parameters
@@ -90,7 +90,7 @@ class Draft:
     done: tuple[int, ...] = ()
     held: str = ""
     number: int = -1
-    shown: Mapping[str, Shown] = field(default_factory=dict)
+    shown: Mapping[str, ShownForm] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ def _drafts_folder(project: Project) -> Path:
 
 def new_draft(
     project: Project, what: What, sent: tuple[str, bytes] | None, attributes: Mapping[str, Any]
-) -> Draft:
+) -> FormDraft:
     """Begin a draft, with a file that was sent or of the file under review; old ones go."""
     for old in drafts_of(project):
         if time.time() - old.folder.stat().st_mtime > _DAYS:
@@ -149,10 +149,10 @@ def new_draft(
     if sent is not None:
         name = re.sub(r"[^\w. -]", "_", Path(sent[0].replace("\\", "/")).name).strip(". ")[:100]
         (folder / "sent" / (name or PASTED)).write_bytes(sent[1])
-    return Draft(folder, what, (name or PASTED) if sent is not None else "", dict(attributes))
+    return FormDraft(folder, what, (name or PASTED) if sent is not None else "", dict(attributes))
 
 
-def drafts_of(project: Project) -> list[Draft]:
+def drafts_of(project: Project) -> list[FormDraft]:
     """Return the drafts of a review that wait, the last first."""
     home = _drafts_folder(project)
     names = [path.name for path in home.iterdir()] if home.is_dir() else []
@@ -160,28 +160,30 @@ def drafts_of(project: Project) -> list[Draft]:
     return sorted(found, key=lambda draft: -draft.folder.stat().st_mtime)
 
 
-def draft_named(project: Project, name: str | None) -> Draft | None:
+def draft_named(project: Project, name: str | None) -> FormDraft | None:
     """Return a draft of a review by its name, if it still waits."""
     if name is None or not _NAME.fullmatch(name):
         return None
     folder = _drafts_folder(project) / name
     try:
         said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        shown = {place: Shown(**one) for place, one in said.pop("shown").items()}
+        shown = {place: ShownForm(**one) for place, one in said.pop("shown").items()}
         lists = {"names": tuple(said["names"]), "done": tuple(said["done"])}
-        return Draft(folder, **{**said, **lists, "shown": shown})
+        return FormDraft(folder, **{**said, **lists, "shown": shown})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def proposals_of(draft: Draft, form: CapturedForm, environment: Environment) -> Proposals:
+def proposals_of(draft: FormDraft, form: CapturedForm, environment: Environment) -> Proposals:
     """Propose for each field of a form what to do with it."""
     from keyhole.environment.adding.proposals import propose
 
     return propose(environment, form, exact_codes=draft.what == "target")
 
 
-def looked_at(draft: Draft, view: View, place: int, known: tuple[Environment, int]) -> Draft:
+def looked_at(
+    draft: FormDraft, view: View, place: int, known: tuple[Environment, int]
+) -> FormDraft:
     """Return a draft with what is proposed for one of its forms, of the environment as it is."""
     environment, number = known
     if draft.number == number and str(place) in draft.shown:
@@ -194,7 +196,7 @@ def looked_at(draft: Draft, view: View, place: int, known: tuple[Environment, in
     return found
 
 
-def _shown(form: CapturedForm, found: Proposals) -> Shown:
+def _shown(form: CapturedForm, found: Proposals) -> ShownForm:
     """Return what the page shows of proposals: no categories, no codes."""
     fields = [
         {
@@ -208,7 +210,7 @@ def _shown(form: CapturedForm, found: Proposals) -> Shown:
         }
         for one in found.fields
     ]
-    return Shown(form.form.name, fields, list(form.notes))
+    return ShownForm(form.form.name, fields, list(form.notes))
 
 
 def form_at(forms: Iterable[CapturedForm], place: int) -> CapturedForm:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["Job", "JobState", "Jobs", "lock_path"]
 
@@ -59,7 +59,7 @@ class Job:
         }
 
 
-def lock_path(state: State, number: int) -> Path:
+def lock_path(state: WorkbenchState, number: int) -> Path:
     """Return the file that a job's process holds while it lives."""
     return state.path.parent / f"job-{number}.lock"
 
@@ -68,7 +68,7 @@ def lock_path(state: State, number: int) -> Path:
 class Jobs:
     """The jobs of a workbench."""
 
-    state: State
+    state: WorkbenchState
     _children: dict[int, subprocess.Popen[bytes]]
 
     def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:

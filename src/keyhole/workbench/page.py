@@ -16,7 +16,7 @@ from keyhole.reviews.stages import restored
 from keyhole.workbench.jobs import Job
 from keyhole.workbench.projects import Look, Project
 
-__all__ = ["Action", "Change", "Form", "Go", "Page", "Run", "View"]
+__all__ = ["Action", "Go", "Page", "ReviewChange", "Run", "SentForm", "View"]
 
 
 # No setting is larger; what is, or is not a number, is left to the checks as text.
@@ -24,7 +24,7 @@ _LARGEST = 1e18
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SentForm:
     """What a page's form sent, read as what is asked for.
 
     A field that is empty or absent is None, or an empty list.
@@ -64,7 +64,7 @@ class Form:
 
         Examples
         --------
-        >>> Form({"limit": ["7.5"]}).share("limit")
+        >>> SentForm({"limit": ["7.5"]}).share("limit")
         0.075
         """
         found = self.number(name)
@@ -120,7 +120,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReviewChange:
     """A change of the review file, in a few words, and the stages to compute afterwards.
 
     Without stages those of the page are computed. `to` is where to go then, seen from the review;
@@ -149,7 +149,7 @@ class Go:
     to: str
 
 
-Action = Callable[[View, Form], Change | Run | Go]
+Action = Callable[[View, SentForm], ReviewChange | Run | Go]
 
 
 @dataclass(frozen=True, slots=True)

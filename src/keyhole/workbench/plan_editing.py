@@ -20,7 +20,7 @@ def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None
     section: Any = document.get("protection", {})
     if "plan" not in section:
         return
-    editing.remove(document, "protection", "plan")
+    editing.remove_setting(document, "protection", "plan")
     for step in steps:
         editing.add_step(document, step)
 
@@ -30,7 +30,7 @@ def move_step(document: TOMLDocument, number: int, to: int) -> None:
 
     Examples
     --------
-    >>> review = editing.parse(
+    >>> review = editing.parse_review(
     ...     '[[protection.step]]\nmethod = "drop"\n[[protection.step]]\nmethod = "round"\n'
     ...     '# of the study\n[study]\n'
     ... )

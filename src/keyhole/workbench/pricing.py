@@ -31,7 +31,7 @@ from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
 from keyhole.reviews.settings import Review, resolve_protection
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
-from keyhole.workbench.page import Form
+from keyhole.workbench.page import SentForm
 from keyhole.workbench.projects import Project
 
 __all__ = [
@@ -62,9 +62,9 @@ class StepDraft(Figures):
     values: Mapping[str, list[str]]
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SentForm:
         """What was typed, to be shown again."""
-        return Form(self.values)
+        return SentForm(self.values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from keyhole.reviews.files import Files, Memory, confined, remembering
 from keyhole.reviews.runner import Standing, standings
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "Version", "plain_problem"]
 
@@ -86,7 +86,7 @@ class Project:
 
     number: int
     path: Path
-    state: State
+    state: WorkbenchState
     memory: Memory
 
     @property
@@ -249,7 +249,7 @@ def _local_time(seconds: float) -> str:
 class Projects:
     """The reviews that were opened in a start folder."""
 
-    state: State
+    state: WorkbenchState
     folder: Path
     _memories: dict[int, Memory] = field(default_factory=dict)
 

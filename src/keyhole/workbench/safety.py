@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from keyhole.workbench.state import State
+    from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["POLICY", "UPLOAD_LIMIT", "Guard", "TooLargeError", "own_hosts", "too_large"]
 
@@ -82,7 +82,7 @@ class Guard:
     """
 
     app: ASGIApp
-    state: State
+    state: WorkbenchState
     token: str
     hosts: frozenset[str]
     upload_limit: int = UPLOAD_LIMIT

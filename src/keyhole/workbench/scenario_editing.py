@@ -45,7 +45,7 @@ def stories_of(document: Mapping[str, Any]) -> tuple[str, ...]:
 def set_scenarios(document: TOMLDocument, names: Sequence[str]) -> None:
     """Set which of the environment's scenarios are looked at; none is a list without names."""
     if names:
-        editing.put(document, "environment", "scenarios", list(names))
+        editing.put_setting(document, "environment", "scenarios", list(names))
         return
     section: Any = document["environment"]
     section["scenarios"] = tomlkit.array()
@@ -143,7 +143,7 @@ def fit_environment(document: TOMLDocument, environment: Environment, data: Micr
     """
     section: Any = document["environment"]
     target = _target(section.get("target"), environment, data)
-    editing.put(document, "environment", "target", target)
+    editing.put_setting(document, "environment", "target", target)
     own = stories_of(document)
     said = section.get("scenarios")
     everything = [one.name for one in environment.scenarios]

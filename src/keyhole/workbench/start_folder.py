@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyhole.core.files import write_whole
 from keyhole.errors import FileError, InputError
-from keyhole.workbench.page import Form
+from keyhole.workbench.page import SentForm
 from keyhole.workbench.projects import Project, Projects
 
 __all__ = ["files_below", "inside", "open_example", "open_named", "seen_from"]
@@ -96,7 +96,7 @@ def _is_review(path: Path) -> bool:
         return False
 
 
-def open_named(projects: Projects, form: Form) -> Project:
+def open_named(projects: Projects, form: SentForm) -> Project:
     """Open a review or a data file of the start folder, or one sent; data get a draft review."""
     if "upload" in form.files:
         path = _keep(projects.folder, *form.files["upload"])

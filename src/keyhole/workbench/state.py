@@ -15,7 +15,7 @@ from pathlib import Path
 
 from keyhole.errors import FileError
 
-__all__ = ["FOLDER", "State"]
+__all__ = ["FOLDER", "WorkbenchState"]
 
 FOLDER = ".keyhole"
 # Counts up when the tables change, so that an older keyhole leaves newer ones alone.
@@ -70,13 +70,13 @@ def _lay_out(database: sqlite3.Connection, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WorkbenchState:
     """The workbench's memory of a start folder."""
 
     path: Path
 
     @classmethod
-    def of(cls, folder: Path) -> State:
+    def of(cls, folder: Path) -> WorkbenchState:
         """Open the memory of a start folder, or make it; only its owner can read it."""
         place = folder / FOLDER
         state = cls(place / "workbench.db")

@@ -12,11 +12,11 @@ from keyhole.errors import OptionError
 from keyhole.reviews.stages import selection_stage
 from keyhole.reviews.store import digest
 from keyhole.workbench import editing
-from keyhole.workbench.page import Change, Form, View
+from keyhole.workbench.page import ReviewChange, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, drop_candidates
 from keyhole.workbench.pricing import planned_steps
 
-__all__ = ["FoundSet", "frontier_sets", "listed", "path_of", "released", "take"]
+__all__ = ["FoundSet", "columns_of_step", "frontier_sets", "path_of", "released", "take"]
 
 # Of the frontier's sets, the largest CR first; the rest is in the table of `keyhole frontier`.
 MOST_SETS = 25
@@ -120,7 +120,7 @@ def released(view: View) -> frozenset[str] | None:
         name
         for step in planned_steps(view.review)
         if step["method"] == "drop"
-        for name in listed(step)
+        for name in columns_of_step(step)
         if name in candidates
     }
     if chosen is None or not dropped:
@@ -128,13 +128,13 @@ def released(view: View) -> frozenset[str] | None:
     return frozenset({*chosen.keep, *candidates} - dropped)
 
 
-def listed(step: Mapping[str, Any]) -> list[str]:
+def columns_of_step(step: Mapping[str, Any]) -> list[str]:
     """Return the columns that a step names."""
     named = step.get("columns", [])
     return [named] if isinstance(named, str) else list(named)
 
 
-def take(view: View, form: Form) -> Change:
+def take(view: View, form: SentForm) -> ReviewChange:
     """Have the plan drop the candidates that are not of a step, so that the rest goes out."""
     one = _found(view, form.text("set"), form.text("place"))
     candidates = _candidates(view)
@@ -146,9 +146,9 @@ def take(view: View, form: Form) -> Change:
         release: Any = document.get("release", {})
         # What goes out is then what the plan makes of the file.
         if left and release.get("product") in ("file", "selection"):
-            editing.put(document, "release", "product", "protection")
+            editing.put_setting(document, "release", "product", "protection")
 
-    return Change(f"take {one.place}", edit, ("protection",))
+    return ReviewChange(f"take {one.place}", edit, ("protection",))
 
 
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:

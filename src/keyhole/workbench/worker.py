@@ -13,7 +13,7 @@ from typing import Any
 from keyhole.errors import KeyholeError
 from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
-from keyhole.workbench.state import State
+from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["JOB_KINDS", "work"]
 
@@ -57,7 +57,7 @@ JOB_KINDS: Mapping[str, JobKind] = {
 """The kinds of jobs: each takes the review file, what is asked, and a callback for progress."""
 
 
-def work(state: State, number: int, path: Path) -> None:
+def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
     job = Jobs(state, {}).find(number)
     if job is None or not job.running:
@@ -88,7 +88,7 @@ def _problem_of(job: Job, path: Path, progress: Progress) -> str:
     return ""
 
 
-def _progress_into(state: State, number: int) -> Progress:
+def _progress_into(state: WorkbenchState, number: int) -> Progress:
     last = 0.0
 
     def write(step: str) -> None:
@@ -119,4 +119,4 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    work(State(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
+    work(WorkbenchState(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))

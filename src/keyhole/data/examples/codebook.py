@@ -19,7 +19,7 @@ from keyhole.data.columns import Kind, Role, Variable
 from keyhole.data.examples.tables import AREA_STATE, FIRST_AREA, STATES
 from keyhole.data.microdata import Microdata
 
-__all__ = ["CODEBOOK", "KEYS", "Column", "release"]
+__all__ = ["CODEBOOK", "KEYS", "CodebookColumn", "release"]
 
 KEYS: tuple[str, ...] = (
     *("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate", "means", "nsurg", "nbs"),
@@ -37,7 +37,7 @@ _AREAS = [
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class CodebookColumn:
     """One column: its meaning and the values its codes stand for.
 
     A column without values holds numbers as they are.
@@ -95,67 +95,67 @@ def _numbered(labels: Iterable[str], first: int = 1) -> dict[int, str]:
 
 # In the order in which the tables hold the categories; a category without a label is its code.
 # fmt: off
-CODEBOOK: Mapping[str, Column] = {
-    "person": Column("Person, number in the population", role="identifier"),
-    "puf_id": Column("Record, number in the public file", role="identifier"),
-    "eif_id": Column("Record, number in the external file", role="identifier"),
-    "household": Column("Household; the veterans of a couple share it", role="household"),
-    "sex": Column("Sex", values=_numbered(["Male", "Female"])),
-    "ag8r": Column("Age, eight groups", values=_numbered([
+CODEBOOK: Mapping[str, CodebookColumn] = {
+    "person": CodebookColumn("Person, number in the population", role="identifier"),
+    "puf_id": CodebookColumn("Record, number in the public file", role="identifier"),
+    "eif_id": CodebookColumn("Record, number in the external file", role="identifier"),
+    "household": CodebookColumn("Household; the veterans of a couple share it", role="household"),
+    "sex": CodebookColumn("Sex", values=_numbered(["Male", "Female"])),
+    "ag8r": CodebookColumn("Age, eight groups", values=_numbered([
         "Under 25", "25-34", "35-44", "45-54", "55-64", "65-74", "75-84", "85 and over",
     ])),
-    "source": Column("Source of admission", values={
+    "source": CodebookColumn("Source of admission", values={
         "1A": "Home", "1D": "Outpatient clinic", "1E": "Emergency room",
         "1G": "Community nursing home", "1H": "State veterans home", "1J": "Agency nursing home",
         "1L": "Domiciliary", "2A": "Other hospital, by transfer",
         "2B": "Military hospital, by transfer", "3A": "Agency hospital, by transfer",
         "3C": "Observation", "3E": "Shelter or homeless programme",
     }),
-    "pow": Column("Prisoner of war", values=_YES_NO),
-    "ms": Column("Marital status", values={
+    "pow": CodebookColumn("Prisoner of war", values=_YES_NO),
+    "ms": CodebookColumn("Marital status", values={
         "M": "Married", "W": "Widowed", "D": "Divorced", "S": "Separated", "N": "Never married",
         "U": "Unknown",
     }),
-    "psx": Column("Period of service, the one on file", values={
+    "psx": CodebookColumn("Period of service, the one on file", values={
         "0": "Korean conflict", "2": "World War II", "4": "Before the Korean conflict",
         "5": "After the Korean conflict", "7": "Vietnam era", "8": "After the Vietnam era",
         "X": "Gulf War to August 2001", "Y": "Gulf War since September 2001",
     }),
-    "aor": Column("Exposure to Agent Orange claimed", values=_YES_NO),
-    "homstate": Column("Home state", values={s.fips: s.name for s in STATES}),
-    "means": Column("Means test", values={
+    "aor": CodebookColumn("Exposure to Agent Orange claimed", values=_YES_NO),
+    "homstate": CodebookColumn("Home state", values={s.fips: s.name for s in STATES}),
+    "means": CodebookColumn("Means test", values={
         "AS": "No copayment: service-connected", "AN": "No copayment: low income",
         "C": "Copayment", "G": "Reduced copayment", "U": "Not done", "X": "Not required",
     }),
-    "nsurg": Column(
+    "nsurg": CodebookColumn(
         "Operations in the stay", values=_numbered(["0", "1", "2", "3", "4", "5 or more"], 0)
     ),
-    "nbs": Column(
+    "nbs": CodebookColumn(
         "Bed sections in the stay", values=_numbered(["1", "2", "3", "4", "5", "6 or more"])
     ),
-    "cp": Column("Compensation and pension", values=_numbered([
+    "cp": CodebookColumn("Compensation and pension", values=_numbered([
         *(f"Service-connected, {rate} percent" for rate in ("70-100", "50-60", "30-40")),
         *(f"Service-connected, {rate} percent" for rate in ("10-20", "0")),
         "Pension", "None", "Claim pending",
     ])),
-    "lsr": Column("Length of stay in days, recoded", values=_numbered([
+    "lsr": CodebookColumn("Length of stay in days, recoded", values=_numbered([
         "0-1", "2", "3", "4", "5-6", "7-9", "10-14", "15-29", "30-89", "90 or more",
     ])),
-    "ethnic": Column("Ethnicity", values={
+    "ethnic": CodebookColumn("Ethnicity", values={
         "N": "Not Hispanic or Latino", "M": "Mexican", "P": "Puerto Rican", "C": "Cuban",
         "O": "Other Hispanic or Latino", "D": "Declined to answer", "U": "Unknown",
     }),
-    "race1": Column("Race, the first reported", values={
+    "race1": CodebookColumn("Race, the first reported", values={
         "3": "American Indian or Alaska Native", "8": "Asian", "9": "Black or African American",
         "A": "Native Hawaiian or other Pacific Islander", "B": "White",
         "C": "Declined to answer", "D": "Unknown",
     }),
-    "psrcd": Column("Period of service, recoded", values=_numbered([
+    "psrcd": CodebookColumn("Period of service, recoded", values=_numbered([
         "World War II, Korean conflict and between", "After the Korean conflict", "Vietnam era",
         "After the Vietnam era", "Gulf War",
     ])),
-    "age": Column("Age in years", "measure", None),
-    "period": Column("All periods of service", role=None, values=_numbered([
+    "age": CodebookColumn("Age in years", "measure", None),
+    "period": CodebookColumn("All periods of service", role=None, values=_numbered([
         "Gulf War since 9/2001",
         "Gulf War since 9/2001 and 8/1990-8/2001",
         "Gulf War since 9/2001 and 8/1990-8/2001, and Vietnam era",
@@ -171,10 +171,10 @@ CODEBOOK: Mapping[str, Column] = {
         "Between Korean conflict and Vietnam era only",
         "Before the Korean conflict only",
     ])),
-    "area": Column(
+    "area": CodebookColumn(
         "Area of residence, within the state", role=None, values=dict.fromkeys(_AREAS, "")
     ),
-    "income": Column("Income of the last twelve months, dollars", "measure", "sensitive"),
-    "weight": Column("Sampling weight", "measure", "weight"),
+    "income": CodebookColumn("Income of the last twelve months, dollars", "measure", "sensitive"),
+    "weight": CodebookColumn("Sampling weight", "measure", "weight"),
 }
 # fmt: on

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keyhole.data.examples import tables
 from keyhole.data.examples.codebook import KEYS, release
-from keyhole.data.examples.people import Columns, round_income, settle
+from keyhole.data.examples.people import Columns, round_income, settle_people
 from keyhole.data.examples.tables import STATES, Draws, ShareTable, Whole
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
@@ -49,7 +49,7 @@ def measures(people: Columns) -> Ints:
     return np.where(people["age"] < 35, measure * 3 // 4, measure)
 
 
-def weigh(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
+def sampling_weights(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
     """Return whole-number weights that add up to the population.
 
     Within a stratum they differ by at most one; strata without a sampled person are
@@ -57,7 +57,7 @@ def weigh(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
 
     Examples
     --------
-    >>> weigh(np.array([4, 4, 4, 8, 4]), np.array([0, 2, 3]))
+    >>> sampling_weights(np.array([4, 4, 4, 8, 4]), np.array([0, 2, 3]))
     array([2, 2, 1], dtype=int32)
     """
     kinds, stratum = np.unique(strata, return_inverse=True)
@@ -177,9 +177,9 @@ def _live_a_year(people: Columns, draws: Draws, year: str) -> None:
     people["ms"] = _MARITAL_CHANGE.pick(draws.of(year + "ms"), group, people["ms"])
     moves = draws.of(year + "move") % 1000 < _MOVERS[group]
     leaves = moves & (draws.of(year + "leave") % 100 < _LEAVERS[group])
-    new_state, _ = settle(draws, age, year + "new")
+    new_state, _ = settle_people(draws, age, year + "new")
     state = np.where(leaves, new_state, people["homstate"])
-    _, area = settle(draws, age, year + "move", state)
+    _, area = settle_people(draws, age, year + "move", state)
     people["homstate"] = state
     people["area"] = np.where(moves, area, people["area"])
     raises = _RAISES[_RAISE.pick(draws.of(year + "raise"))]

@@ -16,7 +16,7 @@ from keyhole.data.examples import tables
 from keyhole.data.examples.tables import Draws, ShareTable
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["Columns", "make_people", "round_income", "settle"]
+__all__ = ["Columns", "make_people", "round_income", "settle_people"]
 
 Columns = dict[str, npt.NDArray[Any]]
 _MARRIED = 0
@@ -56,7 +56,7 @@ def _add_person(people: Columns, draws: Draws) -> None:
 def _add_home(people: Columns, draws: Draws) -> None:
     """Settle the households; both of a couple of veterans live where the first one does."""
     head = _couples(people)
-    state, area = settle(draws, people["age"], "home")
+    state, area = settle_people(draws, people["age"], "home")
     people["homstate"], people["area"] = state[head], area[head]
     number = np.cumsum(head == np.arange(len(head)), dtype=np.int32)
     people["household"] = number[head]
@@ -78,7 +78,7 @@ def _couples(people: Columns) -> Ints:
     return head
 
 
-def settle(
+def settle_people(
     draws: Draws, age: npt.NDArray[Any], purpose: str, state: npt.NDArray[Any] | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Draw a state by age (unless given) and an area in it."""

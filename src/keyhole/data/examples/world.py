@@ -21,7 +21,7 @@ from keyhole.data.examples.files import (
     nominal_weights,
     release_external,
     release_sample,
-    weigh,
+    sampling_weights,
 )
 from keyhole.data.examples.people import Columns, make_people
 from keyhole.data.microdata import Microdata
@@ -245,7 +245,7 @@ def veterans(
     size, both, other = settings.sizes()
     sampled = choose_sample(people, size, settings.seed)
     outside = choose_external(settings.n, sampled, both, other, settings.seed)
-    weights = weigh(measures(people)[first_of_household(people)], sampled)
+    weights = sampling_weights(measures(people)[first_of_household(people)], sampled)
     population = ("household", *KEYS, "age", "period", "area", "income")
     person = np.arange(1, settings.n + 1)
     for rows in (sampled, outside):

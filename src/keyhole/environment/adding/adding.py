@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.additions import Addition, Batch
 from keyhole.environment.adding.catalogue import captured_questions
@@ -35,8 +36,8 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.soundness import name_problems, plain_form
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.soundness import plain_form, unfit_names
+from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 
 __all__ = ["Addition", "Batch", "add_form", "add_forms", "add_source", "add_target", "place"]
@@ -286,7 +287,7 @@ def _require_storable(
         tuple(p for p in parts if isinstance(p, Source)),
         tuple(p for p in parts if isinstance(p, Target)),
     )
-    problems = list(name_problems(new))
+    problems = list(unfit_names(new))
     for kind in KIND_OF.values() if not problems else ():
         for one in kind.of(new):
             plain_form(kind, one, problems)

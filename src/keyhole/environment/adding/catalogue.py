@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
-from keyhole.environment.adding.matching_labels import alike
+from keyhole.environment.adding.matching_labels import questions_alike
 from keyhole.environment.adding.questions import (
-    Question,
+    AskedQuestion,
     is_specific,
     question_of_name,
     questions_of,
     settle_roles,
 )
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
-from keyhole.environment.codings.naming import is_name, parse_name
+from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, Coding, Construct, Environment, Field
 
 __all__ = ["Catalogue", "captured_questions"]
@@ -28,7 +28,7 @@ _FEWEST = 5  # categories that a list must have to say by itself what is asked
 _FAINT = 0.3
 
 
-def captured_questions(fields: Sequence[CapturedField]) -> list[tuple[Question, ...]]:
+def captured_questions(fields: Sequence[CapturedField]) -> list[tuple[AskedQuestion, ...]]:
     """Read what the fields of one form ask, and of whom."""
     return settle_roles(questions_of(field.path or field.name, field.label) for field in fields)
 
@@ -45,7 +45,7 @@ class Catalogue:
         self._named: set[str] = set()
         self._same: dict[tuple[str, object], list[str]] = {}
         self._holders: dict[object, set[str]] = {}
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
         self._asked: dict[object, Counter[str]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
@@ -86,7 +86,7 @@ class Catalogue:
             if field.coding in self.names:
                 self.remember(questions, self.names[field.coding].construct)
 
-    def remember(self, questions: Iterable[Question], letters: str) -> None:
+    def remember(self, questions: Iterable[AskedQuestion], letters: str) -> None:
         """Remember that a construct was asked in these words."""
         for question in questions:
             if any(is_specific(word) for word, _ in question.weights) or question.subject:
@@ -95,7 +95,7 @@ class Catalogue:
     def captured(self, letters: str) -> list[Coding]:
         """Return the codings of a construct that forms have; harmonised ones are left out."""
         family = self.families.get(letters, [])
-        return [c for c in family if not (is_name(c.name) and parse_name(c.name).harmonised)]
+        return [c for c in family if not (is_coding_name(c.name) and parse_name(c.name).harmonised)]
 
     def same_answers(self, letters: str, answers: Answers) -> list[Coding]:
         """Return the codings of a construct that have these answers, one to one."""
@@ -107,7 +107,7 @@ class Catalogue:
         found = self._holders.get(answers.signature, set())
         return next(iter(found)) if len(found) == 1 else ""
 
-    def question(self, letters: str) -> Question:
+    def question(self, letters: str) -> AskedQuestion:
         """Return what a construct's name asks."""
         return self._questions[letters]
 
@@ -115,11 +115,11 @@ class Catalogue:
         """Tell whether a construct has that name."""
         return name in self._named
 
-    def knows(self, questions: Sequence[Question], letters: str) -> bool:
+    def knows(self, questions: Sequence[AskedQuestion], letters: str) -> bool:
         """Tell whether a construct was asked in just these words before."""
         return any(letters in self._asked.get(q.key, ()) for q in questions)
 
-    def candidates(self, questions: Sequence[Question]) -> dict[str, float]:
+    def candidates(self, questions: Sequence[AskedQuestion]) -> dict[str, float]:
         """Return the constructs that may be asked, with how alike the words are."""
         exact = {letters for q in questions for letters in self._asked.get(q.key, ())}
         if exact:
@@ -128,12 +128,12 @@ class Catalogue:
         found: dict[str, float] = {}
         for question in questions:
             for letters in self._near(question):
-                likeness = alike(question, self._questions[letters])
+                likeness = questions_alike(question, self._questions[letters])
                 found[letters] = max(likeness, found.get(letters, 0.0))
         best = sorted(found, key=lambda letters: (-found[letters], letters))[:_MOST]
         return {letters: found[letters] for letters in best if found[letters] >= _FAINT}
 
-    def _near(self, question: Question) -> list[str]:
+    def _near(self, question: AskedQuestion) -> list[str]:
         """Return the constructs that share the most telling words."""
         hits: Counter[str] = Counter()
         telling = [w for w, _ in question.weights if is_specific(w)]
@@ -143,7 +143,7 @@ class Catalogue:
         ranked = sorted(hits, key=lambda letters: (-hits[letters], letters))
         return ranked[: 4 * _MOST]
 
-    def free_letters(self, name: str, question: Question, taken: Collection[str] = ()) -> str:
+    def free_letters(self, name: str, question: AskedQuestion, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""
         used = self._used if not taken else self._used | {one.upper() for one in taken}
         concept = CONCEPT_OF.get(question.concept)

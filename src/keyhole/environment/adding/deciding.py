@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keyhole.core.names import nearest, repeated
+from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.model import CapturedField, CapturedForm
-from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.environment.wording import require_none
 
 __all__ = ["require_decided"]
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import WHEN_SET
-from keyhole.core.names import nearest
-from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.core.names import nearest, quoted, shown
+from keyhole.environment.wording import require_none
 
 __all__ = [
     "ACTIONS",

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
-from keyhole.core.names import repeated
+from keyhole.core.names import quoted, repeated, shown
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.data.reading import EncodingOption
@@ -46,11 +46,11 @@ from keyhole.environment.options import (
     StoreFile,
     Who,
 )
-from keyhole.environment.outcome import Outcome, written
+from keyhole.environment.outcome import VerbOutcome, written
 from keyhole.environment.removing import without
 from keyhole.environment.scenarios.files import read_scenarios
 from keyhole.environment.store_verbs import store_written
-from keyhole.environment.wording import quoted, require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
 
@@ -152,7 +152,7 @@ def import_files(
     who: Who = None,
     encoding: EncodingOption = None,
     force: ForceOption = False,
-) -> Outcome:
+) -> VerbOutcome:
     """Add forms, a public source, a target or scenarios; or resolve pending fields.
 
     It is proposed where each field belongs, and said why. Fields whose best proposal scores lower
@@ -168,11 +168,11 @@ def import_files(
         captured = _captured(snapshot.environment, asked)
         found, environment, note = _followed(snapshot.environment, captured, asked)
     if propose is not None:
-        return Outcome(found, (written("proposals", propose),))
+        return VerbOutcome(found, (written("proposals", propose),))
     if dry_run:
-        return Outcome(found)
+        return VerbOutcome(found)
     opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
-    return Outcome(found, (store_written(store, opened),))
+    return VerbOutcome(found, (store_written(store, opened),))
 
 
 def import_files_problems(asked: Question) -> Iterator[Problem]:

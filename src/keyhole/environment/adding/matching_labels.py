@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from keyhole.environment.adding.questions import Question, is_specific
+from keyhole.environment.adding.questions import AskedQuestion, is_specific
 from keyhole.environment.adding.vocabulary import OPPOSITES
 
-__all__ = ["alike"]
+__all__ = ["questions_alike"]
 
 _CONTRAST = 0.65  # "from Iraq" against "from Kuwait" are two questions
 _OPPOSITE = 0.45
@@ -15,7 +15,7 @@ _VAGUE = 0.7  # "status" and "status" may be two
 _SPELT = 88  # RapidFuzz ratio of two spellings of a word
 
 
-def alike(one: Question, other: Question) -> float:
+def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
     """Return how far two questions ask the same, from 0 to 1.
 
     Twice the weight of the common words over the weight of all; less where each has a word
@@ -25,9 +25,9 @@ def alike(one: Question, other: Question) -> float:
     --------
     >>> from keyhole.environment.adding.questions import questions_of
     >>> asked, = questions_of("veteran/address/zipCode")
-    >>> round(alike(asked, questions_of("postcode")[0]), 2)
+    >>> round(questions_alike(asked, questions_of("postcode")[0]), 2)
     1.0
-    >>> alike(asked, questions_of("employer/address/zipCode")[0])
+    >>> questions_alike(asked, questions_of("employer/address/zipCode")[0])
     0.0
     """
     if one.subject != other.subject:

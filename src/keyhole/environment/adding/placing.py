@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from keyhole.core.names import repeated
+from keyhole.core.names import quoted, repeated, shown
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
@@ -19,7 +19,7 @@ from keyhole.environment.codings.categories import size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.minting import mint
-from keyhole.environment.codings.naming import is_name, next_name, parse_name
+from keyhole.environment.codings.naming import is_coding_name, next_name, parse_name
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -33,7 +33,6 @@ from keyhole.environment.model import (
     Intervals,
     Overlap,
 )
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["Placement", "Placer", "captured_problems"]
@@ -305,7 +304,7 @@ def _restricted(environment: Environment, letters: str) -> Environment:
 
 def _claims(field: CapturedField, coding: Coding) -> bool:
     """Tell whether the source gives a name that fits the coding."""
-    if not is_name(field.coding):
+    if not is_coding_name(field.coding):
         return False
     given, made = parse_name(field.coding), parse_name(coding.name)
     return (given.letters, given.size) == (made.letters, made.size)

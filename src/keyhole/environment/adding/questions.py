@@ -32,7 +32,7 @@ from keyhole.environment.adding.vocabulary import (
 from keyhole.screening.identifiers import words
 
 __all__ = [
-    "Question",
+    "AskedQuestion",
     "construct_name",
     "is_specific",
     "question_of_name",
@@ -51,7 +51,7 @@ _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "d
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """What is asked (weighted words) and of whom; ``subject`` is empty for the person.
 
     ``role`` is the word for the person ("veteran", "claimant"), ``concept`` the letters of a
@@ -70,7 +70,7 @@ class Question:
         return self.subject, self.weights
 
 
-def questions_of(path: str, label: str = "") -> tuple[Question, ...]:
+def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     """Read what a field asks: from its path, and from its label where that says something else.
 
     Examples
@@ -84,7 +84,7 @@ def questions_of(path: str, label: str = "") -> tuple[Question, ...]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _questions(path: str, label: str) -> tuple[Question, ...]:
+def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
     by_path = _read(_path_steps(path), natural=False)
     said = re.sub(BOILERPLATE, " ", label, flags=re.IGNORECASE)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
@@ -102,7 +102,7 @@ def _path_steps(path: str) -> tuple[_Words, ...]:
     return tuple(found for step in re.split(r"[/.:]", path) if (found := words(step)))
 
 
-def _read(steps: Sequence[_Words], *, natural: bool) -> Question:
+def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     """Tell subject and words apart, step by step."""
     subject = role = ""
     kept: list[_Words] = []
@@ -226,7 +226,7 @@ def _once(step: _Words, phrases: dict[_Words, _Words] | None = None) -> _Words:
     return tuple(out)
 
 
-def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> Question:
+def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> AskedQuestion:
     leaf, containers = _joined(leaf, containers)
     alone = bool(subject)
     if any(word[1:] in PLACES for word in leaf):
@@ -249,7 +249,7 @@ def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) ->
     concept = leaf[0][1:] if len(leaf) == 1 and leaf[0].startswith("#") else ""
     told = tuple(sorted((w, x) for w, x in weights.items() if x > 0))
     steps = (leaf,) if concept and _stands_alone(leaf[0], alone) else (*containers, leaf)
-    return Question(subject, role, told, concept, steps)
+    return AskedQuestion(subject, role, told, concept, steps)
 
 
 def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words]]:
@@ -292,7 +292,7 @@ def is_specific(word: str) -> bool:
     return _weight(word) >= 1.0
 
 
-def settle_roles(asked: Iterable[tuple[Question, ...]]) -> list[tuple[Question, ...]]:
+def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[AskedQuestion, ...]]:
     """Tell the person from others whom a form also asks about in the same words.
 
     Where a form asks the date of birth of a veteran and of a claimant, the claimant is
@@ -314,7 +314,7 @@ def _rivals(groups: Iterable[set[str]]) -> set[str]:
     return {role for roles in groups for role in sorted(roles - {""}, key=rank.__getitem__)[1:]}
 
 
-def construct_name(question: Question) -> str:
+def construct_name(question: AskedQuestion) -> str:
     """Name a new construct so that its name asks what the field asks.
 
     Examples
@@ -331,7 +331,7 @@ def construct_name(question: Question) -> str:
     return f"{question.subject}'s {name}" if question.subject else name
 
 
-def question_of_name(name: str) -> Question:
+def question_of_name(name: str) -> AskedQuestion:
     """Read a construct's name: "spouse's age" asks the age of the spouse.
 
     Examples

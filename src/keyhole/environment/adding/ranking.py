@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from keyhole.core.marks import WHEN_SET
+from keyhole.core.names import shown
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import Answers, Match, answers_of, match_answers
-from keyhole.environment.adding.questions import Question, construct_name, is_specific
+from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
 from keyhole.environment.adding.vocabulary import PAGE
-from keyhole.environment.codings.naming import is_name, parse_name
+from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, Coding
-from keyhole.environment.wording import shown
 
 __all__ = ["Proposal", "rank", "ties_of"]
 
@@ -67,7 +67,7 @@ class Proposal:
 def rank(
     catalogue: Catalogue,
     field: CapturedField,
-    questions: Sequence[Question],
+    questions: Sequence[AskedQuestion],
     *,
     exact_codes: bool = False,
     letters: dict[str, str] | None = None,
@@ -131,7 +131,7 @@ def _codes(coding: Coding) -> set[str]:
 def _known(
     catalogue: Catalogue,
     field: CapturedField,
-    questions: Sequence[Question],
+    questions: Sequence[AskedQuestion],
     answers: Answers,
     exact_codes: bool,
 ) -> list[Proposal]:
@@ -154,7 +154,7 @@ def _known(
 def _in_construct(
     catalogue: Catalogue,
     field: CapturedField,
-    questions: Sequence[Question],
+    questions: Sequence[AskedQuestion],
     answers: Answers,
     letters: str,
     words: float,
@@ -193,7 +193,7 @@ def _proposal(
 
 
 def _asked_words(
-    catalogue: Catalogue, questions: Sequence[Question], letters: str, words: float
+    catalogue: Catalogue, questions: Sequence[AskedQuestion], letters: str, words: float
 ) -> str:
     name = catalogue.constructs[letters].name
     if catalogue.knows(questions, letters):
@@ -274,7 +274,7 @@ def _list_factor(match: Match, new: Answers, old: Answers, name: str) -> tuple[f
 def _new(
     catalogue: Catalogue,
     field: CapturedField,
-    questions: Sequence[Question],
+    questions: Sequence[AskedQuestion],
     best: float,
     named: dict[str, str],
 ) -> Proposal:
@@ -282,7 +282,7 @@ def _new(
     question = questions[0]
     name = construct_name(question)
     if name not in named:
-        given = parse_name(field.coding).letters if is_name(field.coding) else ""
+        given = parse_name(field.coding).letters if is_coding_name(field.coding) else ""
         taken = given in catalogue.constructs or given in named.values()
         free = given if given and not taken else ""
         named[name] = free or catalogue.free_letters(name, question, named.values())
@@ -298,7 +298,7 @@ def _new(
 
 
 def _page(
-    field: CapturedField, questions: Sequence[Question], answers: Answers, best: float
+    field: CapturedField, questions: Sequence[AskedQuestion], answers: Answers, best: float
 ) -> list[Proposal]:
     """Propose to leave what belongs to the page: consents, attachments, remarks."""
     told = {word for question in questions for word, weight in question.weights if weight > 0.2}

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
@@ -22,7 +23,7 @@ from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CategoryMap, Coding, Environment, Overlap
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.toml_text import quote
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 
 __all__ = ["propose_tie", "read_tie_file", "tie_codings", "tie_to_toml"]

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
@@ -18,7 +18,6 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["OWNERS", "Owner", "captured_again", "find_owner", "waiting_fields"]

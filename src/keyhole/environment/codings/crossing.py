@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from keyhole.core.marks import HIDDEN
+from keyhole.core.names import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.relations import Relation
-from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.codings.relations import CodingRelation
+from keyhole.environment.codings.weighing import Weights, category_weights
 from keyhole.environment.model import Environment
-from keyhole.environment.wording import quoted
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
@@ -105,7 +105,7 @@ def compatibility(
     graph = CodingGraph.of(environment)
     one, other = graph.node(left), graph.node(right)
     relation = graph.overlap(left, right, as_of=as_of)
-    weights = weigh(one, left_weights), weigh(other, right_weights)
+    weights = category_weights(one, left_weights), category_weights(other, right_weights)
     weighted = None
     if left_weights is not None or right_weights is not None:
         weighted = ruled_out(one, other, relation, *weights)
@@ -134,7 +134,7 @@ def compatibility(
 def ruled_out(
     left: Node,
     right: Node,
-    relation: Relation,
+    relation: CodingRelation,
     left_weights: Floats | None = None,
     right_weights: Floats | None = None,
 ) -> float | None:

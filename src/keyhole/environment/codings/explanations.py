@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.core.names import plural
+from keyhole.core.names import plural, quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
-from keyhole.environment.codings.relations import Relation
-from keyhole.environment.wording import quoted
+from keyhole.environment.codings.relations import CodingRelation
 from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["climb", "counterparts", "inexact", "join_explanation", "plural", "relation_words"]
 
 
-def relation_words(left: str, right: str, relation: Relation) -> str:
+def relation_words(left: str, right: str, relation: CodingRelation) -> str:
     """Say how the overlap of two codings is known."""
     via = ", ".join(relation.via)
     return {
@@ -58,7 +57,7 @@ def join_explanation(
     graph: CodingGraph,
     nodes: tuple[Node, Node],
     groups: tuple[Ints, Ints],
-    relation: Relation,
+    relation: CodingRelation,
     labels: Sequence[str],
     stored: str | None,
     antichain: Sequence[str],

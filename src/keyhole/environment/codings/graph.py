@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from keyhole.core.names import nearest
-from keyhole.environment.checks import names_of, reference_problems, structure_problems
+from keyhole.core.names import nearest, quoted, shown
+from keyhole.environment.checks import coding_names, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
 from keyhole.environment.codings.maps import MapReader
 from keyhole.environment.codings.overlaps import relate
-from keyhole.environment.codings.paths import circles, contradictions, reach_of
-from keyhole.environment.codings.relations import Relation
+from keyhole.environment.codings.paths import circles, overlap_contradictions, reach_of
+from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.opening import read_place
 from keyhole.environment.soundness import require_sound
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Ints
 
@@ -78,7 +77,7 @@ class CodingGraph:
 
     def _build(self, environment: Environment) -> None:
         self.environment = environment
-        self._names = names_of(environment)
+        self._names = coding_names(environment)
         problems = structure_problems(environment)
         problems += reference_problems(environment, self._names)
         if problems:
@@ -86,7 +85,7 @@ class CodingGraph:
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
         self._read_maps()
         self._families: dict[tuple[str, Day], Family] = {}
-        self._relations: dict[tuple[str, str, Day], Relation] = {}
+        self._relations: dict[tuple[str, str, Day], CodingRelation] = {}
         self.memory: dict[object, Any] = {}  # what other modules found out and may ask again
         self._prepare()
 
@@ -105,7 +104,7 @@ class CodingGraph:
         if reader.problems or rounds:
             raise InputError(dict.fromkeys([*reader.problems, *rounds]))
         self._reach, problems = reach_of(self._nodes, self._maps)
-        problems += contradictions(self._maps, self._reach)
+        problems += overlap_contradictions(self._maps, self._reach)
         if problems:
             raise InputError(dict.fromkeys(problems))
 
@@ -227,7 +226,7 @@ class CodingGraph:
         family, i = self._placed(name, as_of)
         return _names(family, family.stand_ins(i).tolist())
 
-    def overlap(self, left: str, right: str, *, as_of: Day = None) -> Relation:
+    def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""
         one, other = self.node(left), self.node(right)
         key = one.name, other.name, as_of

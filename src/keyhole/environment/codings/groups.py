@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keyhole.core.names import shown
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.interval_labels import label_edges
 from keyhole.environment.codings.partitions import canonical, components, group_count, is_discrete
-from keyhole.environment.codings.relations import Relation
-from keyhole.environment.wording import shown
+from keyhole.environment.codings.relations import CodingRelation
 from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = [
@@ -60,7 +60,7 @@ def overlap_groups(left: Node, right: Node, pairs: tuple[Ints, Ints]) -> tuple[I
     return both[: left.size], both[left.size :]
 
 
-def all_matched(left: Node, right: Node, relation: Relation) -> bool:
+def all_matched(left: Node, right: Node, relation: CodingRelation) -> bool:
     """Tell whether one side at least has a counterpart for every answer.
 
     Where neither has, what was left over on both sides may belong together: nobody said.

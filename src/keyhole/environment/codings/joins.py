@@ -20,9 +20,14 @@ from keyhole.environment.codings.groups import (
     overlap_groups,
 )
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import canonical, entropy, group_count, is_discrete
-from keyhole.environment.codings.relations import Relation
-from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.codings.partitions import (
+    canonical,
+    group_count,
+    is_discrete,
+    partition_entropy,
+)
+from keyhole.environment.codings.relations import CodingRelation
+from keyhole.environment.codings.weighing import Weights, category_weights
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 
@@ -118,7 +123,7 @@ def join_codings(
     coarsening is unique in the lattice of partitions.
     """
     one, other = graph.node(left), graph.node(right)
-    values = weigh(one, weights)
+    values = category_weights(one, weights)
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
     relation = graph.overlap(left, right, as_of=as_of)
@@ -128,7 +133,7 @@ def join_codings(
     name, stored = _name(graph, (one, groups), (other, beside), as_of)
     labels = _labels(graph, (one, groups), (other, beside), name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
-    kept, whole = entropy(groups, values), entropy(np.arange(one.size), values)
+    kept, whole = partition_entropy(groups, values), partition_entropy(np.arange(one.size), values)
     found = Join(
         one.name,
         other.name,
@@ -148,7 +153,7 @@ def join_codings(
 
 
 def _explained(
-    graph: CodingGraph, join: Join, relation: Relation, as_of: datetime.date | None
+    graph: CodingGraph, join: Join, relation: CodingRelation, as_of: datetime.date | None
 ) -> tuple[str, ...]:
     one, other = graph.node(join.left), graph.node(join.right)
     groups = join.groups_left, join.groups_right

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.relations import (
     Pairs,
@@ -16,7 +17,6 @@ from keyhole.environment.codings.relations import (
     with_kin,
 )
 from keyhole.environment.model import CategoryMap, Overlap
-from keyhole.environment.wording import quoted, shown
 from keyhole.kernels.arrays import Ints
 
 __all__ = ["MapReader", "Maps"]

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from keyhole.environment.wording import shown
+from keyhole.core.names import shown
 from keyhole.errors import InputError
 
-__all__ = ["CodingName", "is_name", "next_name", "parse_name"]
+__all__ = ["CodingName", "is_coding_name", "next_name", "parse_name"]
 
 PATTERN = re.compile(r"([A-Za-z]+)(0|[1-9][0-9]*)\.([01])([0-9]{2,})", re.ASCII)
 
@@ -38,12 +38,12 @@ class CodingName:
         return f"{self.letters}{self.size}.{int(self.harmonised)}{self.serial:02d}"
 
 
-def is_name(text: str) -> bool:
+def is_coding_name(text: str) -> bool:
     """Tell whether a text is a coding's name.
 
     Examples
     --------
-    >>> is_name("ES3.101"), is_name("CS3.01"), is_name("ES3")
+    >>> is_coding_name("ES3.101"), is_coding_name("CS3.01"), is_coding_name("ES3")
     (True, False, False)
     """
     found = PATTERN.fullmatch(text)
@@ -60,7 +60,7 @@ def parse_name(text: str) -> CodingName:
     CodingName(letters='ES', size=3, harmonised=True, serial=1)
     """
     found = PATTERN.fullmatch(text)
-    if found is None or not is_name(text):
+    if found is None or not is_coding_name(text):
         raise InputError(
             "the name of a coding must be letters, the number of its categories, '.', 0 (captured)"
             f" or 1 (harmonised) and a serial of two digits, as ES3.101. Got {shown(text)} instead."
@@ -80,10 +80,10 @@ def next_name(letters: str, size: int, *, harmonised: bool = False, taken: Itera
     """
     alike = CodingName(letters, size, harmonised, 0)
     start = str(alike)[:-2]
-    names = [parse_name(name) for name in taken if name.startswith(start) and is_name(name)]
+    names = [parse_name(name) for name in taken if name.startswith(start) and is_coding_name(name)]
     same = [n.serial for n in names if (n.size, n.harmonised) == (size, harmonised)]
     made = CodingName(letters, size, harmonised, max(same, default=0) + 1)
-    if not is_name(str(made)) or parse_name(str(made)) != made:
+    if not is_coding_name(str(made)) or parse_name(str(made)) != made:
         raise InputError(
             f"the letters of a construct must be A to Z. Got {shown(letters)} instead."
         )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from keyhole.core.names import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
 from keyhole.environment.codings.partitions import meet
 from keyhole.environment.codings.relations import (
     MOST,
     Basis,
+    CodingRelation,
     Pairs,
-    Relation,
     comparable,
     function_of,
     unique_pairs,
     with_kin,
 )
-from keyhole.environment.wording import quoted
 from keyhole.kernels.arrays import Ints
 
 __all__ = ["relate"]
@@ -25,7 +25,7 @@ __all__ = ["relate"]
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
-def relate(family: Family | None, left: Node, right: Node) -> Relation:
+def relate(family: Family | None, left: Node, right: Node) -> CodingRelation:
     """Return which categories of two codings can describe the same person.
 
     Notes
@@ -43,15 +43,15 @@ def relate(family: Family | None, left: Node, right: Node) -> Relation:
         pairs, via = exact
         names = tuple(family.nodes[k].name for k in via)
         one, other = with_kin(pairs, left, right)
-        return Relation(one, other, _basis(family, i, j, via), via=names)
+        return CodingRelation(one, other, _basis(family, i, j, via), via=names)
     bridges = family.bridges(i, j)
     if bridges.size:
         return _bridged(family, i, j, bridges)
     return _unknown(family, i, j)
 
 
-def _missing(basis: Basis, reason: str) -> Relation:
-    return Relation(NOTHING, NOTHING, basis, exact=False, reason=reason)
+def _missing(basis: Basis, reason: str) -> CodingRelation:
+    return CodingRelation(NOTHING, NOTHING, basis, exact=False, reason=reason)
 
 
 def _basis(family: Family, i: int, j: int, via: tuple[int, ...]) -> Basis:
@@ -65,7 +65,7 @@ def _basis(family: Family, i: int, j: int, via: tuple[int, ...]) -> Basis:
     return "composed" if via else "stored"
 
 
-def _bridged(family: Family, i: int, j: int, bridges: Ints) -> Relation:
+def _bridged(family: Family, i: int, j: int, bridges: Ints) -> CodingRelation:
     """Keep the pairs that no third coding rules out."""
     left, right = family.nodes[i], family.nodes[j]
     sides = [(_pairs(family, i, k), _pairs(family, j, k)) for k in bridges.tolist()]
@@ -82,7 +82,7 @@ def _bridged(family: Family, i: int, j: int, bridges: Ints) -> Relation:
             pairs = further if pairs is None else _both(pairs, further, right.size)
     assert pairs is not None
     one, other = with_kin(pairs, left, right)
-    return Relation(one, other, "composed", exact=False, via=names, thin=thin)
+    return CodingRelation(one, other, "composed", exact=False, via=names, thin=thin)
 
 
 def _others(functions: list[tuple[Ints | None, Ints | None]], bridges: Ints) -> list[int]:
@@ -151,7 +151,7 @@ def _both(one: Pairs, other: Pairs, rights: int) -> Pairs:
     return unique_pairs((keys // rights, keys % rights), rights)
 
 
-def _unknown(family: Family, i: int, j: int) -> Relation:
+def _unknown(family: Family, i: int, j: int) -> CodingRelation:
     """Say why nothing is known of an overlap, and what would tell."""
     left, right = family.nodes[i], family.nodes[j]
     edges = family.open_edges(i, j)

@@ -15,11 +15,11 @@ __all__ = [
     "Ints",
     "canonical",
     "components",
-    "entropy",
     "group_count",
     "is_discrete",
-    "join",
+    "join_partitions",
     "meet",
+    "partition_entropy",
     "refines",
     "representatives",
 ]
@@ -92,12 +92,12 @@ def meet(one: Ints, other: Ints) -> Ints:
     return canonical(one * (group_count(canonical(other)) + 1) + canonical(other))
 
 
-def join(one: Ints, other: Ints) -> Ints:
+def join_partitions(one: Ints, other: Ints) -> Ints:
     """Return the finest common coarsening, from canonical partitions.
 
     Examples
     --------
-    >>> join(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
+    >>> join_partitions(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
     [0, 0, 0, 1]
     """
     if len(one) < FEW:
@@ -171,12 +171,13 @@ def _labelled(one: Ints, other: Ints, size: int) -> Ints:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def entropy(partition: Ints, weights: npt.NDArray[np.float64] | None = None) -> float:
+def partition_entropy(partition: Ints, weights: npt.NDArray[np.float64] | None = None) -> float:
     """Return the entropy in bits of the group of a category drawn by its weight.
 
     Examples
     --------
-    >>> entropy(np.array([0, 0, 1, 1])), entropy(np.array([0, 1]), np.array([1.0, 0]))
+    >>> whole, none = np.array([0, 0, 1, 1]), np.array([0, 1])
+    >>> partition_entropy(whole), partition_entropy(none, np.array([1.0, 0]))
     (1.0, 0.0)
     """
     shares = np.bincount(partition, weights=weights).astype(np.float64)

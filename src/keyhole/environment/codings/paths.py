@@ -7,13 +7,13 @@ from graphlib import TopologicalSorter
 
 import numpy as np
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.maps import Edge, Maps
 from keyhole.environment.codings.relations import pairs_of
-from keyhole.environment.wording import quoted, shown
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["circles", "compose", "contradictions", "reach_of"]
+__all__ = ["circles", "compose", "overlap_contradictions", "reach_of"]
 
 Reach = dict[str, dict[str, Ints]]
 
@@ -100,7 +100,7 @@ def _disagreement(finer: Node, coarser: Node, one: Ints, other: Ints, at: Ints) 
     )
 
 
-def contradictions(maps: Maps, reach: Reach) -> list[str]:
+def overlap_contradictions(maps: Maps, reach: Reach) -> list[str]:
     """Say which stored overlaps are not those of the maps between their codings."""
     problems = []
     for (left, right), pairs in sorted(maps.overlaps.items()):

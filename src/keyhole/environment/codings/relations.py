@@ -17,8 +17,8 @@ from keyhole.kernels.arrays import Floats, Ints
 __all__ = [
     "MOST",
     "Basis",
+    "CodingRelation",
     "Pairs",
-    "Relation",
     "comparable",
     "function_of",
     "interval_function",
@@ -37,7 +37,7 @@ MOST = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relation:
+class CodingRelation:
     """The overlap of two codings: pairs of positions that one person can have.
 
     `exact` is false where the pairs are only those that could not be ruled out; `via` names

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from keyhole.core.names import quoted
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.wording import quoted
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats
 
-__all__ = ["Weights", "weigh"]
+__all__ = ["Weights", "category_weights"]
 
 Weights = Mapping[str, float] | Sequence[float]
 
 
-def weigh(node: Node, weights: Weights | None) -> Floats | None:
+def category_weights(node: Node, weights: Weights | None) -> Floats | None:
     """Return the weight of each category, given by code or in the order of the categories."""
     if weights is None:
         return None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from keyhole.environment.model import Intervals
 
-__all__ = ["Bands", "parse_bands"]
+__all__ = ["BandedLabels", "parse_bands"]
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _RANGES = (f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}", f"between {_NUMBER} and {_NUMBER}")
@@ -52,7 +52,7 @@ _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Bands:
+class BandedLabels:
     """Intervals in rising order, and for each label the place of its interval."""
 
     intervals: Intervals
@@ -68,7 +68,7 @@ class _Band(NamedTuple):
     ranged: bool = True
 
 
-def parse_bands(labels: Sequence[str], words: str = "") -> Bands | None:
+def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
     """Read labels as bands that tile a line, if they all are.
 
     Neighbours that name the same bound ("10 to 20", "20 to 30") share it as an edge. The
@@ -104,7 +104,7 @@ def parse_bands(labels: Sequence[str], words: str = "") -> Bands | None:
     positions = [0] * len(bands)
     for rank, place in enumerate(order):
         positions[place] = rank
-    return Bands(_intervals(edges, money), tuple(positions))
+    return BandedLabels(_intervals(edges, money), tuple(positions))
 
 
 def _all_bands(labels: Iterable[str]) -> list[_Band] | None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.environment.importers.categories import category_kind, readable
-from keyhole.environment.importers.fields import capture, distinct, titled
+from keyhole.environment.importers.fields import capture, distinct_fields, titled
 from keyhole.environment.importers.opening import open_xml
-from keyhole.environment.importers.spans import dates, numbers, usual_numbers
+from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
@@ -49,7 +49,7 @@ def capture_codebook(root: Any, name: str) -> CapturedForm:
         collected=_collected(root),
     )
     title = _first(root, "titl")
-    return CapturedForm(form, distinct(fields), (*titled(title), *notes))
+    return CapturedForm(form, distinct_fields(fields), (*titled(title), *notes))
 
 
 def _collected(root: Any) -> datetime.date | None:
@@ -129,7 +129,7 @@ def _intervals(
     low, high = _range(variable)
     if low is not None and high is not None:
         wide = (high - low + 1) >= _WIDE * max(values, 1)
-        return numbers(low, high) if wide or not values else None
+        return number_intervals(low, high) if wide or not values else None
     continuous = variable.get("intrvl") == "contin"
     numeric = shape is not None and shape.get("type") == "numeric"
     if values and not continuous:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from keyhole.core.names import shown
 from keyhole.environment.importers.categories import YES_NO, clean, coded, make_categories
 from keyhole.environment.model import CapturedField, Category, Intervals
-from keyhole.environment.wording import shown
 from keyhole.screening.identifiers import recognise, words
 
 __all__ = [
     "SURE",
     "capture",
-    "distinct",
+    "distinct_fields",
     "kind_of_identifier",
     "path_label",
     "split_choices",
@@ -177,12 +177,12 @@ def titled(title: str) -> tuple[str, ...]:
     return (f"Its title is {shown(title)}.",) if title else ()
 
 
-def distinct(fields: Iterable[CapturedField]) -> tuple[CapturedField, ...]:
+def distinct_fields(fields: Iterable[CapturedField]) -> tuple[CapturedField, ...]:
     """Give fields of the same name names of their own.
 
     Examples
     --------
-    >>> [one.name for one in distinct([CapturedField("a"), CapturedField("a")])]
+    >>> [one.name for one in distinct_fields([CapturedField("a"), CapturedField("a")])]
     ['a', 'a~2']
     """
     seen: dict[str, int] = {}

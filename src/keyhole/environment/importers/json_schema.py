@@ -15,14 +15,14 @@ from typing import Any
 from keyhole.environment.importers.categories import YES_NO, clean
 from keyhole.environment.importers.fields import (
     capture,
-    distinct,
+    distinct_fields,
     path_label,
     split_choices,
     titled,
 )
 from keyhole.environment.importers.json_shapes import Shape, Shapes
 from keyhole.environment.importers.opening import open_json
-from keyhole.environment.importers.spans import dates, numbers, usual_numbers
+from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -77,7 +77,7 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
     require_none(shapes.problems)
     if not root.properties and root.items is not None:
         root = root.items
-    fields = distinct(_fields(root, (), "", shapes.notes))
+    fields = distinct_fields(_fields(root, (), "", shapes.notes))
     if not fields:
         raise FileError("the schema must have fields under 'properties'. Got none instead.")
     title = document.get("title")
@@ -154,7 +154,7 @@ def _numbers(shape: Shape, asked: tuple[str, ...]) -> Intervals:
         return dates("year", first, last)
     low = shape.lowest if shape.lowest is not None else min(0, shape.highest or 0)
     high = shape.highest if shape.highest is not None else max(usual.stop - 1, low)
-    return numbers(low, high, shape.step or 1) or usual
+    return number_intervals(low, high, shape.step or 1) or usual
 
 
 def _are_years(shape: Shape, asked: tuple[str, ...]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from keyhole.environment.wording import shown
+from keyhole.core.names import shown
 from keyhole.errors import InputError
 
 __all__ = ["DEEPEST", "MOST_NODES", "Shape", "Shapes"]

@@ -15,10 +15,11 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.names import shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.opening import Row, read_cells, read_rows, require_columns
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
 __all__ = ["ColumnLabels", "Labels", "attach_labels", "is_census", "read_labels"]
@@ -43,8 +44,8 @@ def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) ->
     The Census Bureau's dictionaries of its microdata (rows ``NAME`` and ``VAL``) are read too.
     """
     file = Path(path)
-    rows = _census_rows(file, encoding) or read_rows(file, encoding)
-    require_columns(rows, ("name", "label", "code", "category"), file.name)
+    rows = _census_rows(file, encoding) or read_sheet(file, encoding)
+    require_headings(rows, ("name", "label", "code", "category"), file.name)
     problems: list[str] = []
     names: dict[str, str] = {}
     codes: dict[str, dict[str, str]] = {}
@@ -74,7 +75,7 @@ def is_census(cells: Sequence[Sequence[str]]) -> bool:
     return bool(cells) and all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in cells if row)
 
 
-def _census_rows(path: Path, encoding: str | None) -> list[Row]:
+def _census_rows(path: Path, encoding: str | None) -> list[SheetRow]:
     """Read a dictionary of the Census Bureau as rows of labels; nothing if it is none.
 
     A range of values has no label of its own; a code of nothing but b is a blank value.
@@ -84,7 +85,7 @@ def _census_rows(path: Path, encoding: str | None) -> list[Row]:
     cells = read_cells(path, encoding)
     if not is_census(cells):
         return []
-    found: dict[tuple[str, str, str], Row] = {}
+    found: dict[tuple[str, str, str], SheetRow] = {}
     for number, row in enumerate(cells, 1):
         named = dict(zip(("name", "label", "code", "category"), (row[1], "", "", ""), strict=True))
         if row[0] == "NAME":
@@ -95,7 +96,7 @@ def _census_rows(path: Path, encoding: str | None) -> list[Row]:
             code = "" if row[4] and set(row[4]) == {"b"} else row[4]
             named |= {"code": code, "category": row[6]}
         key = named["name"], named["code"], "label" if named["label"] else "value"
-        found.setdefault(key, Row(number, named))
+        found.setdefault(key, SheetRow(number, named))
     return list(found.values())
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.importers.categories import BLANK, category_kind
 from keyhole.environment.importers.fields import SURE, capture
 from keyhole.environment.importers.labels_file import ColumnLabels, Labels, attach_labels
-from keyhole.environment.importers.spans import dates, numbers
+from keyhole.environment.importers.spans import dates, number_intervals
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -30,7 +31,6 @@ from keyhole.environment.model import (
     Intervals,
 )
 from keyhole.environment.scenarios.positions import RARE
-from keyhole.environment.wording import quoted, shown
 from keyhole.screening.identifiers import recognise, words
 
 __all__ = ["MOST", "capture_microdata"]
@@ -248,7 +248,7 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
         return None
     step = _step(finite)
     start, stop = _outward(low, high, step)
-    found = numbers(_tidy(start), _tidy(stop - step), step, MOST)
+    found = number_intervals(_tidy(start), _tidy(stop - step), step, MOST)
     if found is not None and found.step > step:
         notes[f"{shown(variable.name)} has too fine a detail; it is taken by {found.step:g}."] = (
             None

@@ -15,13 +15,13 @@ from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
 __all__ = [
-    "Row",
+    "SheetRow",
+    "decoded_text",
     "open_json",
-    "open_text",
     "open_xml",
     "read_cells",
-    "read_rows",
-    "require_columns",
+    "read_sheet",
+    "require_headings",
     "sheets",
 ]
 
@@ -38,7 +38,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """A row of a table: its number in the file, and its cells by column name."""
 
     number: int
@@ -67,7 +67,7 @@ def open_bytes(path: Path) -> bytes:
     return content
 
 
-def open_text(path: Path, encoding: str | None = None) -> str:
+def decoded_text(path: Path, encoding: str | None = None) -> str:
     """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
     content = open_bytes(path)
     marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
@@ -91,7 +91,7 @@ def open_text(path: Path, encoding: str | None = None) -> str:
 
 def open_json(path: Path, encoding: str | None = None) -> Any:
     """Read JSON; what is no JSON, or nested without end, is refused with the place."""
-    return parse_json(open_text(path, encoding), path.name)
+    return parse_json(decoded_text(path, encoding), path.name)
 
 
 def open_xml(path: Path) -> Any:
@@ -123,17 +123,17 @@ def open_xml(path: Path) -> Any:
     return root
 
 
-def read_rows(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[Row]:
+def read_sheet(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[SheetRow]:
     """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
     if path.suffix.lower() == ".xlsx":
         found = sheets(path)
         return found[sheet.lower() if sheet else next(iter(found))]
-    return _named(_csv(open_text(path, encoding), path), path.name)
+    return _named(_csv(decoded_text(path, encoding), path), path.name)
 
 
 def read_cells(path: Path, encoding: str | None = None) -> list[Sequence[str]]:
     """Read a CSV file that has no header as rows of cells."""
-    return list(_csv(open_text(path, encoding), path))
+    return list(_csv(decoded_text(path, encoding), path))
 
 
 def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
@@ -151,7 +151,7 @@ def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
         csv.field_size_limit(before)
 
 
-def sheets(path: Path) -> dict[str, list[Row]]:
+def sheets(path: Path) -> dict[str, list[SheetRow]]:
     """Read all sheets of a workbook as rows, by name in lower case."""
     import fastexcel
 
@@ -188,9 +188,9 @@ def _cells(book: Any, name: str) -> Iterator[Sequence[str]]:
         yield [cell or "" for cell in row]
 
 
-def _named(rows: Iterator[Sequence[str]], where: str) -> list[Row]:
+def _named(rows: Iterator[Sequence[str]], where: str) -> list[SheetRow]:
     header: list[str] | None = None
-    named: list[Row] = []
+    named: list[SheetRow] = []
     problems: list[str] = []
     for number, cells in enumerate(rows, 1):
         trimmed = [cell.strip() for cell in cells]
@@ -201,7 +201,7 @@ def _named(rows: Iterator[Sequence[str]], where: str) -> list[Row]:
             continue
         if any(trimmed[len(header) :]):
             problems.append(f"{where!r}, row {number}, has more cells than the header.")
-        named.append(Row(number, dict(zip(header, trimmed, strict=False))))
+        named.append(SheetRow(number, dict(zip(header, trimmed, strict=False))))
     if problems:
         raise FileError(problems[:20])
     if header is not None and len(set(header) - {""}) < sum(map(bool, header)):
@@ -209,7 +209,7 @@ def _named(rows: Iterator[Sequence[str]], where: str) -> list[Row]:
     return named
 
 
-def require_columns(rows: Sequence[Row], wanted: Sequence[str], where: str) -> None:
+def require_headings(rows: Sequence[SheetRow], wanted: Sequence[str], where: str) -> None:
     """Name the columns that are not there."""
     if not rows:
         raise FileError(f"{where!r} has no rows under a header. Give a file that describes a form.")

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.importers import opening
 from keyhole.environment.importers.statistical import READERS
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
 __all__ = ["KINDS", "read_forms"]
@@ -150,7 +151,7 @@ def _table_kind(path: Path, encoding: str | None) -> str:
 
     if path.suffix.lower() in _TEXTS and is_census(opening.read_cells(path, encoding)):
         raise _labels(path)
-    rows = opening.read_rows(path, encoding)
+    rows = opening.read_sheet(path, encoding)
     columns = frozenset(rows[0].cells) if rows else frozenset()
     if {"name", "code", "category"} <= columns and not {"form", "field"} & columns:
         raise _labels(path)

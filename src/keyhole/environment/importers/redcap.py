@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from keyhole.core.names import shown
 from keyhole.environment.importers.categories import YES_NO
 from keyhole.environment.importers.fields import (
     capture,
-    distinct,
+    distinct_fields,
     kind_of_identifier,
     split_choices,
 )
-from keyhole.environment.importers.opening import Row, read_rows, require_columns
-from keyhole.environment.importers.spans import dates, numbers, usual_numbers
+from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
+from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -67,15 +68,15 @@ def is_redcap(columns: frozenset[str]) -> bool:
 def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a data dictionary, as CSV or as a sheet."""
     rows = [
-        Row(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
-        for row in read_rows(path, encoding)
+        SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
+        for row in read_sheet(path, encoding)
     ]
-    require_columns(rows, ("field_name", "field_type"), path.name)
+    require_headings(rows, ("field_name", "field_type"), path.name)
     problems: list[str] = []
     notes: dict[str, None] = {}
     fields = [one for row in rows for one in _fields(row, problems, notes)]
     require_none(problems, FileError)
-    return (CapturedForm(Form(path.stem), distinct(fields), tuple(notes)),)
+    return (CapturedForm(Form(path.stem), distinct_fields(fields), tuple(notes)),)
 
 
 def parse_choices(text: str) -> list[tuple[str, str]]:
@@ -96,7 +97,7 @@ def _plain(text: str) -> str:
     return " ".join(_TAG.sub(" ", text).split())
 
 
-def _fields(row: Row, problems: list[str], notes: dict[str, None]) -> Iterator[CapturedField]:
+def _fields(row: SheetRow, problems: list[str], notes: dict[str, None]) -> Iterator[CapturedField]:
     kind, name = row["field_type"].lower(), row["field_name"]
     if kind == "descriptive":
         return
@@ -119,7 +120,7 @@ def _fields(row: Row, problems: list[str], notes: dict[str, None]) -> Iterator[C
 
 
 def _written(
-    row: Row, kind: str, path: list[str], label: str, notes: dict[str, None]
+    row: SheetRow, kind: str, path: list[str], label: str, notes: dict[str, None]
 ) -> CapturedField:
     intervals = _intervals(row, kind, label)
     flagged = row["identifier"].lower() in ("y", "yes", "1", "true")
@@ -149,12 +150,12 @@ def _telling(kind: str, validation: str) -> str | None:
     return "medical record number" if validation.startswith("mrn") else None
 
 
-def _intervals(row: Row, kind: str, label: str) -> Intervals | None:
+def _intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
     validation = row["validation"].lower()
     if validation.startswith("date"):
         return dates("day", _day(row["lowest"]), _day(row["highest"], 1))
     if kind == "slider":
-        return numbers(_number(row["lowest"]) or 0, _number(row["highest"]) or 100)
+        return number_intervals(_number(row["lowest"]) or 0, _number(row["highest"]) or 100)
     if not validation.startswith(("integer", "number")):
         return None
     usual = usual_numbers(words(row["field_name"]) + words(label))
@@ -162,7 +163,7 @@ def _intervals(row: Row, kind: str, label: str) -> Intervals | None:
     if low is None and high is None:
         return usual
     low = min(usual.start, high or 0) if low is None else low
-    return numbers(low, max(usual.stop, low) if high is None else high) or usual
+    return number_intervals(low, max(usual.stop, low) if high is None else high) or usual
 
 
 def _number(text: str) -> float | None:

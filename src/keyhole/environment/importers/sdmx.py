@@ -8,13 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import shown
 from keyhole.environment.codings.naming import CodingName
 from keyhole.environment.importers.categories import category_kind
 from keyhole.environment.importers.ddi import local_name
-from keyhole.environment.importers.fields import capture, distinct
+from keyhole.environment.importers.fields import capture, distinct_fields
 from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
 __all__ = ["CodeList", "capture_code_lists", "code_lists_of", "read_code_lists"]
@@ -121,7 +122,7 @@ def capture_code_lists(root: Any, name: str) -> CapturedForm:
         for one in code_lists_of(root, name)
         if one.categories
     ]
-    return CapturedForm(Form(name), distinct(fields))
+    return CapturedForm(Form(name), distinct_fields(fields))
 
 
 def _code_list(element: Any, problems: list[str]) -> CodeList:

@@ -7,7 +7,7 @@ import math
 
 from keyhole.environment.model import Intervals, Unit
 
-__all__ = ["MOST", "dates", "numbers", "usual_numbers"]
+__all__ = ["MOST", "dates", "number_intervals", "usual_numbers"]
 
 # Intervals of one field at most; where there would be more, their step is widened.
 MOST = 100_000
@@ -34,16 +34,18 @@ def dates(
     return Intervals("date", start=start, stop=stop, step=1, unit=unit)
 
 
-def numbers(low: float, high: float, step: float = 1, most: int = MOST) -> Intervals | None:
+def number_intervals(
+    low: float, high: float, step: float = 1, most: int = MOST
+) -> Intervals | None:
     """Return numbers from `low` to `high` (both within) by `step`, widened where too fine.
 
     Examples
     --------
-    >>> numbers(0, 120)
+    >>> number_intervals(0, 120)
     Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None)
-    >>> numbers(0, 999_999_999).step
+    >>> number_intervals(0, 999_999_999).step
     10000
-    >>> numbers(5, 1) is None
+    >>> number_intervals(5, 1) is None
     True
     """
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(step)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.environment.importers.categories import make_categories
-from keyhole.environment.importers.fields import capture, distinct, titled
+from keyhole.environment.importers.fields import capture, distinct_fields, titled
 from keyhole.environment.importers.spans import dates, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.errors import FileError
@@ -34,7 +34,7 @@ def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[Ca
     about = _metadata(path, encoding)
     if not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
-    fields = distinct(_field(name, about) for name in about.column_names)
+    fields = distinct_fields(_field(name, about) for name in about.column_names)
     return (CapturedForm(Form(path.stem), fields, titled(about.file_label or "")),)
 
 

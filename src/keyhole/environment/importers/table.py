@@ -20,10 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+from keyhole.core.names import shown
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.importers.categories import category_kind
-from keyhole.environment.importers.fields import capture, distinct, kind_of_identifier
-from keyhole.environment.importers.opening import Row, read_rows, require_columns
+from keyhole.environment.importers.fields import capture, distinct_fields, kind_of_identifier
+from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
 from keyhole.environment.model import (
     COLLECTION_METHODS,
     CapturedField,
@@ -33,8 +34,8 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.spreadsheet import COLUMNS, restored
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.spreadsheet import COLUMNS, restored_text
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
 __all__ = ["read_table"]
@@ -50,18 +51,18 @@ class _Asked:
 
     form: dict[str, str]
     about: dict[str, str]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[SheetRow] = field(default_factory=list)
 
 
 def read_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read forms in our own layout."""
     rows = [
-        Row(row.number, {name: restored(cell) for name, cell in row.cells.items()})
-        for row in read_rows(path, encoding)
+        SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})
+        for row in read_sheet(path, encoding)
     ]
-    require_columns(rows, ("field",), path.name)
+    require_headings(rows, ("field",), path.name)
     if "form" not in rows[0].cells:
-        rows = [Row(row.number, {**row.cells, "form": path.stem}) for row in rows]
+        rows = [SheetRow(row.number, {**row.cells, "form": path.stem}) for row in rows]
     problems = [
         f"column {shown(name)} is not one of the layout: {', '.join(COLUMNS)}."
         for name in rows[0].cells
@@ -80,11 +81,12 @@ def _captured(asked: Sequence[_Asked], problems: list[str]) -> tuple[CapturedFor
     for form, one in fields:
         listed[form].append(_from_others(one, known))
     return tuple(
-        CapturedForm(_form(forms[name], problems), distinct(held)) for name, held in listed.items()
+        CapturedForm(_form(forms[name], problems), distinct_fields(held))
+        for name, held in listed.items()
     )
 
 
-def _group(rows: Sequence[Row], problems: list[str]) -> list[_Asked]:
+def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Asked]:
     """Gather the rows of each field; blank cells are as above."""
     found: dict[tuple[str, str], _Asked] = {}
     form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
@@ -140,7 +142,7 @@ def _field(asked: _Asked, problems: list[str]) -> CapturedField:
     return replace(found, coding=asked.about["coding"])
 
 
-def _spans(row: Row) -> bool:
+def _spans(row: SheetRow) -> bool:
     return bool(row["from"] or row["to"] or row["every"])
 
 
@@ -156,7 +158,7 @@ def _from_others(one: CapturedField, known: dict[str, CapturedField]) -> Capture
     return replace(one, categories=other.categories, intervals=other.intervals)
 
 
-def _categories(rows: Sequence[Row], where: str, problems: list[str]) -> Iterator[Category]:
+def _categories(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Iterator[Category]:
     seen: set[str] = set()
     for row in rows:
         code = row["code"] or row["category"]
@@ -170,7 +172,7 @@ def _categories(rows: Sequence[Row], where: str, problems: list[str]) -> Iterato
         yield Category(code, label, kind)
 
 
-def _intervals(rows: Sequence[Row], where: str, problems: list[str]) -> Intervals | None:
+def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Intervals | None:
     if not rows:
         return None
     try:
@@ -184,7 +186,7 @@ def _intervals(rows: Sequence[Row], where: str, problems: list[str]) -> Interval
     return None
 
 
-def _regular(row: Row) -> Intervals:
+def _regular(row: SheetRow) -> Intervals:
     every = row["every"].lower()
     start, stop = _bound(row["from"]), _bound(row["to"])
     if isinstance(start, datetime.date) and isinstance(stop, datetime.date):
@@ -200,7 +202,7 @@ def _regular(row: Row) -> Intervals:
     return Intervals("number", (), start, stop, wide)  # type: ignore[arg-type]
 
 
-def _edges(rows: Sequence[Row]) -> Intervals:
+def _edges(rows: Sequence[SheetRow]) -> Intervals:
     """Read intervals that follow one another; the first and the last may be open."""
     bounds = [(_bound(row["from"] or "-inf"), _bound(row["to"] or "inf")) for row in rows]
     dated = any(isinstance(one, datetime.date) for pair in bounds for one in pair)

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keyhole.core.names import shown
 from keyhole.environment.importers.categories import YES_NO
-from keyhole.environment.importers.fields import capture, distinct, split_choices
-from keyhole.environment.importers.opening import Row, require_columns, sheets
-from keyhole.environment.importers.spans import dates, numbers, usual_numbers
+from keyhole.environment.importers.fields import capture, distinct_fields, split_choices
+from keyhole.environment.importers.opening import SheetRow, require_headings, sheets
+from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
-from keyhole.environment.wording import require_none, shown
+from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -60,8 +61,8 @@ def read_xlsform(path: Path) -> tuple[CapturedForm, ...]:
     if "survey" not in found:
         raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
     rows = found["survey"]
-    require_columns(rows, ("type", "name"), f"{path.name} (survey)")
-    settings = (found.get("settings") or [Row(0, {})])[0]
+    require_headings(rows, ("type", "name"), f"{path.name} (survey)")
+    settings = (found.get("settings") or [SheetRow(0, {})])[0]
     language = settings["default_language"]
     survey = _Survey(_choices(found.get("choices", []), language), language)
     fields = [one for row in rows for one in _fields(row, survey)]
@@ -69,10 +70,10 @@ def read_xlsform(path: Path) -> tuple[CapturedForm, ...]:
         survey.problems.append(f"group {shown(survey.groups[-1])} is not ended. Add 'end_group'.")
     require_none(survey.problems, FileError)
     form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
-    return (CapturedForm(form, distinct(fields), tuple(survey.notes)),)
+    return (CapturedForm(form, distinct_fields(fields), tuple(survey.notes)),)
 
 
-def _choices(rows: Sequence[Row], language: str) -> dict[str, list[tuple[str, str]]]:
+def _choices(rows: Sequence[SheetRow], language: str) -> dict[str, list[tuple[str, str]]]:
     lists: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in rows:
         name = row["list_name"] or row["list name"]
@@ -82,14 +83,14 @@ def _choices(rows: Sequence[Row], language: str) -> dict[str, list[tuple[str, st
     return dict(lists)
 
 
-def _label(row: Row, language: str) -> str:
+def _label(row: SheetRow, language: str) -> str:
     """Return the label in the default language, else the first there is."""
     wanted = [f"label::{language}".lower(), f"label:{language}".lower(), "label"]
     others = [name for name in row.cells if name.startswith("label:")]
     return next((row[name] for name in [*wanted, *others] if row[name]), "")
 
 
-def _fields(row: Row, survey: _Survey) -> Iterator[CapturedField]:
+def _fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
     kind, name = " ".join(row["type"].split()), row["name"]
     if not kind or kind.lower() in _NOT_ASKED:
         return
@@ -114,12 +115,12 @@ def _enter(what: str, kind: str, name: str, number: int, survey: _Survey) -> Non
         survey.problems.append(f"survey, row {number}: a group ends that did not begin.")
 
 
-def _path(row: Row, survey: _Survey) -> list[str]:
+def _path(row: SheetRow, survey: _Survey) -> list[str]:
     return [*(group for group in survey.groups if group), row["name"]]
 
 
 def _selected(
-    row: Row, kind: str, list_name: str, other: bool, survey: _Survey
+    row: SheetRow, kind: str, list_name: str, other: bool, survey: _Survey
 ) -> Iterator[CapturedField]:
     options = survey.choices.get(list_name)
     path, label = _path(row, survey), _label(row, survey.language)
@@ -135,7 +136,7 @@ def _selected(
         yield from split_choices(path, label, listed, row["relevant"])
 
 
-def _written(row: Row, kind: str, survey: _Survey) -> Iterator[CapturedField]:
+def _written(row: SheetRow, kind: str, survey: _Survey) -> Iterator[CapturedField]:
     path, label = _path(row, survey), _label(row, survey.language)
     asked = words(row["name"]) + words(label)
     universe = row["relevant"]
@@ -156,7 +157,7 @@ def _written(row: Row, kind: str, survey: _Survey) -> Iterator[CapturedField]:
         )
 
 
-def _numbers(row: Row, asked: tuple[str, ...]) -> Intervals:
+def _numbers(row: SheetRow, asked: tuple[str, ...]) -> Intervals:
     """Return the numbers that the constraint allows, as ``. >= 0 and . <= 120``."""
     usual = usual_numbers(asked)
     low: float | None = None
@@ -171,4 +172,4 @@ def _numbers(row: Row, asked: tuple[str, ...]) -> Intervals:
     if low is None and high is None:
         return usual
     low = min(usual.start, high or 0) if low is None else low
-    return numbers(low, max(usual.stop - 1, low) if high is None else high) or usual
+    return number_intervals(low, max(usual.stop - 1, low) if high is None else high) or usual

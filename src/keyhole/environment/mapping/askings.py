@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keyhole.core.names import quoted
 from keyhole.environment.model import Form
-from keyhole.environment.wording import quoted
 from keyhole.kernels.arrays import Ints
 
 __all__ = ["Askings", "count_askings"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from keyhole.environment.codings.explanations import inexact, plural
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.partitions import entropy, group_count, refines
+from keyhole.environment.codings.partitions import group_count, partition_entropy, refines
 from keyhole.environment.mapping.askings import Askings
-from keyhole.environment.mapping.holdings import Absent, Column, Held, held_by, tells
+from keyhole.environment.mapping.holdings import Absent, Held, TargetColumn, held_by, tells
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.prevalence import Finest, finest
 from keyhole.environment.mapping.variables import VariableMaker
@@ -32,7 +32,7 @@ class Holding:
     held: Held
 
 
-def holdings_of(graph: CodingGraph, column: Column, askings: Askings) -> list[Holding]:
+def holdings_of(graph: CodingGraph, column: TargetColumn, askings: Askings) -> list[Holding]:
     """Sort forms by the codings in which they hold a column's construct; most forms first."""
     return [
         Holding(codings, places, held_by(graph, column, codings))
@@ -43,7 +43,7 @@ def holdings_of(graph: CodingGraph, column: Column, askings: Askings) -> list[Ho
 def class_variable(
     graph: CodingGraph,
     maker: VariableMaker,
-    column: Column,
+    column: TargetColumn,
     askings: Askings,
     needed: int,
 ) -> KeyVariable | Absent:
@@ -64,7 +64,7 @@ def class_variable(
 
 def _chosen(
     maker: VariableMaker,
-    column: Column,
+    column: TargetColumn,
     holdings: Sequence[Holding],
     answer: Finest,
     askings: Askings,
@@ -75,7 +75,7 @@ def _chosen(
 
     def rank(groups: Ints) -> tuple[float, int, bool, str, bytes]:
         name, stored = maker.name(column, groups, near) if len(partitions) > 1 else ("", True)
-        bits = round(entropy(groups, column.weights), 9)
+        bits = round(partition_entropy(groups, column.weights), 9)
         return -bits, -group_count(groups), not stored, name if stored else "", groups.tobytes()
 
     ordered = sorted(partitions, key=rank)
@@ -112,7 +112,7 @@ def _holders_told(askings: Askings, holders: Sequence[Holding], count: int) -> l
     return out
 
 
-def _missing(column: Column, holdings: Sequence[Holding], needed: int) -> str:
+def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
     """Say why a column is not in the key of a class."""
     if not holdings:
         return "no form of the class asks it"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.graph import CodingGraph, Holder
 from keyhole.environment.model import Environment, Form
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError, OptionError
 
 __all__ = ["class_of", "class_words", "forms_in", "identifiers_of", "needed_of"]
@@ -110,6 +110,6 @@ def identifiers_of(holders: Iterable[Holder]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def names_of(holders: Sequence[Holder], most: int = 3) -> str:
+def holder_names(holders: Sequence[Holder], most: int = 3) -> str:
     """Write the names of forms or sources; a long list is cut."""
     return quoted(sorted(holder.name for holder in holders), most)

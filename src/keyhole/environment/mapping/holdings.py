@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import all_matched, informative_groups, overlap_groups
 from keyhole.environment.codings.partitions import group_count, is_discrete, meet
-from keyhole.environment.codings.weighing import Weights, weigh
+from keyhole.environment.codings.weighing import Weights, category_weights
 from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["Absent", "Column", "ColumnWeights", "Held", "columns_of", "held_by"]
+__all__ = ["Absent", "ColumnWeights", "Held", "TargetColumn", "columns_of", "held_by"]
 
 ColumnWeights = Mapping[str, Weights]
 
@@ -40,7 +40,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class TargetColumn:
     """A column of the target with its coding and the weights of its categories."""
 
     name: str
@@ -65,7 +65,7 @@ class Held:
 
 def columns_of(
     graph: CodingGraph, target: Target, weights: ColumnWeights | None
-) -> tuple[list[Column], list[Absent]]:
+) -> tuple[list[TargetColumn], list[Absent]]:
     """Return the columns of a target that can be mapped, and why the others cannot."""
     given = dict(weights or {})
     unknown = [name for name in given if name not in {field.name for field in target.fields}]
@@ -86,13 +86,13 @@ def columns_of(
                 text = f"{node.name} is free text: it has no categories to match"
                 absent.append(Absent(field.name, node.construct, text))
             else:
-                weight = weigh(node, given.get(field.name))
-                columns.append(Column(field.name, node, weight, target.as_of))
+                weight = category_weights(node, given.get(field.name))
+                columns.append(TargetColumn(field.name, node, weight, target.as_of))
     return columns, absent
 
 
 def held_by(
-    graph: CodingGraph, column: Column, codings: Sequence[str], told: Sequence[Ints] = ()
+    graph: CodingGraph, column: TargetColumn, codings: Sequence[str], told: Sequence[Ints] = ()
 ) -> Held:
     """Return what a holder of a construct in some codings can tell of the target's categories.
 
@@ -111,7 +111,7 @@ def held_by(
 
 
 def _held_together(
-    graph: CodingGraph, column: Column, codings: Sequence[str], told: Sequence[Ints]
+    graph: CodingGraph, column: TargetColumn, codings: Sequence[str], told: Sequence[Ints]
 ) -> Held:
     helds = {name: _held(graph, column.node, name, column.as_of) for name in codings}
     known = {name: held for name, held in helds.items() if held.groups is not None}
@@ -133,7 +133,7 @@ def _held_together(
     return Held(finer, sure or is_discrete(finer), tuple(words))
 
 
-def _listed(graph: CodingGraph, column: Column, name: str) -> list[str]:
+def _listed(graph: CodingGraph, column: TargetColumn, name: str) -> list[str]:
     """Return the coding, or what free text can be coded into, where its overlap is known."""
     if not graph.node(name).open:
         return [name]
@@ -177,6 +177,6 @@ def _held_text(graph: CodingGraph, node: Node, text: Node, as_of: Day) -> Held:
     return Held(groups, exact, (f"{text.name} is free text, taken as coded into {coded}",))
 
 
-def tells(column: Column, held: Held) -> bool:
+def tells(column: TargetColumn, held: Held) -> bool:
     """Tell whether a holder can tell any answers apart."""
     return held.groups is not None and informative_groups(column.node, held.groups) > 1

@@ -19,7 +19,7 @@ from keyhole.environment.mapping.askings import Askings
 from keyhole.environment.mapping.class_keys import holdings_of
 from keyhole.environment.mapping.classes import class_words, forms_in
 from keyhole.environment.mapping.closed_sets import closed_sets
-from keyhole.environment.mapping.holdings import Column, ColumnWeights, columns_of
+from keyhole.environment.mapping.holdings import ColumnWeights, TargetColumn, columns_of
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.mapping import map_forms
 from keyhole.environment.model import Environment, Target
@@ -146,7 +146,7 @@ def joint_keys(
     )
 
 
-def _holders(graph: CodingGraph, column: Column, key: KeyVariable, askings: Askings) -> int:
+def _holders(graph: CodingGraph, column: TargetColumn, key: KeyVariable, askings: Askings) -> int:
     """Return the forms that hold a column at its coding in the key, as bits."""
     groups = np.array(key.groups, dtype=np.int64)
     holds = np.zeros(len(askings.forms), dtype=bool)

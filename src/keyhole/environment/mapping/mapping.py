@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from keyhole.core.names import shown
 from keyhole.environment.codings.crossing import ruled_out
 from keyhole.environment.codings.explanations import inexact, plural
 from keyhole.environment.codings.graph import CodingGraph
@@ -22,8 +23,8 @@ from keyhole.environment.mapping.classes import (
 )
 from keyhole.environment.mapping.holdings import (
     Absent,
-    Column,
     ColumnWeights,
+    TargetColumn,
     columns_of,
     held_by,
     tells,
@@ -31,7 +32,6 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Form, Target
-from keyhole.environment.wording import shown
 
 __all__ = ["map_class", "map_forms", "map_pair", "pair_variable"]
 
@@ -67,7 +67,11 @@ def map_pair(
 
 
 def pair_variable(
-    graph: CodingGraph, maker: VariableMaker, column: Column, codings: Sequence[str], holder: str
+    graph: CodingGraph,
+    maker: VariableMaker,
+    column: TargetColumn,
+    codings: Sequence[str],
+    holder: str,
 ) -> KeyVariable | Absent:
     """Return a column at what one holder of some codings can tell, or why it is nothing."""
     construct = column.node.construct
@@ -91,7 +95,7 @@ def pair_variable(
     )
 
 
-def _finest_above(graph: CodingGraph, column: Column, codings: Sequence[str]) -> list[str]:
+def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
     """Return the finest stored codings that the target's and any that is held refine."""
     own, day = column.node.name, column.as_of
     found = {n for one in codings for n in graph.minimal_common_ancestors(own, one, as_of=day)}
@@ -103,7 +107,9 @@ def _finest_above(graph: CodingGraph, column: Column, codings: Sequence[str]) ->
     return sorted(name for name in found if not any(below(other, name) for other in found))
 
 
-def _crossing(graph: CodingGraph, column: Column, codings: Sequence[str], holder: str) -> Absent:
+def _crossing(
+    graph: CodingGraph, column: TargetColumn, codings: Sequence[str], holder: str
+) -> Absent:
     """Say that codings join to one category, and what they rule out all the same."""
     shares = [_ruled_out(graph, column, coding) for coding in codings]
     most = max((s for s in shares if s is not None), default=None)
@@ -113,7 +119,7 @@ def _crossing(graph: CodingGraph, column: Column, codings: Sequence[str], holder
     return Absent(column.name, column.node.construct, reason, most, tuple(codings))
 
 
-def _ruled_out(graph: CodingGraph, column: Column, coding: str) -> float | None:
+def _ruled_out(graph: CodingGraph, column: TargetColumn, coding: str) -> float | None:
     relation = graph.overlap(column.node.name, coding, as_of=column.as_of)
     return ruled_out(column.node, graph.node(coding), relation)
 

@@ -15,7 +15,12 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.environment.codings.partitions import entropy, group_count, join, representatives
+from keyhole.environment.codings.partitions import (
+    group_count,
+    join_partitions,
+    partition_entropy,
+    representatives,
+)
 from keyhole.kernels.arrays import Floats, Ints
 
 __all__ = ["Finest", "finest"]
@@ -83,8 +88,10 @@ def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Cou
         must = [partition for partition, count in known.values() if total - count < needed]
         if not must:
             return known
-        floor = reduce(join, must)
-        further = _counted(((join(p, floor), count) for p, count in known.values()), answers)
+        floor = reduce(join_partitions, must)
+        further = _counted(
+            ((join_partitions(p, floor), count) for p, count in known.values()), answers
+        )
         if further.keys() == known.keys():
             return known
         known = further
@@ -127,7 +134,7 @@ class _Search:
 
     def add(self, partition: Ints, core: int) -> None:
         """Queue a candidate made by adding the partition numbered `core`."""
-        bits = round(entropy(partition, self.weights), 9)
+        bits = round(partition_entropy(partition, self.weights), 9)
         heapq.heappush(self.heap, (-bits, -group_count(partition), partition.tobytes(), core))
 
     def holding(self, partition: Ints) -> npt.NDArray[np.bool_]:
@@ -163,7 +170,7 @@ class _Search:
             if held[i]:
                 continue
             reachable -= int(self.counts[i])
-            further = join(candidate, self.partitions[i])
+            further = join_partitions(candidate, self.partitions[i])
             if not _tells(further, self.answers):
                 continue
             if not (self.holding(further)[:i] & ~held[:i]).any():

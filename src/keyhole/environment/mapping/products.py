@@ -20,22 +20,22 @@ from keyhole.environment.codings.groups import all_matched
 from keyhole.environment.codings.partitions import canonical, components
 from keyhole.environment.codings.relations import (
     MOST,
+    CodingRelation,
     Pairs,
-    Relation,
     comparable,
     interval_pairs,
 )
 from keyhole.environment.model import Category, Coding, Intervals, Scale
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["Product", "product_groups"]
+__all__ = ["CodingProduct", "product_groups"]
 
 # scipy.sparse has no types; a table of yes and no by category and cell.
 Table = Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Product:
+class CodingProduct:
     """The groups of a target's categories that a holder of several codings can tell apart.
 
     `exact` is false where more may be known: which answers go together in three codings does
@@ -52,7 +52,7 @@ def product_groups(
     codings: Sequence[str],
     as_of: Day,
     told: Sequence[Ints] = (),
-) -> Product | None:
+) -> CodingProduct | None:
     """Return what holding codings together tells of a target's categories, if it can be found.
 
     Parameters
@@ -68,18 +68,18 @@ def product_groups(
     """
     nodes = _needed(graph, [graph.node(name) for name in codings], as_of)
     if _are_intervals([node, *nodes], as_of):
-        return Product(_grouped(node, _cut(node, nodes, as_of), told), exact=True)
+        return CodingProduct(_grouped(node, _cut(node, nodes, as_of), told), exact=True)
     shared = _below(graph, node, nodes, as_of)
     if shared is not None:
         relation = graph.overlap(node.name, shared.name, as_of=as_of)
         pairs = _through(graph, relation, shared, nodes, as_of)
-        return Product(_grouped(node, pairs, told), all_matched(node, shared, relation))
+        return CodingProduct(_grouped(node, pairs, told), all_matched(node, shared, relation))
     return _by_twos(graph, node, nodes, as_of, told)
 
 
 def _by_twos(
     graph: CodingGraph, node: Node, nodes: Sequence[Node], as_of: Day, told: Sequence[Ints]
-) -> Product | None:
+) -> CodingProduct | None:
     """Keep the combinations of answers of which any two can go together."""
     relations = [graph.overlap(node.name, other.name, as_of=as_of) for other in nodes]
     if any(relation.thin for relation in relations):
@@ -92,7 +92,7 @@ def _by_twos(
     pairs = found.row.astype(np.int64), found.col.astype(np.int64)
     sure = all(relation.exact and all_matched(node, other, relation) for other, relation in both)
     exact = sure and _determined(graph, node, nodes, as_of)
-    return Product(_grouped(node, pairs, told), exact)
+    return CodingProduct(_grouped(node, pairs, told), exact)
 
 
 def _needed(graph: CodingGraph, nodes: Sequence[Node], as_of: Day) -> list[Node]:
@@ -138,7 +138,7 @@ def _below(graph: CodingGraph, node: Node, nodes: Sequence[Node], as_of: Day) ->
 
 
 def _through(
-    graph: CodingGraph, relation: Relation, shared: Node, nodes: Sequence[Node], as_of: Day
+    graph: CodingGraph, relation: CodingRelation, shared: Node, nodes: Sequence[Node], as_of: Day
 ) -> Pairs:
     """Tie the target to what is alike in all codings among the categories of a finer one."""
     cells = np.zeros(shared.size, dtype=np.int64)
@@ -152,7 +152,7 @@ def _through(
 class _Side:
     """One of the codings beside the target's; what has no counterpart falls into one last cell."""
 
-    def __init__(self, target: Node, node: Node, relation: Relation) -> None:
+    def __init__(self, target: Node, node: Node, relation: CodingRelation) -> None:
         self.node = node
         self.outside = node.size
         paired = np.zeros(target.size, dtype=np.bool_)

@@ -14,11 +14,11 @@ from keyhole.core.marks import SPREAD
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.classes import identifiers_of, names_of
+from keyhole.environment.mapping.classes import holder_names, identifiers_of
 from keyhole.environment.mapping.holdings import (
     Absent,
-    Column,
     ColumnWeights,
+    TargetColumn,
     columns_of,
     held_by,
     tells,
@@ -163,7 +163,7 @@ def _mapping(
 
 
 def _variable(
-    graph: CodingGraph, maker: VariableMaker, column: Column, sources: Sequence[Source]
+    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
 ) -> KeyVariable | Absent:
     construct = column.node.construct
     having = [source for source in sources if construct in graph.asked(source)]
@@ -182,7 +182,7 @@ def _variable(
         for source in having
         if tells(column, held_by(graph, column, graph.asked(source)[construct]))
     ]
-    because = [f"in {names_of(telling or having, 5)}", *held.words, *inexact(held.exact)]
+    because = [f"in {holder_names(telling or having, 5)}", *held.words, *inexact(held.exact)]
     return maker.make(
         column,
         held.groups,

@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from keyhole.core.marks import SPREAD
+from keyhole.core.names import shown
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import informative_groups
 from keyhole.environment.codings.partitions import is_discrete
 from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.holdings import Absent, Column, ColumnWeights, columns_of, held_by
+from keyhole.environment.mapping.holdings import (
+    Absent,
+    ColumnWeights,
+    TargetColumn,
+    columns_of,
+    held_by,
+)
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Target
-from keyhole.environment.wording import shown
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share
@@ -118,7 +124,7 @@ def combine(
 
 
 def _together(
-    graph: CodingGraph, maker: VariableMaker, column: Column, stages: Sequence[KeyMapping]
+    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
     known = [(stage, stage.variable(column.name)) for stage in stages]
     having = [(stage, variable) for stage, variable in known if variable is not None]
@@ -144,7 +150,7 @@ def _together(
 
 def _known_together(
     graph: CodingGraph,
-    column: Column,
+    column: TargetColumn,
     stages: Sequence[KeyMapping],
     having: Sequence[KeyVariable],
 ) -> tuple[Ints | None, bool]:

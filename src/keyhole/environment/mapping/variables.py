@@ -11,8 +11,13 @@ from keyhole.environment.codings.explanations import climb
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import as_partition, group_labels, merges, special
 from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import canonical, entropy, group_count, is_discrete
-from keyhole.environment.mapping.holdings import Column
+from keyhole.environment.codings.partitions import (
+    canonical,
+    group_count,
+    is_discrete,
+    partition_entropy,
+)
+from keyhole.environment.mapping.holdings import TargetColumn
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.kernels.arrays import Ints
 
@@ -32,7 +37,7 @@ class VariableMaker:
 
     def make(
         self,
-        column: Column,
+        column: TargetColumn,
         groups: Ints,
         *,
         holders: int,
@@ -49,8 +54,8 @@ class VariableMaker:
         """
         name, stored = self.name(column, groups, (*codings, *near))
         labels = self._labels(column, groups, name if stored else None)
-        kept = entropy(groups, column.weights)
-        whole = entropy(np.arange(column.node.size), column.weights)
+        kept = partition_entropy(groups, column.weights)
+        whole = partition_entropy(np.arange(column.node.size), column.weights)
         return KeyVariable(
             construct=column.node.construct,
             column=column.name,
@@ -69,7 +74,9 @@ class VariableMaker:
             codings=tuple(codings),
         )
 
-    def name(self, column: Column, groups: Ints, codings: Sequence[str] = ()) -> tuple[str, bool]:
+    def name(
+        self, column: TargetColumn, groups: Ints, codings: Sequence[str] = ()
+    ) -> tuple[str, bool]:
         """Return the stored coding with these groups, or the name it would be minted under.
 
         `codings` are some in which it is held: one of them may be the coding itself.
@@ -93,7 +100,7 @@ class VariableMaker:
             self.minted[key] = name
         return self.minted[key], False
 
-    def _joined(self, column: Column, groups: Ints, coding: str) -> str | None:
+    def _joined(self, column: TargetColumn, groups: Ints, coding: str) -> str | None:
         """Return the stored coding of the join with a held one, if it has these groups."""
         key = "joined", column.node.name, coding, column.as_of
         if key not in self.graph.memory:
@@ -106,7 +113,7 @@ class VariableMaker:
             self.taken[letters] = {n for n in self.graph.names if n.startswith(letters)}
         return self.taken[letters]
 
-    def _labels(self, column: Column, groups: Ints, stored: str | None) -> tuple[str, ...]:
+    def _labels(self, column: TargetColumn, groups: Ints, stored: str | None) -> tuple[str, ...]:
         labels = group_labels(column.node, groups)
         if stored in (None, column.node.name):
             return labels
@@ -122,7 +129,7 @@ class VariableMaker:
         )
 
     def _told(
-        self, column: Column, groups: Ints, labels: Sequence[str], stored: str | None
+        self, column: TargetColumn, groups: Ints, labels: Sequence[str], stored: str | None
     ) -> list[str]:
         out = []
         if stored not in (None, column.node.name):
@@ -132,7 +139,7 @@ class VariableMaker:
         return [*out, *special(column.node, groups)]
 
 
-def _stored_join(graph: CodingGraph, column: Column, coding: str) -> tuple[str | None, bytes]:
+def _stored_join(graph: CodingGraph, column: TargetColumn, coding: str) -> tuple[str | None, bytes]:
     """Return the stored coding that a join is, and its groups of the target's categories."""
     if graph.node(coding).size > MOST or column.node.size > MOST:
         return None, b""

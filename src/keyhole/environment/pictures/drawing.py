@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from keyhole.charts import ACCENT, FONTS, INK, QUIET, SOFT, plain
+from keyhole.core.names import shown
 from keyhole.environment.codings.categories import size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.naming import parse_name
 from keyhole.environment.model import Coding, Environment
-from keyhole.environment.pictures.layers import Layout, lay_out, reduce_edges
-from keyhole.environment.wording import shown
+from keyhole.environment.pictures.layers import LayeredLayout, lay_out, reduce_edges
 from keyhole.errors import InputError
 
 __all__ = ["draw_graph"]
@@ -61,7 +61,7 @@ class _Scene:
     forms: Mapping[str, int]
     targets: frozenset[str]
     left_out: int
-    layout: Layout
+    layout: LayeredLayout
 
 
 def draw_graph(environment: Environment | CodingGraph, construct: str, *, most: int = 60) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Layout", "lay_out", "reduce_edges"]
+__all__ = ["LayeredLayout", "lay_out", "reduce_edges"]
 
 Edge = tuple[str, str]
 Step = tuple[str, str, int]
@@ -21,7 +21,7 @@ SWEEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LayeredLayout:
     """Where nodes stand: layer (0 at the top) and place from 0 to `width`; edges by their bends."""
 
     places: Mapping[str, tuple[float, int]]
@@ -51,7 +51,7 @@ def reduce_edges(above: Mapping[str, Iterable[str]]) -> tuple[Edge, ...]:
     )
 
 
-def lay_out(nodes: Sequence[str], edges: Iterable[Edge]) -> Layout:
+def lay_out(nodes: Sequence[str], edges: Iterable[Edge]) -> LayeredLayout:
     """Lay nodes out; an edge (finer, coarser) goes up.
 
     Examples
@@ -67,7 +67,9 @@ def lay_out(nodes: Sequence[str], edges: Iterable[Edge]) -> Layout:
     x = _spread(layers, links)
     places = {name: (x[name], depth[name]) for name in nodes}
     bends = {edge: _bends(edge, depth, x) for edge in drawn}
-    return Layout(places, bends, max(x.values(), default=0.0), max(depth.values(), default=0) + 1)
+    return LayeredLayout(
+        places, bends, max(x.values(), default=0.0), max(depth.values(), default=0) + 1
+    )
 
 
 def _depths(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.scenarios.presets import PRESETS, edited
 from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.environment.toml_text import quote
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import FileError, InputError
 
 __all__ = ["read_scenarios", "scenario_from_dict", "scenario_to_toml", "scenarios_from_dict"]

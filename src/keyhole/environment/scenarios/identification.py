@@ -65,9 +65,9 @@ class Identification(Result):
         """Return both factors and the product, with what they rest on."""
         argued = "; ".join(self.reasons) or "nobody has argued that it is less than 1"
         rows = [
-            ["p(identification | attempt)", shown(self.conditional), self.basis],
-            ["p(attempt)", shown(self.attempt), argued],
-            ["p(identification)", shown(self.probability), "the product"],
+            ["p(identification | attempt)", interval_shown(self.conditional), self.basis],
+            ["p(attempt)", interval_shown(self.attempt), argued],
+            ["p(identification)", interval_shown(self.probability), "the product"],
         ]
         columns = ["figure", "value", "from"]
         return [Table(f"Identification: {self.scenario}", columns, rows)]
@@ -194,6 +194,6 @@ FIGURES: Mapping[tuple[str, ...], Mapping[str, Callable[[Any], Found]]] = {
 """The figures of each kind of result, by what tells the kind; the first is the default."""
 
 
-def shown(interval: Interval | None) -> str:
+def interval_shown(interval: Interval | None) -> str:
     """Write an interval, or that there is none."""
     return "not estimable" if interval is None else interval_text(interval)

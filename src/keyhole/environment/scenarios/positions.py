@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.intervals import FIRST_DAY, edges_of
-from keyhole.environment.wording import shown
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats, Ints
 

@@ -10,9 +10,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import OptionError
 
 __all__ = ["PRESETS", "edited", "preset"]

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
@@ -28,7 +28,6 @@ from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.scenarios.stages import map_scenario
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import ColumnError, InputError
 from keyhole.results import Result, Table
 

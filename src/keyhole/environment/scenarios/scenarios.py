@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.names import quoted, shown
 from keyhole.environment.resources import resource_problems
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 from keyhole.results import Table
 

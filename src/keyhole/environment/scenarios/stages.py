@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from keyhole.core.names import nearest
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import (
     Absent,
-    Column,
     ColumnWeights,
+    TargetColumn,
     columns_of,
     held_by,
     tells,
@@ -23,7 +23,6 @@ from keyhole.environment.mapping.stages import combine
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Target
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
-from keyhole.environment.wording import quoted, shown
 from keyhole.errors import InputError
 
 __all__ = ["map_scenario"]
@@ -99,7 +98,7 @@ def _named(
 
 
 def _known(
-    graph: CodingGraph, maker: VariableMaker, column: Column, coding: str
+    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, coding: str
 ) -> KeyVariable | Absent:
     codings = (coding or column.node.name,)
     held = held_by(graph, column, codings)
@@ -115,7 +114,7 @@ def _known(
 
 
 def _require_columns(
-    scenario: Scenario, target: Target, columns: list[Column], absent: list[Absent]
+    scenario: Scenario, target: Target, columns: list[TargetColumn], absent: list[Absent]
 ) -> None:
     """Say which of the columns named cannot be in a key, and why."""
     known = {column.name for column in columns}

@@ -31,13 +31,13 @@ from keyhole.environment.model import (
 from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.environment.store import tables
 
-__all__ = ["LAYOUTS", "Layout", "Part"]
+__all__ = ["LAYOUTS", "PartTable", "TableLayout"]
 
 Values = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartTable:
     """A table with several rows a thing, and how to get their values."""
 
     table: sa.Table
@@ -45,13 +45,13 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """How things of a kind are kept; `build` gets the own values, then the rows of each part."""
 
     table: sa.Table
     row: Callable[[Any], Values]
     build: Callable[..., Any]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartTable, ...] = ()
 
     @property
     def tables(self) -> tuple[sa.Table, ...]:
@@ -115,7 +115,7 @@ _SOURCE = (
     "collected",
 )
 _TARGET = ("name", "as_of")
-_FIELDS = Part(
+_FIELDS = PartTable(
     tables.fields,
     lambda e: map(attrgetter("name", "label", "coding", "identifier", "use"), e.fields),
 )
@@ -147,9 +147,9 @@ def _edge_rows(entity: Form | Source | Target) -> Iterable[Values]:
 
 _HELD = (
     _FIELDS,
-    Part(tables.questions, _question_rows),
-    Part(tables.question_answers, _answer_rows),
-    Part(tables.question_edges, _edge_rows),
+    PartTable(tables.questions, _question_rows),
+    PartTable(tables.question_answers, _answer_rows),
+    PartTable(tables.question_edges, _edge_rows),
 )
 
 
@@ -239,63 +239,67 @@ def _scenario(
     )
 
 
-LAYOUTS: dict[str, Layout] = {
-    "construct": Layout(
+LAYOUTS: dict[str, TableLayout] = {
+    "construct": TableLayout(
         tables.constructs,
         attrgetter("letters", "name", "description"),
         lambda own: Construct(*own),
     ),
-    "coding": Layout(
+    "coding": TableLayout(
         tables.codings,
         _coding_row,
         _coding,
         (
-            Part(tables.aliases, lambda c: ((name,) for name in (c.name, *c.aliases))),
-            Part(
+            PartTable(tables.aliases, lambda c: ((name,) for name in (c.name, *c.aliases))),
+            PartTable(
                 tables.categories, lambda c: map(attrgetter("code", "label", "kind"), c.categories)
             ),
-            Part(tables.interval_edges, _edges),
+            PartTable(tables.interval_edges, _edges),
         ),
     ),
-    "map": Layout(
+    "map": TableLayout(
         tables.category_maps,
         lambda m: (m.finer, m.coarser, m.pairs is not None),
         _map,
-        (Part(tables.map_pairs, lambda m: sorted((m.pairs or {}).items())),),
+        (PartTable(tables.map_pairs, lambda m: sorted((m.pairs or {}).items())),),
     ),
-    "overlap": Layout(
+    "overlap": TableLayout(
         tables.overlaps,
         attrgetter("left", "right"),
         _overlap,
-        (Part(tables.overlap_pairs, lambda o: sorted(o.pairs)),),
+        (PartTable(tables.overlap_pairs, lambda o: sorted(o.pairs)),),
     ),
-    "organisation": Layout(
+    "organisation": TableLayout(
         tables.organisations, attrgetter("name", "sector"), lambda own: Organisation(*own)
     ),
-    "form": Layout(
+    "form": TableLayout(
         tables.forms,
         attrgetter(*_FORM),
         _with_fields(Form, _FORM),
         (
             *_HELD,
-            Part(tables.classifications, lambda f: sorted(f.classifications.items())),
+            PartTable(tables.classifications, lambda f: sorted(f.classifications.items())),
         ),
     ),
-    "source": Layout(tables.sources, attrgetter(*_SOURCE), _with_fields(Source, _SOURCE), _HELD),
-    "target": Layout(tables.targets, attrgetter(*_TARGET), _with_fields(Target, _TARGET), _HELD),
-    "scenario": Layout(
+    "source": TableLayout(
+        tables.sources, attrgetter(*_SOURCE), _with_fields(Source, _SOURCE), _HELD
+    ),
+    "target": TableLayout(
+        tables.targets, attrgetter(*_TARGET), _with_fields(Target, _TARGET), _HELD
+    ),
+    "scenario": TableLayout(
         tables.scenarios,
         _scenario_row,
         _scenario,
         (
-            Part(tables.scenario_reasons, lambda s: ((reason,) for reason in s.reasons)),
-            Part(
+            PartTable(tables.scenario_reasons, lambda s: ((reason,) for reason in s.reasons)),
+            PartTable(
                 tables.scenario_origins,
                 lambda s: ((origin,) for origin in (s.public.origins if s.public else ())),
             ),
-            Part(tables.scenario_columns, lambda s: sorted(s.columns.items())),
-            Part(tables.scenario_stages, _scenario_stages),
-            Part(tables.scenario_classes, _scenario_classes),
+            PartTable(tables.scenario_columns, lambda s: sorted(s.columns.items())),
+            PartTable(tables.scenario_stages, _scenario_stages),
+            PartTable(tables.scenario_classes, _scenario_classes),
         ),
     ),
 }

@@ -6,7 +6,7 @@ import math
 import os
 
 from keyhole.environment.store.failures import told
-from keyhole.environment.store.places import find_place
+from keyhole.environment.store.places import place_of_store
 from keyhole.environment.store.store import Store
 from keyhole.environment.store.versions import bring_up, is_current, lock, require_readable
 from keyhole.errors import OptionError
@@ -57,7 +57,7 @@ def open_store(
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")
     if create and not writing:
         raise OptionError("create must be left out where writing is False: nothing is made then.")
-    found = find_place(place)
+    found = place_of_store(place)
     found.check(create=create)
     engine = found.engine(create=create, writing=writing, timeout=timeout)
     maker = Store(found, engine, writing=writing, timeout=timeout)

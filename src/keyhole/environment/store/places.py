@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["APPLICATION", "FilePlace", "Place", "ServerPlace", "find_place"]
+__all__ = ["APPLICATION", "FilePlace", "Place", "ServerPlace", "place_of_store"]
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
@@ -159,12 +159,12 @@ class ServerPlace:
 Place = FilePlace | ServerPlace
 
 
-def find_place(place: str | os.PathLike[str]) -> Place:
+def place_of_store(place: str | os.PathLike[str]) -> Place:
     """Tell where a store is, from a path or a URL.
 
     Examples
     --------
-    >>> print(find_place("PostgreSQL://ann:secret@registry/environment"))
+    >>> print(place_of_store("PostgreSQL://ann:secret@registry/environment"))
     'postgresql://registry/environment'
     """
     text = os.fspath(place)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from keyhole.environment.kinds import KINDS, Key, ordered
 from keyhole.environment.model import Environment
-from keyhole.environment.store.layouts import LAYOUTS, Layout
+from keyhole.environment.store.layouts import LAYOUTS, TableLayout
 from keyhole.environment.store.snapshots import Change, Snapshot
 from keyhole.environment.store.tables import changes, entities, history
 
@@ -32,7 +32,7 @@ def read_snapshot(connection: sa.Connection, place: str) -> Snapshot:
 
 
 def _things(
-    connection: sa.Connection, layout: Layout, known: dict[sa.Table, Rows]
+    connection: sa.Connection, layout: TableLayout, known: dict[sa.Table, Rows]
 ) -> Iterable[Any]:
     """Build the things of a kind. Fields, which several kinds have, are read once."""
     for part in layout.parts:

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import Environment
-from keyhole.environment.plain import encode
-from keyhole.environment.soundness import name_problems, plain_form, use_problems
+from keyhole.environment.plain import encode_thing
+from keyhole.environment.soundness import plain_form, unfit_names, use_problems
 from keyhole.environment.store.failures import told
 from keyhole.environment.store.places import Place
 from keyhole.environment.store.reading import read_history, read_snapshot
@@ -92,7 +92,7 @@ class Store:
             The environment does not hang together; all its problems.
         """
         self._check(snapshot, who, note)
-        require_none(name_problems(environment))
+        require_none(unfit_names(environment))
         wanted = differences(snapshot.environment, environment)
         if not wanted:
             return snapshot
@@ -157,7 +157,7 @@ def _forms(wanted: list[Difference]) -> Forms:
     forms = {}
     for one in wanted:
         kind = KIND_OF[one.key[0]]
-        before = None if one.before is None else encode(one.before, [])
+        before = None if one.before is None else encode_thing(one.before, [])
         after = None if one.after is None else plain_form(kind, one.after, problems)
         forms[one.key] = before, after
     require_none(problems, InputError)

@@ -47,7 +47,7 @@ __all__ = [
 metadata = sa.MetaData()
 
 
-class Moment(sa.types.TypeDecorator[datetime.datetime]):
+class UtcMoment(sa.types.TypeDecorator[datetime.datetime]):
     """A moment in UTC; SQLite keeps it without saying so."""
 
     impl = sa.DateTime(timezone=True)
@@ -108,7 +108,7 @@ changes = sa.Table(
     "changes",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("at", Moment, nullable=False),
+    sa.Column("at", UtcMoment, nullable=False),
     _text("who"),
     _text("note"),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from keyhole.core.names import shown
 from keyhole.environment.kinds import KINDS, Key, entities, ordered
 from keyhole.environment.model import Environment
 from keyhole.environment.soundness import use_problems
@@ -18,7 +19,7 @@ from keyhole.environment.store import tables
 from keyhole.environment.store.layouts import LAYOUTS
 from keyhole.environment.store.reading import last_number, read_last_changes, read_snapshot
 from keyhole.environment.store.snapshots import Difference, Snapshot
-from keyhole.environment.wording import MOST, shown
+from keyhole.environment.wording import MOST
 from keyhole.errors import ConflictError
 
 __all__ = ["Forms", "write_differences"]

@@ -13,9 +13,9 @@ from keyhole.core.equivalents import equivalent
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_order
-from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 __all__ = ["DATA"]
 
@@ -49,7 +49,7 @@ def _context(view: View) -> dict[str, Any]:
         "kinds": [(kind, kind) for kind in KINDS],
         "missing_codes": ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else None,
         "screened": _findings(view),
-        "screen_fields": fields_of(screen),
+        "screen_fields": form_fields(screen),
         "equivalents": [equivalent("screen", asked, review.data.file, review.data.reading())],
     }
 
@@ -105,7 +105,7 @@ def _findings(view: View) -> Mapping[str, list[str]]:
     return found
 
 
-def _describe(view: View, form: Form) -> Change:
+def _describe(view: View, form: SentForm) -> ReviewChange:
     """Take roles, kinds and labels of the columns; what is as it was read stays unsaid."""
     said = view.review.data
     roles, kinds, labels = dict(said.roles), dict(said.kinds), dict(said.labels)
@@ -117,7 +117,7 @@ def _describe(view: View, form: Form) -> Change:
         role = form.text(f"role-{place}")
         if listed and "key" in (role, _role(view, variable)):
             others = [key for key in keys if key != name]
-            keys = in_order([*others, name], keys) if role == "key" else others
+            keys = in_former_order([*others, name], keys) if role == "key" else others
             role = None if role == "key" else role
         _say(roles, name, role, variable.role)
         _say(kinds, name, form.text(f"kind-{place}"), variable.kind)
@@ -125,13 +125,13 @@ def _describe(view: View, form: Form) -> Change:
 
     def edit(document: TOMLDocument) -> None:
         for setting, values in (("roles", roles), ("kinds", kinds), ("labels", labels)):
-            editing.put(document, "data", setting, values)
+            editing.put_setting(document, "data", setting, values)
         if listed and set(keys) != set(view.review.keys):
             editing.set_keys(document, keys)
         if "missing" in form.values:
-            editing.put(document, "data", "missing_codes", _codes(form.text("missing")))
+            editing.put_setting(document, "data", "missing_codes", _codes(form.text("missing")))
 
-    return Change("what the columns are", edit)
+    return ReviewChange("what the columns are", edit)
 
 
 def _say(said: dict[str, str], name: str, given: str | None, now: str | None) -> None:
@@ -154,11 +154,11 @@ def _codes(text: str | None) -> list[Any]:
     return codes
 
 
-def _screen(view: View, form: Form) -> Change:  # noqa: ARG001
+def _screen(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
         take_fields(document, "screen", SECTIONS["screen"], form)
 
-    return Change("screen the file", edit)
+    return ReviewChange("screen the file", edit)
 
 
 DATA = Page("data", "Data", ("data", "screen"), _context,

@@ -20,7 +20,7 @@ from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
 from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.editing import numbered_lines, put_changed
-from keyhole.workbench.page import Change, Form, Go, Page, Run, View
+from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.stored_results import last_verification, stored_limits
 
 __all__ = ["DOSSIER", "MASK", "masked"]
@@ -124,11 +124,11 @@ def _products(view: View) -> list[tuple[str, str]]:
 
 def _said_product(view: View) -> str:
     """Return the product that the review file names itself."""
-    section: Any = editing.parse(view.look.text).get(SECTION, {})
+    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
     return str(section.get("product", ""))
 
 
-def _release(view: View, form: Form) -> Change:
+def _release(view: View, form: SentForm) -> ReviewChange:
     """Take what goes out, to whom and for what."""
     given = view.review.release
     # A field named version would be taken for the version of the review file.
@@ -140,18 +140,18 @@ def _release(view: View, form: Form) -> Change:
     def edit(document: TOMLDocument) -> None:
         put_changed(document, SECTION, sent, now)
         if (product or "") != said:
-            editing.put(document, SECTION, "product", product)
+            editing.put_setting(document, SECTION, "product", product)
 
-    return Change("what goes out, and to whom", edit, stages=())
+    return ReviewChange("what goes out, and to whom", edit, stages=())
 
 
-def _verify(view: View, form: Form) -> Run:  # noqa: ARG001
+def _verify(view: View, form: SentForm) -> Run:  # noqa: ARG001
     if _written(view.project.results)[0] is None:
         raise OptionError("there is no finished dossier to verify. Run the whole review first.")
     return Run(kind="verify")
 
 
-def _back(view: View, form: Form) -> Go:
+def _back(view: View, form: SentForm) -> Go:
     """Go to another version of the review file."""
     if form.text("version") != view.look.version:
         raise ConflictError(
@@ -177,7 +177,7 @@ def masked(text: str) -> str:
     [synthesis]
     seed = "a secret"  # not a secret again
     """
-    document = editing.parse(text)
+    document = editing.parse_review(text)
     seeds: list[int] = []
     for section, name in SECRETS:
         found: Any = document.get(section)

@@ -28,9 +28,16 @@ from keyhole.workbench.environments import (
     make_store,
     review_environment,
 )
-from keyhole.workbench.form_adding import again, confirm, discard, draft_context, send, undecided
-from keyhole.workbench.form_drafts import Draft, draft_named, drafts_of
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.form_adding import (
+    again,
+    confirm_form,
+    discard,
+    draft_context,
+    send,
+    undecided,
+)
+from keyhole.workbench.form_drafts import FormDraft, draft_named, drafts_of
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.scenario_editing import fit_environment
 from keyhole.workbench.start_folder import seen_from
 
@@ -93,21 +100,21 @@ def _pictures(view: View, environment: Environment, graph: CodingGraph) -> dict[
     }
 
 
-def _choose(view: View, form: Form) -> Change:
+def _choose(view: View, form: SentForm) -> ReviewChange:
     """Take another environment of those below the start folder, or another target."""
     seen, place = chosen_file(view.project, form.text("environment") or "")
     return _use_environment(view, seen, place.read()[0])
 
 
-def _use_environment(view: View, store: str, environment: Environment) -> Change:
+def _use_environment(view: View, store: str, environment: Environment) -> ReviewChange:
     def edit(document: TOMLDocument) -> None:
-        editing.put(document, "environment", "store", store)
+        editing.put_setting(document, "environment", "store", store)
         fit_environment(document, environment, view.data)
 
-    return Change(f"environment {store!r}", edit)
+    return ReviewChange(f"environment {store!r}", edit)
 
 
-def _make(view: View, form: Form) -> Change:
+def _make(view: View, form: SentForm) -> ReviewChange:
     """Make a store beside the review: of the example, of the JSON file in use, or empty."""
     begin = form.text("begin")
     if begin == "example":
@@ -124,12 +131,14 @@ def _make(view: View, form: Form) -> Change:
     return _use_environment(view, STORE, environment)
 
 
-def _target(view: View, form: Form) -> Change:
+def _target(view: View, form: SentForm) -> ReviewChange:
     """Take which target describes the file."""
     if view.review.scenarios is None:
         raise InputError("choose an environment first.")
     name = form.text("target")
-    return Change("the target", lambda d: editing.put(d, "environment", "target", name))
+    return ReviewChange(
+        "the target", lambda d: editing.put_setting(d, "environment", "target", name)
+    )
 
 
 def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
@@ -223,7 +232,7 @@ def _shown_fields(environment: Environment, asked: str | None) -> Table | None:
 
 
 def _equivalents(
-    view: View, place: EnvironmentPlace | None, draft: Draft | None
+    view: View, place: EnvironmentPlace | None, draft: FormDraft | None
 ) -> list[Equivalent]:
     """Write how the environment is made, listed, drawn and added to."""
     if place is None or place.kind == "json":
@@ -260,7 +269,7 @@ def _store_made(place: EnvironmentPlace | None) -> Equivalent:
     return Equivalent(_command("init", "--store", STORE, *source), python)
 
 
-def _form_imported(view: View, place: EnvironmentPlace, read: str, draft: Draft) -> Equivalent:
+def _form_imported(view: View, place: EnvironmentPlace, read: str, draft: FormDraft) -> Equivalent:
     file = draft.file or view.review.data.file
     words = ("import", "--store", place.name, file, "--as", draft.what)
     if draft.file:
@@ -294,7 +303,7 @@ ENVIRONMENT = Page(
         "target": _target,
         "send": send,
         "again": again,
-        "confirm": confirm,
+        "confirm": confirm_form,
         "discard": discard,
     },
 )

@@ -13,9 +13,9 @@ from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.drivers import ask_drivers
 from keyhole.reviews.stages.exposure import ask_exposure, ask_uniques
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_order
-from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 __all__ = ["EXPOSURE"]
 
@@ -43,14 +43,14 @@ def _context(view: View) -> dict[str, Any]:
             if values is not None
         ],
         "columns": view.data.variables,
-        "main_fields": fields_of(review.exposure, MAIN),
-        "other_fields": fields_of(
+        "main_fields": form_fields(review.exposure, MAIN),
+        "other_fields": form_fields(
             review.exposure, [n for n in SECTIONS["exposure"] if n not in MAIN]
         ),
-        "uniques_fields": fields_of(
+        "uniques_fields": form_fields(
             review.uniques or question_of("uniques", {}), prefix="uniques."
         ),
-        "drivers_fields": fields_of(
+        "drivers_fields": form_fields(
             review.drivers or question_of("drivers", {}), prefix="drivers."
         ),
         "figures": told if view.shows_values else [t for t in told if not _names_groups(view, t)],
@@ -63,21 +63,21 @@ def _names_groups(view: View, table: Table) -> bool:
     return view.review.exposure.by is not None and table.columns[0] == "group"
 
 
-def _measure(view: View, form: Form) -> Change:
+def _measure(view: View, form: SentForm) -> ReviewChange:
     shown = {name for name in view.review.keys if name in view.data.names}
 
     def edit(document: TOMLDocument) -> None:
         # Keys that are as they were stay as they are said: by roles, or as those of a scenario.
         if set(form.texts("keys")) != shown:
-            editing.set_keys(document, in_order(form.texts("keys"), view.review.keys))
+            editing.set_keys(document, in_former_order(form.texts("keys"), view.review.keys))
         take_fields(document, "exposure", SECTIONS["exposure"], form)
         for section in ("uniques", "drivers"):
             if form.flag(section):
                 take_fields(document, section, SECTIONS[section], form, f"{section}.")
             else:
-                editing.remove(document, section)
+                editing.remove_setting(document, section)
 
-    return Change("keys and limits of exposure", edit)
+    return ReviewChange("keys and limits of exposure", edit)
 
 
 EXPOSURE = Page(

@@ -17,9 +17,9 @@ from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
-from keyhole.workbench.editing import in_order
-from keyhole.workbench.fields import Field, is_share, read_fields
-from keyhole.workbench.page import Change, Form, Go, Page, Run, View
+from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.fields import FormField, is_percentage, read_fields
+from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.pricing import (
     StepDraft,
@@ -33,7 +33,7 @@ from keyhole.workbench.pricing import (
     protection_of,
     require_fit,
 )
-from keyhole.workbench.taking import listed
+from keyhole.workbench.taking import columns_of_step
 
 __all__ = ["PROTECT", "read_step", "step_fields"]
 
@@ -110,7 +110,7 @@ def _options(view: View, step: Mapping[str, Any]) -> str:
 def _written(method: str, name: str, value: Any) -> str:
     """Write an option as the plan has it, but shares in percent, as they are typed."""
     parameter = METHODS[method].parameters.get(name)
-    if parameter is not None and is_share(parameter) and isinstance(value, int | float):
+    if parameter is not None and is_percentage(parameter) and isinstance(value, int | float):
         return f"{name} = {limit_percentage(value)}"
     return toml_of([{name: value}]).partition("\n")[2].strip()
 
@@ -127,7 +127,9 @@ def _many(value: Any) -> str:
     return f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
 
 
-def step_fields(method: str, typed: Form | None = None, keys: Sequence[str] = ()) -> list[Field]:
+def step_fields(
+    method: str, typed: SentForm | None = None, keys: Sequence[str] = ()
+) -> list[FormField]:
     """Return the fields of a method's options, with what was typed last.
 
     In a form that is new, the method's suggestions stand, and the keys that are released.
@@ -138,10 +140,10 @@ def step_fields(method: str, typed: Form | None = None, keys: Sequence[str] = ()
         held = {"keys": list(keys), **declared.suggested}
     else:
         held = read_fields(known, typed)
-    return [Field(parameter, held.get(name)) for name, parameter in known.items()]
+    return [FormField(parameter, held.get(name)) for name, parameter in known.items()]
 
 
-def read_step(method: str | None, form: Form) -> dict[str, Any]:
+def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
     """Read a step from its form, and refuse what its method does not accept.
 
     Shares are typed in percent, as everywhere on the pages; the plan has them as fractions.
@@ -153,9 +155,9 @@ def read_step(method: str | None, form: Form) -> dict[str, Any]:
 
     Examples
     --------
-    >>> read_step("round", Form({"column": ["age"], "base": ["5"]}))
+    >>> read_step("round", SentForm({"column": ["age"], "base": ["5"]}))
     {'method': 'round', 'column': 'age', 'base': 5}
-    >>> read_step("sample", Form({"fraction": ["12.5"]}))
+    >>> read_step("sample", SentForm({"fraction": ["12.5"]}))
     {'method': 'sample', 'fraction': 0.125}
     """
     if method not in METHODS:
@@ -173,7 +175,7 @@ def _dropped(view: View) -> set[str]:
     drops = [
         step for step in planned_steps(view.review) if METHODS[step["method"]].effect == "drops"
     ]
-    return {name for step in drops for name in listed(step)}
+    return {name for step in drops for name in columns_of_step(step)}
 
 
 def _next_steps(view: View) -> Sequence[NextStep]:
@@ -207,18 +209,18 @@ def _equivalents(view: View) -> list[Equivalent]:
     return found
 
 
-def _see_price(view: View, form: Form) -> Run:
+def _see_price(view: View, form: SentForm) -> Run:
     """Compute the price of the step that was typed; the review stays as it is."""
     method = form.text("method")
     keep_draft(view.project, StepDraft(method or "", dict(form.values)))
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
-        step["keys"] = in_order(step["keys"], protection_of(view.review).keys)
+        step["keys"] = in_former_order(step["keys"], protection_of(view.review).keys)
     require_fit(view.review, view.data, step)
     return _run(view, {"step": toml_of([step])})
 
 
-def _see_next(view: View, form: Form) -> Run:
+def _see_next(view: View, form: SentForm) -> Run:
     """Compute the price of one of the cheapest next steps."""
     words = form.text("words")
     listed = {one.words: one.step for one in _next_steps(view)}
@@ -231,7 +233,7 @@ def _see_next(view: View, form: Form) -> Run:
     return _run(view, {"step": toml_of([step])} if whole else {"next": words})
 
 
-def _see_again(view: View, form: Form) -> Run:  # noqa: ARG001
+def _see_again(view: View, form: SentForm) -> Run:  # noqa: ARG001
     """Compute the price of the same step for the review as it is now."""
     price = price_of(view.project)
     if price is None:
@@ -246,7 +248,7 @@ def _run(view: View, what: Mapping[str, str]) -> Run:
     return Run(kind="price", asked={**what, "version": view.look.version, "into": into})
 
 
-def _accept(view: View, form: Form) -> Change:  # noqa: ARG001
+def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Add the step whose price is shown to the plan."""
     price = price_of(view.project)
     if price is None or price.version != view.look.version:
@@ -257,18 +259,18 @@ def _accept(view: View, form: Form) -> Change:  # noqa: ARG001
         bring_in(document, steps)
         editing.add_step(document, price.step)
         if price.seed is not None and protection_of(view.review).seed is None:
-            editing.put(document, "protection", "seed", price.seed)
+            editing.put_setting(document, "protection", "seed", price.seed)
         discard_step(view.project)
 
-    return Change(f"protect: {price.words}", edit)
+    return ReviewChange(f"protect: {price.words}", edit)
 
 
-def _discard(view: View, form: Form) -> Go:  # noqa: ARG001
+def _discard(view: View, form: SentForm) -> Go:  # noqa: ARG001
     discard_step(view.project)
     return Go("protect")
 
 
-def _arrange(view: View, form: Form) -> Change:
+def _arrange(view: View, form: SentForm) -> ReviewChange:
     """Move a step up or down, or take it out."""
     steps, number, what = planned_steps(view.review), form.number("number"), form.text("do")
     to = {"up": -1, "down": 1, "remove": 0}.get(what or "")
@@ -284,7 +286,7 @@ def _arrange(view: View, form: Form) -> Change:
             move_step(document, number - 1, number - 1 + to)
 
     words = "remove" if what == "remove" else f"move {what}"
-    return Change(f"{words} step {number}: {steps[number - 1]['method']}", edit)
+    return ReviewChange(f"{words} step {number}: {steps[number - 1]['method']}", edit)
 
 
 PROTECT = Page(

@@ -27,7 +27,7 @@ from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.environments import review_environment
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.scenario_commands import scenario_lines
 from keyhole.workbench.scenario_editing import (
     change_story,
@@ -104,13 +104,13 @@ def _require_environment(view: View) -> None:
         raise InputError("a scenario needs an environment. Choose or make one first.")
 
 
-def _look(view: View, form: Form) -> Change:
+def _look(view: View, form: SentForm) -> ReviewChange:
     """Take which of the environment's scenarios are looked at."""
     _require_environment(view)
-    return Change("scenarios looked at", lambda d: set_scenarios(d, form.texts("scenarios")))
+    return ReviewChange("scenarios looked at", lambda d: set_scenarios(d, form.texts("scenarios")))
 
 
-def _copy(view: View, form: Form) -> Change:
+def _copy(view: View, form: SentForm) -> ReviewChange:
     """Copy an example or a scenario of the environment into the review, to be edited."""
     _require_environment(view)
     sort, _, name = (form.text("from") or "").partition(":")
@@ -128,7 +128,7 @@ def _copy(view: View, form: Form) -> Change:
         hold_scenarios(document, view.review)
         put_story(document, dataclasses.replace(found, name=title))
 
-    return Change(f"scenario {title!r}", edit)
+    return ReviewChange(f"scenario {title!r}", edit)
 
 
 def _story(view: View) -> Scenario:
@@ -139,28 +139,28 @@ def _story(view: View) -> Scenario:
     return _compared(view)[name]
 
 
-def _edit(view: View, form: Form) -> Change:
+def _edit(view: View, form: SentForm) -> ReviewChange:
     """Take the words of one of the review's own scenarios, and what defines its key."""
     story = _story(view)
     changes = _sent_changes(view, story, form)
-    return Change(
+    return ReviewChange(
         f"scenario {story.name!r}",
         lambda d: change_story(d, story, changes),
         to=f"scenario?{urlencode({'scenario': story.name})}",
     )
 
 
-def _remove(view: View, form: Form) -> Change:  # noqa: ARG001
+def _remove(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     name = _story(view).name
 
     def edit(document: TOMLDocument) -> None:
         hold_scenarios(document, view.review)
         remove_story(document, name)
 
-    return Change(f"without scenario {name!r}", edit)
+    return ReviewChange(f"without scenario {name!r}", edit)
 
 
-def _use(view: View, form: Form) -> Change:
+def _use(view: View, form: SentForm) -> ReviewChange:
     """Measure everything on the key of a scenario; a plan of protection keeps plain columns."""
     name, plain = form.text("scenario") or "", list(view.review.keys)
     settings = view.review.scenarios
@@ -170,15 +170,15 @@ def _use(view: View, form: Form) -> Change:
         editing.set_keys(document, f"{NAMED}{name}")
         planned: Any = document.get("protection")
         if planned is not None and "keys" not in planned and is_plain:
-            editing.put(document, "protection", "keys", plain)
+            editing.put_setting(document, "protection", "keys", plain)
 
-    return Change(f"keys of scenario {name!r}", edit)
+    return ReviewChange(f"keys of scenario {name!r}", edit)
 
 
-def _plain(view: View, form: Form) -> Change:  # noqa: ARG001
+def _plain(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Go back to columns as the file has them: those of the key."""
     keys = list(view.review.keys)
-    return Change("keys as the file has them", lambda d: editing.set_keys(d, keys))
+    return ReviewChange("keys as the file has them", lambda d: editing.set_keys(d, keys))
 
 
 def _fields(view: View, scenario: Scenario, environment: Environment) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _codings(
     return found
 
 
-def _sent_changes(view: View, before: Scenario, form: Form) -> dict[str, Any]:
+def _sent_changes(view: View, before: Scenario, form: SentForm) -> dict[str, Any]:
     """Return by attribute what the form says of a scenario; what it does not show is not in it."""
     texts = {name: _text(form, name) for name in ("label", *POINTS) if name in form.values}
     public = None
@@ -234,11 +234,11 @@ def _sent_changes(view: View, before: Scenario, form: Form) -> dict[str, Any]:
     }
 
 
-def _text(form: Form, name: str) -> str:
+def _text(form: SentForm, name: str) -> str:
     return (form.text(name) or "").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _attempt(form: Form) -> tuple[Any, Any]:
+def _attempt(form: SentForm) -> tuple[Any, Any]:
     low, high = form.number("attempt-low"), form.number("attempt-high")
     given = [one for one in (low, high) if one is not None]
     if not all(isinstance(one, int | float) for one in given):
@@ -247,7 +247,7 @@ def _attempt(form: Form) -> tuple[Any, Any]:
     return ends[0], ends[-1]
 
 
-def _stages(before: Scenario, form: Form) -> list[RestrictedStage]:
+def _stages(before: Scenario, form: SentForm) -> list[RestrictedStage]:
     """Read the databases; what a stage has besides, its further classifications, stays."""
     found = []
     for place in range(len(before.restricted) + 1):
@@ -274,7 +274,7 @@ def _stages(before: Scenario, form: Form) -> list[RestrictedStage]:
     return found
 
 
-def _columns(view: View, before: Scenario, form: Form) -> dict[str, str]:
+def _columns(view: View, before: Scenario, form: SentForm) -> dict[str, str]:
     """Read the columns known outright; one that stays keeps its coding unless told another."""
     ticked = form.texts("columns")
     known = list(before.columns)

@@ -14,9 +14,9 @@ from keyhole.reviews.settings import Review, resolve_selection
 from keyhole.selection.result import ASSUMPTION
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_order
-from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.taking import frontier_sets, path_of, released, take
 
 __all__ = ["SELECT"]
@@ -50,11 +50,11 @@ def _context(view: View) -> dict[str, Any]:
         "single": [name for group in chosen.candidates for name in group],
         "alternatives": [KIND.write([group]) for group in chosen.candidates if len(group) > 1],
         "methods": METHODS,
-        "main_fields": fields_of(chosen, MAIN),
-        "other_fields": fields_of(
+        "main_fields": form_fields(chosen, MAIN),
+        "other_fields": form_fields(
             chosen, [name for name in SECTIONS["selection"] if name not in (*MAIN, *APART)]
         ),
-        "frontier_fields": fields_of(review.frontier or question_of("frontier", {}), ["seconds"]),
+        "frontier_fields": form_fields(review.frontier or question_of("frontier", {}), ["seconds"]),
         "assumption": ASSUMPTION,
         "searches": [(method, path_of(view, method)) for method in chosen.methods],
         "sets": frontier_sets(view),
@@ -74,36 +74,36 @@ def _chosen(view: View) -> Question:
     return resolve_selection({"limit": limit}, offered)
 
 
-def _search(view: View, form: Form) -> Change:
+def _search(view: View, form: SentForm) -> ReviewChange:
     """Take the form; what it does not show, and what it leaves as it was, stays unsaid."""
     now, chosen = view.review.selection, _chosen(view)
     groups, methods = _groups(form, chosen.candidates), _methods(form)
-    keep = in_order(form.texts("keep"), view.review.keys if now is None else now.keep)
+    keep = in_former_order(form.texts("keep"), view.review.keys if now is None else now.keep)
     known = {name: p for name, p in SECTIONS["selection"].items() if name not in APART}
 
     def edit(document: TOMLDocument) -> None:
         if now is None or groups != now.candidates:
-            editing.put(document, "selection", "candidates", KIND.shortest(groups))
+            editing.put_setting(document, "selection", "candidates", KIND.shortest(groups))
         if now is None or methods != now.methods:
-            editing.remove(document, "selection", "methods")
-            editing.put(document, "selection", "method", METHOD.shortest(methods))
+            editing.remove_setting(document, "selection", "methods")
+            editing.put_setting(document, "selection", "method", METHOD.shortest(methods))
         take_fields(document, "selection", known, form)
-        editing.put(document, "selection", "keep", keep)
+        editing.put_setting(document, "selection", "keep", keep)
         if form.flag("frontier"):
             take_fields(document, "frontier", {"seconds": SECTIONS["frontier"]["seconds"]}, form)
         else:
-            editing.remove(document, "frontier")
+            editing.remove_setting(document, "frontier")
 
-    return Change("the search for variables", edit)
+    return ReviewChange("the search for variables", edit)
 
 
-def _methods(form: Form) -> tuple[str, ...]:
+def _methods(form: SentForm) -> tuple[str, ...]:
     """Return the methods ticked, the one that proposes leading."""
     first = form.text("first")
     return tuple(dict.fromkeys([*([first] if first else []), *form.texts("methods")]))
 
 
-def _groups(form: Form, before: Groups) -> Groups:
+def _groups(form: SentForm, before: Groups) -> Groups:
     """Return the candidates in groups of alternatives; those there before keep their order."""
     lines = (form.text("alternatives") or "").splitlines()
     groups = [tuple(one.strip() for one in alternatives(line)) for line in lines if line.strip()]
@@ -115,12 +115,12 @@ def _groups(form: Form, before: Groups) -> Groups:
     )
 
 
-def _leave(view: View, form: Form) -> Change:  # noqa: ARG001
+def _leave(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
-        editing.remove(document, "selection")
-        editing.remove(document, "frontier")
+        editing.remove_setting(document, "selection")
+        editing.remove_setting(document, "frontier")
 
-    return Change("no search for variables", edit)
+    return ReviewChange("no search for variables", edit)
 
 
 def _equivalents(review: Review) -> list[Equivalent]:

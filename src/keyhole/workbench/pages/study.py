@@ -22,9 +22,9 @@ from keyhole.reviews.stages.study import study_stage
 from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
-from keyhole.workbench.editing import in_order, put_changed
-from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.editing import in_former_order, put_changed
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 from keyhole.workbench.study_choices import Choices, allowed_file, study_choices
 
@@ -55,8 +55,8 @@ def _context(view: View) -> dict[str, Any]:
         "metrics": [(name, _METRICS[name]) for name in METRICS],
         "scenarios": view.review.scenarios.names if view.review.scenarios else (),
         "scores": _written_scores(given),
-        "main_fields": fields_of(given or question_of(SECTION, {}), MAIN),
-        "other_fields": fields_of(given or question_of(SECTION, {}), OTHERS),
+        "main_fields": form_fields(given or question_of(SECTION, {}), MAIN),
+        "other_fields": form_fields(given or question_of(SECTION, {}), OTHERS),
         "back": urlencode({"eif": choices.eif or "", "iuf": choices.iuf or ""}),
         "absent": [stage for stage in stages if view.standing(stage).state == "absent"],
         "attacks": stored_attacks(view),
@@ -100,11 +100,11 @@ def _written_scores(given: Question | None) -> str:
     if given is None or not given.scores or given.scores_file is not None:
         return ""
     document = tomlkit.document()
-    editing.put(document, "", "scores", given.scores)
+    editing.put_setting(document, "", "scores", given.scores)
     return document.as_string().partition("\n")[2].strip()
 
 
-def _attack(view: View, form: Form) -> Change:
+def _attack(view: View, form: SentForm) -> ReviewChange:
     """Take the study that the form describes."""
     files = {
         "eif": allowed_file(view, form.text("eif"), "the intruder's file"),
@@ -122,41 +122,41 @@ def _attack(view: View, form: Form) -> Change:
         _put_metrics(document, form.texts("metrics"), given)
         _put_scores(document, form, scores, given)
         if not form.texts("strata"):
-            editing.remove(document, SECTION, "named_groups")  # there are no groups to name
+            editing.remove_setting(document, SECTION, "named_groups")  # there are no groups to name
 
-    return Change("how the file is attacked", edit)
+    return ReviewChange("how the file is attacked", edit)
 
 
-def _put_link(document: TOMLDocument, form: Form, given: Question | None) -> None:
+def _put_link(document: TOMLDocument, form: SentForm, given: Question | None) -> None:
     """Set the linking variables, or the scenario whose key they are."""
     scenario, link = form.text("scenario"), form.texts("link")
     before = None if given is None else given.scenario
     if scenario is not None:
         if scenario != before:
-            editing.put(document, SECTION, "link", f"scenario:{scenario}")
+            editing.put_setting(document, SECTION, "link", f"scenario:{scenario}")
     elif given is None or before is not None or set(link) != set(given.link):
         now = () if given is None else given.link
-        editing.put(document, SECTION, "link", in_order(link, now))
+        editing.put_setting(document, SECTION, "link", in_former_order(link, now))
 
 
 def _put_metrics(document: TOMLDocument, sent: list[str], given: Question | None) -> None:
     now = () if given is None else given.metrics
     if set(sent) != set(now):
-        editing.remove(document, SECTION, "metric")
-        editing.put(document, SECTION, "metrics", in_order(sent, now))
+        editing.remove_setting(document, SECTION, "metric")
+        editing.put_setting(document, SECTION, "metrics", in_former_order(sent, now))
 
 
 def _put_scores(
     document: TOMLDocument,
-    form: Form,
+    form: SentForm,
     scores: Mapping[str, Any],
     given: Question | None,
 ) -> None:
     """Set the scores; without the ad-hoc metric there are none."""
     if "adhoc" not in form.texts("metrics"):
-        editing.remove(document, SECTION, "scores")
+        editing.remove_setting(document, SECTION, "scores")
     elif "scores" in form.values and scores != dict((given and given.scores) or {}):
-        editing.put(document, SECTION, "scores", scores)
+        editing.put_setting(document, SECTION, "scores", scores)
 
 
 def _read_scores(text: str | None) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def _read_scores(text: str | None) -> dict[str, Any]:
         ) from None
 
 
-def _stop(view: View, form: Form) -> Change:  # noqa: ARG001
-    return Change("no study", lambda document: editing.remove(document, SECTION))
+def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
+    return ReviewChange("no study", lambda document: editing.remove_setting(document, SECTION))
 
 
 def _equivalents(view: View) -> list[Equivalent]:

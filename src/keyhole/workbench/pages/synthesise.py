@@ -16,8 +16,8 @@ from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import numbered_lines
-from keyhole.workbench.fields import fields_of, take_fields
-from keyhole.workbench.page import Change, Form, Page, View
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.stored_results import stored_synthesis
 
 __all__ = ["SYNTHESISE"]
@@ -43,8 +43,8 @@ def _context(view: View) -> dict[str, Any]:
         "given": given,
         "asked": review.synthesis is not None,
         "columns": view.data.variables,
-        "main_fields": fields_of(given, MAIN),
-        "other_fields": fields_of(
+        "main_fields": form_fields(given, MAIN),
+        "other_fields": form_fields(
             given, [n for n in SECTIONS[SYNTHESIS] if n not in (*MAIN, *APART)]
         ),
         "rules": _written(given.rules),
@@ -72,7 +72,7 @@ def _released(view: View) -> list[str]:
     return [f"{place}/{name}" for name in names]
 
 
-def _synthesise(view: View, form: Form) -> Change:
+def _synthesise(view: View, form: SentForm) -> ReviewChange:
     """Take what the form says; a seed is drawn where there is none yet."""
     given = view.review.synthesis
     rules = None
@@ -90,9 +90,9 @@ def _synthesise(view: View, form: Form) -> Change:
         if given is None:
             _put_seed(document)
         if rules is not None:
-            editing.put(document, SYNTHESIS, "rules", rules["rules"])
+            editing.put_setting(document, SYNTHESIS, "rules", rules["rules"])
 
-    return Change("how records are synthesised", edit)
+    return ReviewChange("how records are synthesised", edit)
 
 
 def _same_lines(text: str | None, other: str) -> bool:
@@ -118,26 +118,26 @@ def _read_rules(text: str | None) -> dict[str, str]:
     return rules
 
 
-def _reseed(view: View, form: Form) -> Change:  # noqa: ARG001
+def _reseed(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     if view.review.synthesis is None:
         raise OptionError("there is no synthesis yet. Say first what is to be synthesised.")
-    return Change("a new secret seed", _put_seed)
+    return ReviewChange("a new secret seed", _put_seed)
 
 
 def _put_seed(document: TOMLDocument) -> None:
-    editing.put(document, SYNTHESIS, "seed", secrets.randbelow(SEEDS))
+    editing.put_setting(document, SYNTHESIS, "seed", secrets.randbelow(SEEDS))
 
 
-def _stop(view: View, form: Form) -> Change:  # noqa: ARG001
+def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Leave the synthesis out, and no longer call it what goes out."""
 
     def edit(document: TOMLDocument) -> None:
-        editing.remove(document, SYNTHESIS)
+        editing.remove_setting(document, SYNTHESIS)
         release: Any = document.get("release", {})
         if release.get("product") == SYNTHESIS:
-            editing.remove(document, "release", "product")
+            editing.remove_setting(document, "release", "product")
 
-    return Change("no synthesis", edit)
+    return ReviewChange("no synthesis", edit)
 
 
 def _equivalents(view: View) -> list[Equivalent]:
