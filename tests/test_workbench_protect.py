@@ -377,7 +377,7 @@ def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(
     page = bench.get("protect?method=suppress").text
     ticked = re.findall(r'name="keys" value="(\w+)" checked', page)
     assert ticked == ["sex", "state"]
-    assert 'value="age"' not in page
+    assert 'name="keys" value="age"' not in page
     assert re.search(r'name="limit"[^>]*><i>%</i>', page)
     priced(bench, "suppress", keys=["state", "sex"], limit="2.5")
     bench.post("protect/accept")
@@ -385,3 +385,25 @@ def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(
         "method": "suppress", "keys": ["sex", "state"], "limit": 0.025,
     }  # fmt: skip
     assert "limit = 2.5%" in bench.get("protect").text
+
+
+def test_how_the_ledger_is_kept_is_a_form(bench: Workbench) -> None:
+    page = bench.get("protect").text
+    for name in ("limit", "missing", "formula", "targets"):
+        assert f'name="{name}"' in page
+    given = {"limit": "7.5", "missing": "wildcard", "formula": "income ~ sex", "targets": "state"}
+    fields = {"asked": list(given), **{name: [value] for name, value in given.items()}}
+    assert bench.post("protect/measure", fields).status_code == 303
+    section = values(bench)["protection"]
+    assert {name: section[name] for name in given} == {
+        "limit": 0.075, "missing": "wildcard", "formula": "income ~ sex", "targets": ["state"],
+    }  # fmt: skip
+    refused = bench.post("protect/measure", {"asked": ["formula"], "formula": ["income ~ nobody"]})
+    assert refused.status_code == 422
+    assert "nobody" in refused.text
+
+
+def test_without_a_plan_there_is_no_ledger_to_be_kept(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    assert "How risk and loss are measured" not in bench.get("protect").text
+    assert bench.post("protect/measure", {"asked": ["limit"], "limit": ["5"]}).status_code == 422

@@ -18,7 +18,7 @@ from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import in_former_order
-from keyhole.workbench.fields import FormField, is_percentage, read_fields
+from keyhole.workbench.fields import FormField, fields_of, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.pricing import (
@@ -39,6 +39,10 @@ __all__ = ["PROTECT", "read_step", "step_fields"]
 
 # An option that is longer than this is told in a few words.
 MOST_LETTERS = 60
+
+
+MEASURED = ("limit", "missing", "formula", "targets")
+"""The options of the section that say how its ledger is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ def _context(view: View) -> dict[str, Any]:
         "summary": METHODS[method].summary,
         "methods": [(name, name) for name in METHODS],
         "fields": step_fields(method, typed, keys),
+        "measure_fields": fields_of(protection_of(view.review), MEASURED),
+        "every_column": view.data.variables,
         "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
         "price": price,
         "price_table": None if price is None else price_table(price),
@@ -265,6 +271,19 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     return ReviewChange(f"protect: {price.words}", edit)
 
 
+def _measure(view: View, form: SentForm) -> ReviewChange:
+    """Take how risk and loss are measured."""
+    given = view.review.protection
+    if given is None:
+        raise OptionError("the review has no plan yet. Add a first step.")
+    known = {name: given.parameters[name] for name in MEASURED}
+
+    def edit(document: TOMLDocument) -> None:
+        take_fields(document, "protection", known, form, now=given.values)
+
+    return ReviewChange("how the ledger is kept", edit)
+
+
 def _discard(view: View, form: SentForm) -> Go:  # noqa: ARG001
     discard_step(view.project)
     return Go("protect")
@@ -300,6 +319,7 @@ PROTECT = Page(
         "again": _see_again,
         "accept": _accept,
         "discard": _discard,
+        "measure": _measure,
         "arrange": _arrange,
     },
 )
