@@ -18,7 +18,7 @@ from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
 from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import in_former_order
-from keyhole.workbench.fields import FormField, fields_of, is_percentage, read_fields, take_fields
+from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.pricing import (
@@ -72,7 +72,7 @@ def _context(view: View) -> dict[str, Any]:
         "summary": METHODS[method].summary,
         "methods": [(name, name) for name in METHODS],
         "fields": step_fields(method, typed, keys),
-        "measure_fields": fields_of(protection_of(view.review), MEASURED),
+        "measure_fields": form_fields(protection_of(view.review), MEASURED),
         "every_column": view.data.variables,
         "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
         "price": price,
