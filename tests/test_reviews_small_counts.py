@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from keyhole.reviews.groups import group_records, hide_exposure
+from keyhole.exposure.cells import Exposure
+from keyhole.reviews.groups import RecordGroup, group_records, hide_exposure
 from keyhole.reviews.runner import review
 from keyhole.reviews.small_counts import (
     could_be,
@@ -132,8 +133,9 @@ CELLS = st.one_of(
 @example([[1, 1, 2, 2, 9, 9] * 4, [2, 2, 2, 9, 9, 9, 9], [1]])
 def test_no_small_count_of_a_group_can_be_worked_out(cells):
     groups = [group_of(str(i), sizes) for i, sizes in enumerate(cells)]
-    grouping = group_records(groups, SMALLEST)
-    told = hide_exposure(groups, grouping)
+    measured = [RecordGroup(g["group"], g["records"], Exposure.from_dict(g)) for g in groups]
+    grouping = group_records(measured, SMALLEST)
+    told = hide_exposure(measured, grouping)
     if told is None or not grouping.named:
         return
     reader = reader_of_groups(groups, grouping, told)

@@ -135,15 +135,15 @@ def searched(bench: Workbench, **more: Any) -> dict[str, str]:
 def test_a_step_is_taken_by_dropping_the_other_candidates(bench: Workbench) -> None:
     known = searched(bench)
     place = "step 1 of forward"
-    step = view_of(bench).result("selection-forward")["steps"][0]  # type: ignore[index]
+    step = view_of(bench).result("selection-forward").steps[0]
     assert bench.post("select/take", {"set": known[place], "place": place}).status_code == 303
-    left = [name for name in ("age", "state", "income") if name not in step["variables"]]
+    left = [name for name in ("age", "state", "income") if name not in step.variables]
     assert values(bench)["protection"]["step"] == [{"method": "drop", "columns": left}]
     assert bench.project.steps()[0] == f"take {place}"
     job = bench.wait()
     assert job.state == "done", job.problem
     written = pl.read_csv(bench.folder / "review/protection/release/protected.csv")
-    assert set(written.columns) == {"id", *step["variables"]}
+    assert set(written.columns) == {"id", *step.variables}
     assert '<span class="tag">taken</span>' in bench.get("select").text
 
 
@@ -152,11 +152,11 @@ def test_another_step_taken_replaces_the_first_and_other_steps_stay(bench: Workb
     text = (bench.folder / "review.toml").read_text()
     steps = '\n[[protection.step]]\nmethod = "drop"\ncolumns = ["id"]   # a number\n'
     (bench.folder / "review.toml").write_text(text + steps)
-    sets = view_of(bench).result("frontier")["sets"]  # type: ignore[index]
-    numbers = [n for n, one in enumerate(sets, 1) if len(one["variables"]) < 4]
+    sets = view_of(bench).result("frontier").sets
+    numbers = [n for n, one in enumerate(sets, 1) if len(one.variables) < 4]
     for place in ("step 1 of forward", f"set {numbers[0]} of the frontier"):
         assert bench.post("select/take", {"set": known[place], "place": place}).status_code == 303
-    taken = set(sets[numbers[0] - 1]["variables"])
+    taken = set(sets[numbers[0] - 1].variables)
     left = [name for name in ("age", "state", "income") if name not in taken]
     assert values(bench)["protection"]["step"] == [
         {"method": "drop", "columns": ["id"]},
@@ -169,7 +169,7 @@ def test_the_set_within_the_limit_of_backward_can_be_taken(bench: Workbench) -> 
     known = searched(bench, methods=["backward"], first="backward")
     result = view_of(bench).result("selection-backward")
     assert result is not None
-    within = result["within_limit"]
+    within = result.within_limit
     place = "the end of backward"
     bench.post("select/take", {"set": known[place], "place": place})
     left = [name for name in ("age", "state", "income") if name not in within]
@@ -244,5 +244,5 @@ def test_the_command_and_the_line_shown_do_the_same(
         done = CliRunner().invoke(app, shlex.split(command)[1:])
         assert done.exit_code == 0, done.output
     found = eval(lines[0], {"keyhole": keyhole})
-    assert list(found.selected) == wanted["selected"]
+    assert found.selected == wanted.selected
     assert eval(lines[1], {"keyhole": keyhole}).sets

@@ -24,7 +24,6 @@ WORDS: dict[str, str] = {
     "a respondent well could find that person in the file.",
     "study.caveat.safety": "No proof of safety: it looks for obvious weaknesses of the whole file. "
     "That it finds none does not confirm that the file is safe.",
-    "selection.stopped": "{text}",
     # Protection
     "protection.infinite": "{values:count infinite value} of column {column!r} "
     "{values:stays as it is|stay as they are}",

@@ -1,22 +1,32 @@
 """Chapters of the report on the data, exposure, uniques, drivers and scenarios.
 
-Other subjects have modules of their own. Chapters are made from the stages' dictionaries, never
-from the data: a stored result and a fresh one give the same page.
+Other subjects have modules of their own. Chapters are made from the stages' results as they are
+stored, never from the data: a stored result and a fresh one give the same page.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
+from keyhole.core.notes import Note
 from keyhole.exposure.measures import MEASURES
 from keyhole.results import Table, share
-from keyhole.reviews.groups import NONE_FIT, group_records, hide_exposure
+from keyhole.reviews.groups import NONE_FIT, RecordGroup, group_records, hide_exposure
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, protect_notes, smallest_shown
+from keyhole.reviews.small_counts import protect_count, smallest_shown
+
+if TYPE_CHECKING:
+    from keyhole.exposure.cells import Exposure
+    from keyhole.exposure.drivers import Drivers
+    from keyhole.exposure.fix import Fixes
+    from keyhole.exposure.population import PopulationRisk
+    from keyhole.exposure.scenarios import ScenarioExposure
+    from keyhole.exposure.uniques import MinimalUniques
+    from keyhole.reviews.description import Description
+    from keyhole.reviews.stages.scenarios import ScenarioStories, ScenarioStory
 
 __all__ = [
     "Glance",
@@ -31,42 +41,39 @@ __all__ = [
     "uniques_tables",
 ]
 
-Figures = Mapping[str, Any]
 
-
-def data_table(review: Review, result: Figures) -> Table:
+def data_table(review: Review, found: Description) -> Table:
     """Return the columns the review is about; a missing value is a category."""
     rows = [
-        [c["name"], c["label"], c["kind"], c["role"] or "", f"{c['categories']:,}",
-         protect_count(c["missing"], smallest_shown(review.exposure.cutoff))]
-        for c in result["described"]
+        [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
+         protect_count(c.missing, smallest_shown(review.exposure.cutoff))]
+        for c in found.described
     ]  # fmt: skip
     columns = ["column", "meaning", "kind", "role", "categories", "missing"]
     return Table("The columns this review is about", columns, rows)
 
 
-def exposure_notes(record: Figures) -> list[str]:
+def exposure_notes(found: Exposure) -> list[str]:
     """Return the notes on exposure; that a record or two are left out is told as "few"."""
-    result = record["result"]
-    return protect_notes(record, result["notes"], smallest_shown(result["cutoff"]))
+    smallest = smallest_shown(found.cutoff)
+    return [note.hiding(smallest) if isinstance(note, Note) else note for note in found.notes]
 
 
-def exposure_tables(review: Review, result: Figures) -> list[Table]:
+def exposure_tables(review: Review, found: Exposure) -> list[Table]:
     """Return exposure in the file, in the population, and by group."""
-    counted = result["at_risk_records"]
     rows = [
-        [f"in cells smaller than {c}" if c != "2" else "unique (alone in their cell)",
-         f"{counted[c]:,}", share(rate)]
-        for c, rate in result["at_risk"].items()
+        [f"in cells smaller than {c}" if c != 2 else "unique (alone in their cell)",
+         f"{found.at_risk[c]:,}", share(rate)]
+        for c, rate in found.at_risk_shares.items()
     ]  # fmt: skip
     tables = [Table("Records by exposure", ["records", "count", "share"], rows)]
-    more = [[m.label, share(result[m.name])] for m in MEASURES.values() if m.name in result]
+    told = found.measures
+    more = [[m.label, share(told[m.name])] for m in MEASURES.values() if m.name in told]
     tables.append(Table("Other measures of the risk", ["measure", "value"], more))
-    population = result.get("population")
-    if population:
-        tables.append(_population_table(population))
-    if result.get("groups"):
-        tables.append(_group_table(review, result))
+    if found.population is not None:
+        tables.append(_population_table(found.population))
+    if found.groups:
+        tables.append(_group_table(review, found))
     return tables
 
 
@@ -80,14 +87,13 @@ _POPULATION = {
 }
 
 
-def _population_table(population: Figures) -> Table:
+def _population_table(population: PopulationRisk) -> Table:
     rows = [
-        [words, _amount(name, population[name])]
+        [words, _amount(name, getattr(population, name))]
         for name, words in _POPULATION.items()
-        if name in population
+        if name != "household_global_risk" or population.of_households
     ]
-    notes = population["notes"]
-    return Table("In the population", ["figure", "value"], rows, notes)
+    return Table("In the population", ["figure", "value"], rows, population.notes)
 
 
 def _amount(name: str, value: float | None) -> str:
@@ -96,12 +102,12 @@ def _amount(name: str, value: float | None) -> str:
     return share(value)
 
 
-def _group_table(review: Review, result: Figures) -> Table:
-    groups, smallest = result["groups"], smallest_shown(result["cutoff"])
-    columns = ["group", "records", "uniques", f"RP({result['cutoff']})", "CR"]
+def _group_table(review: Review, found: Exposure) -> Table:
+    groups, smallest = [RecordGroup.of(g) for g in found.groups], smallest_shown(found.cutoff)
+    columns = ["group", "records", "uniques", f"RP({found.cutoff})", "CR"]
     grouping = group_records(groups, smallest, review.exposure.named_groups)
     told = hide_exposure(groups, grouping)
-    title = f"By {result['by']}"
+    title = f"By {found.by}"
     if told is None:
         return Table(title, columns, [], [NONE_FIT])
     rows = []
@@ -109,7 +115,7 @@ def _group_table(review: Review, result: Figures) -> Table:
         size, row = grouping.sizes[i], told[i]
         small = not size.exact and not size.kept_back
         figures = [""] * 3 if small else [row.uniques.text, row.rp, row.cr]
-        rows.append([groups[i]["group"], size.text, *figures])
+        rows.append([groups[i].name, size.text, *figures])
     rows += grouping.pool(len(columns))
     return Table(title, columns, rows, grouping.notes)
 
@@ -121,28 +127,27 @@ LEVELS = (
 )
 
 
-def uniques_tables(result: Figures) -> list[Table]:
+def uniques_tables(found: MinimalUniques) -> list[Table]:
     """Return minimal uniques by size, by variable, and the risk levels."""
-    by_size = [[size, f"{count:,}"] for size, count in result["by_size"].items()]
-    shares = result["risk_set"] or {}
+    by_size = [[str(size), f"{count:,}"] for size, count in found.by_size.items()]
+    shares = found.level_summary.risk_set or {}
     by_level = [
         [level, f"{count:,}", share(shares[level]) if level in shares else ""]
-        for level, count in result["levels"].items()
+        for level, count in found.level_summary.levels.items()
     ]
     return [
         Table("Minimal uniques by size", ["variables", "minimal uniques"], by_size),
         Table("Risk levels", ["level", "records", "share of those at risk"], by_level, [LEVELS]),
-        _variable_table(result),
+        _variable_table(found),
     ]
 
 
-def _variable_table(result: Figures) -> Table:
-    parts, flags = result["contributions"], result["flags"]
-    smallest = smallest_shown(result["cutoff"])
-    ordered = sorted(result["by_variable"].items(), key=lambda item: -item[1])
+def _variable_table(found: MinimalUniques) -> Table:
+    parts, flags = found.contributions, found.level_summary.flags
+    smallest = smallest_shown(found.cutoff)
     rows = []
-    for name, count in ordered:
-        percent = parts[name]["percent"] if name in parts else None
+    for name, count in sorted(found.by_variable.items(), key=lambda item: -item[1]):
+        percent = parts[name].percent if name in parts else None
         mean = "" if percent is None else f"{percent / 100:.4f}"
         # A variable in few minimal uniques flags few records.
         hidden = 0 < count < smallest
@@ -151,39 +156,40 @@ def _variable_table(result: Figures) -> Table:
              protect_count(flags[name], smallest)]
         )  # fmt: skip
     columns = ["variable", "in minimal uniques", "mean share of the score", "records it flags"]
-    return Table("By variable", columns, rows, _worst(result))
+    return Table("By variable", columns, rows, _worst(found))
 
 
-def _worst(result: Figures) -> list[str]:
+def _worst(found: MinimalUniques) -> list[str]:
     """Name the category that flags most records, where it flags enough of them."""
-    flags = result.get("worst_category_flags") or 0
-    if flags < smallest_shown(result["cutoff"]) or result["worst_category"] is None:
+    summary = found.level_summary
+    flags = summary.worst_category_flags or 0
+    if flags < smallest_shown(found.cutoff) or summary.worst_category is None:
         return []
     return [
-        f"The category that flags most records is {result['worst_category']} of "
-        f"{result['worst_variable']}: {flags:,} of them."
+        f"The category that flags most records is {summary.worst_category} of "
+        f"{summary.worst_variable}: {flags:,} of them."
     ]
 
 
-def driver_tables(review: Review, record: Figures) -> list[Table]:
+def driver_tables(review: Review, found: Drivers) -> list[Table]:
     """Return the levels that stand out, and what regrouping or setting apart would do.
 
     The stage left out what is small.
     """
-    levels, *moves = [Table.from_plain(table) for table in record["tables"]]
+    levels, *moves = found.tables()
     smallest = smallest_shown(review.exposure.cutoff)
     left_out = (
         f"Left out are levels of which a count below {smallest} could be worked out: of their "
         f"records, of those at risk, or of those that are not."
     )
-    elsewhere = record["asked"]["told_elsewhere"]
+    elsewhere = review.exposure.by
     by = [f"The levels of {elsewhere} are in the table by group."] if elsewhere else []
-    return [dataclasses.replace(levels, notes=[*levels.notes, left_out, *by]), *moves]
+    return [replace(levels, notes=[*levels.notes, left_out, *by]), *moves]
 
 
-def fix_table(record: Figures) -> Table:
+def fix_table(found: Fixes) -> Table:
     """Return the changes of one variable that help most."""
-    return Table.from_plain(record["tables"][0], "Changes of one variable, the best first")
+    return replace(found.tables()[0], title="Changes of one variable, the best first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,38 +223,29 @@ class ScenarioChapter:
 
 
 def scenario_chapter(
-    review: Review, records: Mapping[str, Mapping[str, Any]]
+    review: Review, records: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any]
 ) -> ScenarioChapter | None:
     """Return the chapter, if the review has scenarios."""
-    if "scenarios" not in records or review.scenarios is None:
+    if "scenarios" not in results or review.scenarios is None:
         return None
-    record = records["scenarios"]
-    result = record["result"]
+    found: ScenarioStories = results["scenarios"]
     return ScenarioChapter(
-        _glance(result),
-        [Table.from_plain(table) for table in record["tables"]],
-        [_story(story) for story in result["stories"]],
+        _glance(found.comparison.worst),
+        [Table.from_plain(table) for table in records["scenarios"]["tables"]],
+        [_story(story) for story in found.stories],
         review.scenarios.chosen,
     )
 
 
-def _glance(result: Figures) -> Glance | None:
-    found = [part for part in result["scenarios"] if part["scenario"] == result["worst"]]
-    if not found:
+def _glance(worst: ScenarioExposure | None) -> Glance | None:
+    if worst is None or worst.exposure is None or worst.identification is None:
         return None
-    bounds = found[0]["identification"]["p_identification"]
+    bounds = worst.identification.probability
     ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
-    return Glance(
-        found[0]["scenario"], found[0]["exposure"]["rp"], " to ".join(ends) or "not estimable"
-    )
+    return Glance(worst.name, worst.exposure.rp, " to ".join(ends) or "not estimable")
 
 
-def _story(story: Figures) -> Story:
-    points, key, *rest = story["tables"]
-    return Story(
-        story["title"],
-        [(row[0], row[1]) for row in points["rows"]],
-        points["notes"],
-        Table.from_plain(key),
-        [Table.from_plain(table) for table in rest],
-    )
+def _story(story: ScenarioStory) -> Story:
+    points, key, *rest = story.tables
+    terms = [(str(term), str(value)) for term, value in points.rows]
+    return Story(story.title, terms, points.notes, key, rest)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from keyhole.core.marks import COUNT
 from keyhole.data import Microdata
 from keyhole.results import Result, Table
 
@@ -23,7 +24,7 @@ class ColumnDescription:
     kind: str
     role: str | None
     categories: int
-    missing: int
+    missing: Annotated[int, COUNT]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,13 +32,9 @@ class Description(Result):
     """The size of a file, and the columns a review is about."""
 
     name: str
-    records: int
+    records: Annotated[int, COUNT]
     columns: int
     described: tuple[ColumnDescription, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return asdict(self)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column described."""

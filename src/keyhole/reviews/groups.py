@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from keyhole.reviews.small_counts import (
     WITHHELD,
@@ -16,22 +16,50 @@ from keyhole.reviews.small_counts import (
     worked_out,
 )
 
+if TYPE_CHECKING:
+    from keyhole.exposure.cells import Exposure, Group
+
 __all__ = [
     "NONE_FIT",
     "ExposureRow",
     "Grouping",
+    "RecordGroup",
     "group_records",
     "hide_exposure",
     "like_exposure",
 ]
 
-Figures = Mapping[str, Any]
 NONE_FIT = "No group can be shown without telling the size of a small one."
 # Groups smaller than this many times the smallest count shown have a size and nothing else:
 # all their figures would be small.
 DESCRIBED_FROM = 4
 # What is hidden must add up to this many times the smallest count shown.
 HIDDEN_FROM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RecordGroup:
+    """A group of records: its name, its size, and its exposure where that was measured."""
+
+    name: str
+    records: int
+    exposure: Exposure | None = None
+
+    @classmethod
+    def of(cls, group: Group) -> RecordGroup:
+        """Return a group of which the exposure is known."""
+        return cls(group.label, group.exposure.records, group.exposure)
+
+    @property
+    def measured(self) -> Exposure:
+        """Its exposure, which is known."""
+        assert self.exposure is not None
+        return self.exposure
+
+    @property
+    def at_risk(self) -> int:
+        """The records in cells below the cutoff."""
+        return round(self.measured.rp * self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +89,7 @@ class Grouping:
 
 
 def group_records(
-    groups: Sequence[Figures], smallest: int, asked: Collection[str] = ()
+    groups: Sequence[RecordGroup], smallest: int, asked: Collection[str] = ()
 ) -> Grouping:
     """Decide which groups are named; small ones only if the review asks for them by name.
 
@@ -71,39 +99,41 @@ def group_records(
     Examples
     --------
     >>> sizes = {"a": 40, "b": 1, "c": 2, "d": 60}
-    >>> groups = [{"group": name, "records": records} for name, records in sizes.items()]
+    >>> groups = [RecordGroup(name, records) for name, records in sizes.items()]
     >>> found = group_records(groups, 3, asked=["c"])
     >>> [size.text for size in found.sizes], found.named, found.pooled
     (['withheld', '<3', '<3', '60'], [0, 2, 3], 1)
     """
-    sizes = [group["records"] for group in groups]
+    sizes = [group.records for group in groups]
     small = [i for i, size in enumerate(sizes) if size < smallest]
     cover = _cover(groups, small, smallest) if small else None
     withheld = {} if cover is None else {cover: smallest}
     shown = hide_counts(sizes, smallest, floor=1, withheld=withheld)
     found = Grouping(shown, (), 0, smallest)
-    measured = all("uniques" in group for group in groups)
+    measured = all(group.exposure is not None for group in groups)
     if all(one == WITHHELD for one in shown) or (
         measured and small and hide_exposure(groups, found) is None
     ):
         return Grouping([WITHHELD] * len(groups), (), 0, smallest)
-    named = [i for i in range(len(groups)) if i not in small or groups[i]["group"] in asked]
+    named = [i for i in range(len(groups)) if i not in small or groups[i].name in asked]
     return Grouping(shown, named, len(groups) - len(named), smallest)
 
 
-def like_exposure(groups: Sequence[Figures], by: str | None, exposure: Figures) -> list[Figures]:
+def like_exposure(
+    groups: Sequence[RecordGroup], by: str | None, exposure: Exposure | None
+) -> list[RecordGroup]:
     """Take the figures of the same groups from the table of exposure, where it has them.
 
     Else another group might be withheld there than here, and each table tell what the other
     does not.
     """
-    if by is None or exposure.get("by") != by:
+    if by is None or exposure is None or exposure.by != by:
         return list(groups)
-    known = {group["group"]: group for group in exposure["groups"]}
-    return [known.get(group["group"], group) for group in groups]
+    known = {group.label: RecordGroup.of(group) for group in exposure.groups}
+    return [known.get(group.name, group) for group in groups]
 
 
-def _cover(groups: Sequence[Figures], hidden: Collection[int], smallest: int) -> int | None:
+def _cover(groups: Sequence[RecordGroup], hidden: Collection[int], smallest: int) -> int | None:
     """Choose the group to withhold with the hidden ones: figures of its own make theirs uncertain.
 
     The smallest of those with uniques and with large cells; if there is none, the largest.
@@ -113,23 +143,23 @@ def _cover(groups: Sequence[Figures], hidden: Collection[int], smallest: int) ->
         return None
     fit = [i for i in others if _have_room([groups[i]], smallest)]
     if fit:
-        return min(fit, key=lambda i: (groups[i]["records"], groups[i]["group"]))
-    return max(others, key=lambda i: (groups[i]["records"], groups[i]["group"]))
+        return min(fit, key=lambda i: (groups[i].records, groups[i].name))
+    return max(others, key=lambda i: (groups[i].records, groups[i].name))
 
 
-def _have_room(groups: Iterable[Figures], smallest: int) -> bool:
+def _have_room(groups: Iterable[RecordGroup], smallest: int) -> bool:
     """Tell whether groups have, together, uniques, other records at risk, and large cells.
 
     Then a small count of another group could be another one: these could make up for it.
     """
     chosen = list(groups)
-    if not all("uniques" in group for group in chosen):
+    if not all(group.exposure is not None for group in chosen):
         return True
     few, many = HIDDEN_FROM * smallest, DESCRIBED_FROM * smallest
-    uniques = sum(group["uniques"] for group in chosen)
+    uniques = sum(group.measured.uniques for group in chosen)
     # At a cutoff of 2 the uniques are all that is at risk.
-    others = sum(_risky(g) - g["uniques"] if g["cutoff"] > 2 else few for g in chosen)
-    large = sum(group["records"] - group["at_risk_records"]["5"] for group in chosen)
+    others = sum(g.at_risk - g.measured.uniques if g.measured.cutoff > 2 else few for g in chosen)
+    large = sum(group.records - group.measured.at_risk[5] for group in chosen)
     return uniques >= few and others >= few and large >= many
 
 
@@ -143,7 +173,7 @@ class ExposureRow:
     cr: str
 
 
-def hide_exposure(groups: Sequence[Figures], grouping: Grouping) -> list[ExposureRow] | None:
+def hide_exposure(groups: Sequence[RecordGroup], grouping: Grouping) -> list[ExposureRow] | None:
     """Tell uniques, RP and CR of each group as far as no small count can be worked out.
 
     Where uniques are hidden RP is a band and CR is not shown: with the size they would tell how
@@ -162,7 +192,7 @@ def hide_exposure(groups: Sequence[Figures], grouping: Grouping) -> list[Exposur
         hidden.add(further)
 
 
-def _sizes_only(groups: Sequence[Figures], grouping: Grouping) -> list[ExposureRow] | None:
+def _sizes_only(groups: Sequence[RecordGroup], grouping: Grouping) -> list[ExposureRow] | None:
     """Tell the sizes and nothing else, if all of them are told and none is near to a small one."""
     enough = DESCRIBED_FROM * grouping.smallest
     if len(groups) < 2 or any(not s.exact or s.low < enough for s in grouping.sizes):
@@ -171,11 +201,14 @@ def _sizes_only(groups: Sequence[Figures], grouping: Grouping) -> list[ExposureR
 
 
 def _is_safe(
-    groups: Sequence[Figures], rows: Sequence[ExposureRow], hidden: Collection[int], smallest: int
+    groups: Sequence[RecordGroup],
+    rows: Sequence[ExposureRow],
+    hidden: Collection[int],
+    smallest: int,
 ) -> bool:
     """Tell whether every small count could still be several numbers, given the totals."""
-    uniques, risky = [group["uniques"] for group in groups], [_risky(group) for group in groups]
-    counts = zip((group["records"] for group in groups), uniques, risky, strict=True)
+    uniques, risky = [g.measured.uniques for g in groups], [g.at_risk for g in groups]
+    counts = zip((group.records for group in groups), uniques, risky, strict=True)
     small = [i for i, row in enumerate(counts) if any(0 < count < smallest for count in row)]
     if not small:
         return True
@@ -188,23 +221,18 @@ def _is_safe(
     )
 
 
-def _is_closed(group: Figures, size: Shown, smallest: int) -> bool:
-    tiny = group["records"] < DESCRIBED_FROM * smallest
-    return not size.exact or tiny or group["uniques"] < smallest
+def _is_closed(group: RecordGroup, size: Shown, smallest: int) -> bool:
+    tiny = group.records < DESCRIBED_FROM * smallest
+    return not size.exact or tiny or group.measured.uniques < smallest
 
 
-def _row(group: Figures, size: Shown, hidden: bool, smallest: int) -> ExposureRow:
+def _row(group: RecordGroup, size: Shown, hidden: bool, smallest: int) -> ExposureRow:
+    found = group.measured
     if not hidden:
-        risky = as_it_is(_risky(group))
-        uniques = as_it_is(group["uniques"])
-        return ExposureRow(uniques, risky, f"{group['rp']:.4f}", f"{group['cr']:.4f}")
-    if not size.exact or group["records"] < DESCRIBED_FROM * smallest:
+        risky, uniques = as_it_is(group.at_risk), as_it_is(found.uniques)
+        return ExposureRow(uniques, risky, f"{found.rp:.4f}", f"{found.cr:.4f}")
+    if not size.exact or group.records < DESCRIBED_FROM * smallest:
         return ExposureRow(WITHHELD, WITHHELD, WITHHELD.text, WITHHELD.text)
-    uniques = below(smallest) if group["uniques"] < smallest else WITHHELD
-    band = in_band(group["rp"], group["records"], smallest)
+    uniques = below(smallest) if found.uniques < smallest else WITHHELD
+    band = in_band(found.rp, group.records, smallest)
     return ExposureRow(uniques, band, band.text, WITHHELD.text)
-
-
-def _risky(group: Figures) -> int:
-    risky: int = round(group["rp"] * group["records"])
-    return risky

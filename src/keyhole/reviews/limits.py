@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.environment.scenarios.identification import interval_shown as interval_shown
+from keyhole.environment.scenarios.identification import interval_shown
+from keyhole.exposure.fix import Fix
+from keyhole.exposure.scenarios import ScenarioExposure
 from keyhole.protection.results import Ledger, Protection
 from keyhole.reidentification.rates import Rates
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+from keyhole.reviews.stages.scenarios import ScenarioStories
 
 __all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
 
@@ -91,58 +94,52 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> tuple[Limit, ...]
 
 
 def _of_keys(review: Review, results: Mapping[str, Any], limit: float) -> Limit:
-    found = results["exposure"]["rp"]
+    found = results["exposure"].rp
     remedy = None
     if found > limit:
-        best = results["fix"]["best"] if "fix" in results else None
+        best = results["fix"].best if "fix" in results else None
         remedy = "No change of one variable was found." if best is None else _remedy(best)
     what = f"RP({review.exposure.cutoff}) on the keys, the file as it is"
     return Limit(what, limit, found, found <= limit, remedy)
 
 
-def _of_scenarios(review: Review, result: Figures | None, limit: float) -> list[Limit]:
+def _of_scenarios(review: Review, stories: ScenarioStories | None, limit: float) -> list[Limit]:
     """Compare the worst scenario; one that could not be measured is told, and not judged."""
-    if result is None:
+    if stories is None:
         return []
-    parts = {part["scenario"]: part for part in result["scenarios"]}
+    result = stories.comparison
     found = [
         Limit(
-            f"RP({result['cutoff']}) under scenario {name!r}", limit, None, None,
-            f"Scenario {name!r} is not judged: {part['notes'][-1]}.", name,
+            f"RP({result.cutoff}) under scenario {part.name!r}", limit, None, None,
+            f"Scenario {part.name!r} is not judged: {part.notes[-1]}.", part.name,
         )
-        for name, part in parts.items()
-        if part["exposure"] is None
+        for part in result.parts
+        if part.exposure is None
     ]  # fmt: skip
-    if result["worst"] is None:
-        return found
-    return [_of_worst(review, result, parts[result["worst"]], limit), *found]
+    worst = result.worst
+    return found if worst is None else [_of_worst(review, worst, result.cutoff, limit), *found]
 
 
-def _of_worst(review: Review, result: Figures, worst: Figures, limit: float) -> Limit:
-    name, rp = worst["scenario"], worst["exposure"]["rp"]
-    interval = worst["identification"]["p_identification"]
-    said = [f"p(identification) under {name!r} is {_identification(worst)}."]
-    if worst["example"]:
+def _of_worst(review: Review, worst: ScenarioExposure, cutoff: int, limit: float) -> Limit:
+    assert worst.exposure is not None
+    assert worst.identification is not None
+    name, rp, identified = worst.name, worst.exposure.rp, worst.identification
+    interval = identified.probability
+    words = f"not estimable ({identified.basis})" if interval is None else interval_shown(interval)
+    said = [f"p(identification) under {name!r} is {words}."]
+    if worst.example:
         said.append("The scenario is an example, not a finding about this file.")
     if rp > limit and review.scenarios is not None and review.scenarios.chosen != name:
         said.append(f'To see what would help, run the review with keys = "scenario:{name}".')
     return Limit(
-        what=f"RP({result['cutoff']}) under the worst scenario, {name!r}",
+        what=f"RP({cutoff}) under the worst scenario, {name!r}",
         limit=limit,
         found=rp,
         met=rp <= limit,
         remedy=" ".join(said),
         scenario=name,
-        p_identification=None if interval is None else (interval[0], interval[1]),
+        p_identification=interval,
     )
-
-
-def _identification(part: Figures) -> str:
-    found = part["identification"]
-    bounds = found["p_identification"]
-    if bounds is None:
-        return f"not estimable ({found['basis']})"
-    return interval_shown((bounds[0], bounds[1]))
 
 
 def _of_protection(found: Protection, limit: float) -> Limit:
@@ -200,12 +197,12 @@ def _as_read(found: Protection, kept: Ledger, limit: float) -> str | None:
     return " ".join(said) or None
 
 
-def _remedy(best: Figures) -> str:
-    change = f"{best['action']} {best['variable']} ({best['detail']})"
-    if best["action"] == "drop":
-        change = f"leave out {best['variable']}"
-    end = f"RP becomes {best['rp']:.4f} at a price of {best['price']:.4f} in CR"
-    if best["meets"]:
+def _remedy(best: Fix) -> str:
+    change = f"{best.action} {best.variable} ({best.detail})"
+    if best.action == "drop":
+        change = f"leave out {best.variable}"
+    end = f"RP becomes {best.rp:.4f} at a price of {best.price:.4f} in CR"
+    if best.meets:
         return f"Cheapest fix: {change}; {end}."
     return f"No single change meets it. The nearest: {change}; {end}."
 
@@ -215,14 +212,14 @@ def _of_selection(review: Review, results: Mapping[str, Any], limit: float) -> L
     method, cutoff = review.selection.methods[0], review.exposure.cutoff
     what = f"RP({cutoff}) on the variables proposed ({method} selection)"
     if proposed_set(review, results) is None:
-        within = results[selection_stage(method)]["within_limit"]
+        within = results[selection_stage(method)].within_limit
         why = (
             "No candidate fits within the limit."
             if within is not None
             else "The variables kept exceed the limit by themselves: keep fewer, or regroup them."
         )
         return Limit(what, limit, None, False, better_in_words(review, results) or why)
-    found = results["proposal"]["rp"]
+    found = results["proposal"].rp
     return Limit(what, limit, found, found <= limit, better_in_words(review, results))
 
 
@@ -234,10 +231,10 @@ def better_in_words(review: Review, results: Mapping[str, Any]) -> str | None:
     start = f"The {review.selection.methods[0]} selection's set is not the best within the limit"
     if proposed_set(review, results) is None:
         start = f"The {review.selection.methods[0]} selection found none, but there is one"
-    before = "" if "proposal" not in results else f" instead of {results['proposal']['cr']:.4f}"
+    before = "" if "proposal" not in results else f" instead of {results['proposal'].cr:.4f}"
     return (
-        f"{start}: the frontier has one with CR {better['cr']:.4f}{before}, at RP "
-        f"{better['rp']:.4f} ({', '.join(better['variables'])})."
+        f"{start}: the frontier has one with CR {better.cr:.4f}{before}, at RP "
+        f"{better.rp:.4f} ({', '.join(better.variables)})."
     )
 
 

@@ -229,14 +229,14 @@ _METHODS: Mapping[str, Method] = {
 }
 
 
-def methods_used(results: Mapping[str, Mapping[str, Any]]) -> list[Method]:
+def methods_used(results: Mapping[str, Any]) -> list[Method]:
     """Return the methods behind the results of a review, in the order of the work."""
-    population = results["exposure"].get("population") or {}
+    population = results["exposure"].population
     used = {
         "screen": "screen" in results,
         "exposure": True,
-        "population": bool(population),
-        "household": "household_global_risk" in population,
+        "population": population is not None,
+        "household": population is not None and population.of_households,
         "scenarios": "scenarios" in results,
         "uniques": "uniques" in results,
         "drivers": "drivers" in results,
@@ -262,7 +262,7 @@ def sources(*names: str) -> list[str]:
     return list(dict.fromkeys(source for name in names for source in _METHODS[name].sources))
 
 
-def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def assumptions(review: Review, results: Mapping[str, Any]) -> list[str]:
     """Return what must hold for the figures to mean what they seem to."""
     missing = {
         "own": "A missing key is a category of its own: an intruder can see that it is missing.",
@@ -278,7 +278,7 @@ def assumptions(review: Review, results: Mapping[str, Mapping[str, Any]]) -> lis
         f"harder; knowledge of further variables makes it easier.",
         missing[review.exposure.missing],
     ]
-    if results["exposure"].get("population"):
+    if results["exposure"].population is not None:
         found.append(_population(review))
     if review.selection is not None:
         found.append(

@@ -29,6 +29,7 @@ from keyhole.results import Table, share
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import protect_count, smallest_shown
 from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
+from keyhole.screening.screen import Screening
 
 __all__ = [
     "ProtectionChapter",
@@ -53,36 +54,20 @@ class ScreenChapter:
     warnings: Sequence[str]
 
 
-def screen_chapter(records: Mapping[str, Figures]) -> ScreenChapter | None:
+def screen_chapter(results: Mapping[str, Any]) -> ScreenChapter | None:
     """Return the chapter on screening, if there was any."""
-    if "screen" not in records:
+    screening: Screening | None = results.get("screen")
+    if screening is None:
         return None
-    record = records["screen"]
-    result = record["result"]
-    found = sum(check["status"] == "found" for check in result["safe_harbor"])
+    # A column may look like a direct identifier in several ways.
+    count = len({found.column for found in screening.identifiers})
+    many, look = f"{count:,}" if count else "None", "look" if count > 1 else "looks"
+    found = sum(check.status == "found" for check in screening.safe_harbor)
     said = (
-        f"{_identifying(result)} {found:,} of {len(result['safe_harbor']):,} items of Safe Harbor "
-        f"were found."
+        f"{many} of {screening.columns:,} columns {look} like a direct identifier. {found:,} of "
+        f"{len(screening.safe_harbor):,} items of Safe Harbor were found."
     )
-    tables = [table for table in record["tables"] if table["title"] != "Mind"]
-    return ScreenChapter(said, [_without_counts(table) for table in tables], result["warnings"])
-
-
-def _identifying(result: Figures) -> str:
-    """Say how many columns look like direct identifiers; one may do so in several ways."""
-    count = len({found["column"] for found in result["identifiers"]})
-    if not count:
-        return f"None of {result['columns']:,} columns looks like a direct identifier."
-    look = "looks" if count == 1 else "look"
-    return f"{count:,} of {result['columns']:,} columns {look} like a direct identifier."
-
-
-def _without_counts(table: Figures) -> Table:
-    """Leave out the column that tells how many records one number has: it may be one person's."""
-    dropped = [i for i, name in enumerate(table["columns"]) if name == "most records of one"]
-    columns = [name for i, name in enumerate(table["columns"]) if i not in dropped]
-    rows = [[cell for i, cell in enumerate(row) if i not in dropped] for row in table["rows"]]
-    return Table(table["title"], columns, rows, table["notes"])
+    return ScreenChapter(said, screening.findings(counts=False), screening.warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,21 +51,23 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "asked": asked_terms(review),
         "data": chapters.data_table(review, results["data"]),
         "exposure": chapters.exposure_tables(review, results["exposure"]),
-        "exposure_notes": chapters.exposure_notes(records["exposure"]),
+        "exposure_notes": chapters.exposure_notes(results["exposure"]),
         "uniques": chapters.uniques_tables(results["uniques"]) if "uniques" in results else [],
-        "drivers": _drivers(found),
-        "fix": chapters.fix_table(records["fix"]) if "fix" in records else None,
-        "paths": selection_chapters.selection_paths(review, records),
-        "ends": selection_chapters.ends_table(records["paths"]) if "paths" in records else None,
-        "comparison": _comparison(records),
+        "drivers": chapters.driver_tables(review, results["drivers"])
+        if "drivers" in results
+        else [],
+        "fix": chapters.fix_table(results["fix"]) if "fix" in results else None,
+        "paths": selection_chapters.selection_paths(review, results),
+        "ends": selection_chapters.ends_table(results["paths"]) if "paths" in results else None,
+        "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
         "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, results),
         "metrics": study_chapters.metrics_table(review, results),
         "releases": study_chapters.releases_chapter(review, results),
-        "scenarios": chapters.scenario_chapter(review, records),
-        "screen": protection_chapters.screen_chapter(records),
+        "scenarios": chapters.scenario_chapter(review, records, results),
+        "screen": protection_chapters.screen_chapter(results),
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, records),
@@ -86,18 +88,6 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     drawn = (found.review.synthesis, found.review.protection)
     name += " (without its seed)" if any(one is not None for one in drawn) else ""
     return {name: found.review.sha256, **files}
-
-
-def _drivers(found: ReviewResult) -> list[Table]:
-    if "drivers" not in found.records:
-        return []
-    return chapters.driver_tables(found.review, found.records["drivers"])
-
-
-def _comparison(records: Mapping[str, Any]) -> Table | None:
-    if "comparison" not in records:
-        return None
-    return Table.from_plain(records["comparison"]["tables"][0])
 
 
 def _frontier(results: Mapping[str, Any]) -> Table | None:

@@ -1,28 +1,32 @@
-"""The chapters of the report on selection: the paths as the paper prints them, and the frontier."""
+"""Chapters of the report on selection: the paths as the paper prints them, and the frontier."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.core.notes import restore_notes
 from keyhole.results import Table, share
-from keyhole.reviews.groups import Grouping, group_records, like_exposure
+from keyhole.reviews.groups import RecordGroup, group_records, like_exposure
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import smallest_shown
 from keyhole.reviews.stages import selection_stage
 
-__all__ = ["Path", "Step", "before_after", "ends_table", "frontier_table", "selection_paths"]
+if TYPE_CHECKING:
+    from keyhole.exposure.cells import Exposure
+    from keyhole.reviews.selection_ends import Paths
+    from keyhole.selection.frontier import Frontier
+    from keyhole.selection.result import Row, Selection, Step
 
-Figures = Mapping[str, Any]
+__all__ = ["Path", "PathStep", "before_after", "ends_table", "frontier_table", "selection_paths"]
+
+Results = Mapping[str, Any]
 SHOWN = 15
-STOPPED = "selection.stopped"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A row of a path: the variables with the one that changed, and the figures as text."""
 
     step: str
@@ -38,7 +42,7 @@ class Path:
 
     method: str
     heads: Sequence[str]
-    steps: Sequence[Step]
+    steps: Sequence[PathStep]
     stopped: str
     within: Sequence[str] | None
     warnings: Sequence[str]
@@ -46,119 +50,115 @@ class Path:
     groups: Table | None
 
 
-def selection_paths(review: Review, records: Mapping[str, Figures]) -> list[Path]:
+def selection_paths(review: Review, results: Results) -> list[Path]:
     """Return the path of each method, in the order the review names them."""
     if review.selection is None:
         return []
-    named, exposure = review.selection.named_groups, records["exposure"]["result"]
-    chosen = [records[selection_stage(method)] for method in review.selection.methods]
-    return [_path(record, named, exposure) for record in chosen]
+    named, exposure = review.selection.named_groups, results["exposure"]
+    chosen = [results[selection_stage(method)] for method in review.selection.methods]
+    return [_path(found, named, exposure) for found in chosen]
 
 
-def _path(record: Figures, named: Sequence[str], exposure: Figures) -> Path:
-    result, printed = record["result"], record["tables"][0]
-    heads = ["α" if head == "alpha" else head.upper() for head in printed["columns"][2:]]
-    heads = ["RP/CR" if head == "RATIO" else head for head in heads]
-    steps = [_step(step, row) for step, row in zip(result["steps"], printed["rows"], strict=True)]
+def _path(found: Selection, named: Sequence[str], exposure: Exposure) -> Path:
+    criterion = "α" if found.criterion == "ratio" else found.criterion.upper()
+    heads = [criterion, "RP", "CR", "RP/CR"]
     return Path(
-        method=result["method"],
+        method=found.method,
         heads=heads,
-        steps=steps,
-        stopped=" ".join(t for t, note in restore_notes(record).items() if note.code == STOPPED),
-        within=result["within_limit"],
-        warnings=result["warnings"],
-        candidates=[_candidates(table, heads) for table in result["tables"]],
-        groups=_groups(result, named, exposure) if result.get("groups") else None,
+        steps=[_step(step) for step in found.steps],
+        stopped=found.stopped_in_words,
+        within=found.within_limit,
+        warnings=found.warnings,
+        candidates=[
+            Table(
+                f"Step {table.step}",
+                ["added" if table.step.startswith("F") else "removed", *heads],
+                [[row.variable, *_figures(row)] for row in table.rows],
+            )
+            for table in found.step_tables
+        ],
+        groups=_groups(found, named, exposure) if found.groups else None,
     )
 
 
-def _step(step: Figures, row: Sequence[str]) -> Step:
-    name = step["variable"]
-    if step["step"].startswith("F"):
-        return Step(step["step"], step["variables"], name, None, row[2:])
+def _step(step: Step) -> PathStep:
+    if step.step.startswith("F"):
+        return PathStep(step.step, step.variables, step.variable, None, _figures(step))
     # A removal may put a coarser alternative in the place of a variable: "age → age10".
-    old, _, new = name.partition(" → ")
-    return Step(step["step"], step["variables"], new or None, old, row[2:])
+    old, _, new = step.variable.partition(" → ")
+    return PathStep(step.step, step.variables, new or None, old, _figures(step))
 
 
-def _candidates(table: Figures, heads: Sequence[str]) -> Table:
-    forward = table["step"].startswith("F")
-    names = ("alpha", "rp", "cr", "ratio")
-    rows = [
-        [row["variable"], *("" if row[name] is None else f"{row[name]:.3f}" for name in names)]
-        for row in table["rows"]
-    ]
-    what = "added" if forward else "removed"
-    return Table(f"Step {table['step']}", [what, *heads], rows)
+def _figures(row: Row | Step) -> list[str]:
+    shown = (row.alpha, row.rp, row.cr, row.ratio)
+    return ["" if figure is None else f"{figure:.3f}" for figure in shown]
 
 
-def _groups(result: Figures, named: Sequence[str], exposure: Figures) -> Table:
-    groups = result["groups"]
-    measured = like_exposure(groups, result["by"], exposure)
-    grouping = group_records(measured, smallest_shown(result["cutoff"]), named)
-    rows = [
-        [groups[i]["group"], grouping.sizes[i].text,
-         " ".join(groups[i]["within_limit"] or ["nothing"]) if _told(grouping, i) else ""]
-        for i in grouping.named
-    ]  # fmt: skip
+def _groups(found: Selection, named: Sequence[str], exposure: Exposure) -> Table:
+    groups = [RecordGroup(g.label, g.selection.records or 0) for g in found.groups]
+    measured = like_exposure(groups, found.by, exposure)
+    grouping = group_records(measured, smallest_shown(exposure.cutoff), named)
+    rows = []
+    for i in grouping.named:
+        size, within = grouping.sizes[i], found.groups[i].selection.within_limit
+        # Nothing but the name is told of a small group that was asked for by name.
+        told = " ".join(within or ["nothing"]) if size.exact or size.kept_back else ""
+        rows.append([groups[i].name, size.text, told])
     columns = ["group", "records", "within the limit"]
     rows += grouping.pool(len(columns))
-    return Table(f"By {result['by']}", columns, rows, grouping.notes)
+    return Table(f"By {found.by}", columns, rows, grouping.notes)
 
 
-def _told(grouping: Grouping, place: int) -> bool:
-    """Nothing but the name is told of a small group that was asked for by name."""
-    size = grouping.sizes[place]
-    return size.exact or size.kept_back
-
-
-def ends_table(record: Figures) -> Table:
+def ends_table(found: Paths) -> Table:
     """Return the sets within the limit side by side."""
-    ends = record["result"]["ends"]
     rows = [
-        [e["found_by"], str(len(e["variables"] or [])), share(e["rp"]), share(e["cr"]),
-         " ".join(e["variables"] or ["nothing"])]
-        for e in ends
+        [e.found_by, str(len(e.variables or ())), share(e.rp), share(e.cr),
+         " ".join(e.variables or ["nothing"])]
+        for e in found.ends
     ]  # fmt: skip
     columns = ["found by", "variables", "RP", "CR", "which"]
     return Table("Sets within the limit, side by side", columns, rows)
 
 
-def frontier_table(result: Figures) -> Table:
+def frontier_table(found: Frontier) -> Table:
     """Return the maximal sets with the largest CR."""
-    sets = result["sets"]
+    sets = found.sets
     rows = [
-        [str(place), share(s["rp"]), share(s["cr"]), str(s["size"]), " ".join(s["variables"])]
+        [str(place), share(s.rp), share(s.cr), str(s.size), " ".join(s.variables)]
         for place, s in enumerate(sets[:SHOWN], 1)
     ]
     notes = [f"And {len(sets) - SHOWN:,} more, in results.json."] if len(sets) > SHOWN else []
-    title = f"Maximal sets with RP({result['cutoff']}) within {percentage(result['limit'])}"
+    title = f"Maximal sets with RP({found.cutoff}) within {percentage(found.limit)}"
     columns = ["", "RP", "CR", "variables", "which"]
     return Table(f"{title}, the largest CR first", columns, rows, notes)
 
 
-def before_after(results: Mapping[str, Figures]) -> Table | None:
+def before_after(results: Results) -> Table | None:
     """Set exposure on the keys beside that on the variables proposed, and on the better set."""
-    sets = {
-        "on the keys": results["exposure"],
+    on_keys: Exposure = results["exposure"]
+    sets: dict[str, Exposure | None] = {
+        "on the keys": on_keys,
         "on the variables proposed": results.get("proposal"),
         "on the frontier’s better set": results.get("alternative"),
     }
     chosen = {name: found for name, found in sets.items() if found is not None}
     if len(chosen) == 1:
         return None
-    cutoff = results["exposure"]["cutoff"]
-    figures: list[tuple[str, Callable[[Figures], str]]] = [
-        ("variables", lambda found: str(len(found["keys"]))),
-        ("cells", lambda found: f"{found['cells']:,}"),
-        ("uniques", lambda found: f"{found['uniques']:,}"),
-        (f"RP({cutoff})", lambda found: share(found["rp"])),
-        ("CR", lambda found: share(found["cr"])),
+    figures: list[tuple[str, Callable[[Exposure], str]]] = [
+        ("variables", lambda found: str(len(found.keys))),
+        ("cells", lambda found: f"{found.cells:,}"),
+        ("uniques", lambda found: f"{found.uniques:,}"),
+        (f"RP({on_keys.cutoff})", lambda found: share(found.rp)),
+        ("CR", lambda found: share(found.cr)),
     ]
-    if results["exposure"].get("population"):
-        figures.append(("global risk", lambda found: share(found["population"]["global_risk"])))
+    if on_keys.population is not None:
+        figures.append(("global risk", _global_risk))
     rows = [[name, *map(text, chosen.values())] for name, text in figures]
     notes = []
-    if results["exposure"]["missing"] != "own":
+    if on_keys.missing != "own":
         notes.append("The sets count a missing value as a category of its own.")
     return Table("Exposure, side by side", ["", *chosen], rows, notes)
+
+
+def _global_risk(found: Exposure) -> str:
+    return share(None if found.population is None else found.population.global_risk)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["End", "Paths", "gather_paths"]
 
 
-Figures = Mapping[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class End:
     """A set within the limit, and who found it; without figures where there is none."""
@@ -64,20 +61,13 @@ class Paths(Result):
         return path_chart(list(self.selections), frontier=self.frontier)
 
 
-def gather_paths(data: Microdata, earlier: Mapping[str, Figures]) -> Paths:
+def gather_paths(data: Microdata, earlier: Mapping[str, Any]) -> Paths:
     """Set the ends of the selections, and the frontier's best, side by side.
 
-    Parameters
-    ----------
-    data
-        The data, to measure the sets.
-    earlier
-        The results of the selections and of the frontier, as their dictionaries.
+    The data is there to measure the sets; `earlier` has the selections and the frontier by stage.
     """
-    selections = tuple(
-        Selection.from_dict(figures) for name, figures in earlier.items() if name != "frontier"
-    )
-    found = Frontier.from_dict(earlier["frontier"]) if "frontier" in earlier else None
+    selections = tuple(found for name, found in earlier.items() if name != "frontier")
+    found: Frontier | None = earlier.get("frontier")
     ends = [_end(data, selection) for selection in selections]
     if found is not None:
         named = {"cr": "frontier, largest CR", "size": "frontier, most variables"}

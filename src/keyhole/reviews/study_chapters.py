@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.environment.scenarios.identification import interval_shown as interval_shown
+from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
 from keyhole.results import Table, share
-from keyhole.reviews.groups import NONE_FIT, group_records, like_exposure
+from keyhole.reviews.groups import NONE_FIT, RecordGroup, group_records, like_exposure
 from keyhole.reviews.settings import Review
 from keyhole.reviews.small_counts import (
     hide_nested,
@@ -69,7 +69,7 @@ def _attack(review: Review, stage: str, results: Results) -> AttackChapter:
     assert review.study is not None
     study, smallest = results[stage], smallest_shown(review.exposure.cutoff)
     # The strata of another file are other groups.
-    exposure = results.get("exposure", {}) if review.study.puf is None else {}
+    exposure = results.get("exposure") if review.study.puf is None else None
     wide = [_rates(study), _strata(study, smallest, review.study.named_groups, exposure)]
     narrow = [_perturbation(study, smallest)]
     if study.suspected:
@@ -91,8 +91,8 @@ def _identified(study: Study, scenarios: Any) -> list[str]:
     bounds, name = study.rates.intervals["confirmed_rate"], study.scenario
     if name is None or scenarios is None or bounds is None:
         return []
-    story = next(one for one in scenarios["scenarios"] if one["scenario"] == name)
-    attempt = story["identification"]["p_attempt"]
+    story = next(one for one in scenarios.comparison.parts if one.name == name)
+    attempt = story.identification.attempt
     product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
     return [
         f"p(identification) under scenario {name!r} is {product}: the 95% interval of the "
@@ -138,7 +138,7 @@ def _strata(study: Study, smallest: int, named: Sequence[str], exposure: Any) ->
     parts, strata = study.by_stratum, study.linkage.strata
     if not parts:
         return None
-    groups = [{"group": part.label, "records": part.rates.puf_records} for part in parts]
+    groups = [RecordGroup(part.label, part.rates.puf_records) for part in parts]
     by = strata[0] if len(strata) == 1 else None
     grouping = group_records(like_exposure(groups, by, exposure), smallest, named)
     rates = [part.rates for part in parts]

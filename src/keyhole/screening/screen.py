@@ -139,13 +139,17 @@ class Screening(Result):
 
     def tables(self) -> list[Table]:
         """Return what a person reads, the gravest first."""
+        warnings = [Table("Mind", [], [], list(self.warnings))] if self.warnings else []
+        return [*self.findings(), *warnings]
+
+    def findings(self, *, counts: bool = True) -> list[Table]:
+        """Return what was found, without the warnings.
+
+        Without counts it is not told how many records one number has: they may be one person's.
+        """
         none = "No variable determines another, or nearly so."
-        return [
-            *self._people(),
-            *self._columns(),
-            *dependence_tables(self.dependencies, self.near_dependencies, none),
-            *([Table("Mind", [], [], list(self.warnings))] if self.warnings else []),
-        ]
+        depend = dependence_tables(self.dependencies, self.near_dependencies, none)
+        return [*self._people(), *self._columns(counts), *depend]
 
     def _people(self) -> Iterator[Table]:
         size = f"{plural(self.records, 'record')} and {plural(self.columns, 'column')}"
@@ -173,13 +177,15 @@ class Screening(Result):
             yield Table("What was found, and what to do", ["item", "column", "what", "why"], todo,
                         list(ways))  # fmt: skip
 
-    def _columns(self) -> Iterator[Table]:
+    def _columns(self, counts: bool) -> Iterator[Table]:
         if self.record_numbers:
             rows = [
-                [n.column, n.sort, f"{n.distinct:.3f}", f"{n.most:,}", n.reason]
+                [n.column, n.sort, f"{n.distinct:.3f}", *([f"{n.most:,}"] if counts else []),
+                 n.reason]
                 for n in self.record_numbers
-            ]
-            names = ["column", "sort", "values per record", "most records of one", "why"]
+            ]  # fmt: skip
+            most = ["most records of one"] if counts else []
+            names = ["column", "sort", "values per record", *most, "why"]
             note = (
                 "The same number in the next release, or in another file, links a person's "
                 "records: give each release random numbers of its own, or none."

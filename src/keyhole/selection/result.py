@@ -17,7 +17,6 @@ from keyhole.core.marks import (
     When,
     figure,
 )
-from keyhole.core.notes import Note
 from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.results import Result, Table
 
@@ -198,13 +197,27 @@ class Selection(Result):
         if self.within_limit is not None:
             within = " ".join(self.within_limit) or "no variable at all"
         return [
-            Note("selection.stopped", text=_why(self.stopped, self.method, self.limit)),
+            self.stopped_in_words,
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [scenario_note(self.scenario)]),
             *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n not in self._nothing()),
             ASSUMPTION,
         ]
+
+    @property
+    def stopped_in_words(self) -> str:
+        """Where the search stopped, and why."""
+        stopped, limit = self.stopped, f"{100 * self.limit:g}%"
+        if stopped.reason == "exhausted":
+            return f"Stopped at {stopped.step}: no candidate is left."
+        side = "below" if self.method == "backward" else "above"
+        end = {
+            "limit": f"RP would be {stopped.rp:.3f}, {side} the limit of {limit}",
+            "reentry": "it was removed in the pass just before",
+            "cycle": "the set has been there before",
+        }[stopped.reason]
+        return f"Stopped at {stopped.step} with {stopped.variable}: {end}."
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the path in the plane of CR and RP, with the limit."""
@@ -231,15 +244,3 @@ class SelectionGroup:
 def _cells(row: Row | Step) -> list[str]:
     alpha = "" if row.alpha is None else f"{row.alpha:.3f}"
     return [row.variable, alpha, f"{row.rp:.3f}", f"{row.cr:.3f}", f"{row.ratio:.3f}"]
-
-
-def _why(stopped: Stopped, method: str, limit: float) -> str:
-    if stopped.reason == "exhausted":
-        return f"Stopped at {stopped.step}: no candidate is left."
-    end = {
-        "limit": f"RP would be {stopped.rp:.3f}, {'below' if method == 'backward' else 'above'} "
-        f"the limit of {100 * limit:g}%",
-        "reentry": "it was removed in the pass just before",
-        "cycle": "the set has been there before",
-    }[stopped.reason]
-    return f"Stopped at {stopped.step} with {stopped.variable}: {end}."

@@ -102,9 +102,8 @@ def _gauge(
 
 
 def _worst_scenario(view: View, limit: float | None) -> Gauge:
-    found = view.result("scenarios") or {}
-    state = view.standing("scenarios").state
-    for one in found.get("scenarios", []):
-        if one["scenario"] == found.get("worst"):
-            return Gauge("Worst scenario", one["scenario"], one["exposure"]["rp"], limit, state)
+    found, state = view.result("scenarios"), view.standing("scenarios").state
+    worst = None if found is None else found.comparison.worst
+    if worst is not None:
+        return Gauge("Worst scenario", worst.name, worst.exposure.rp, limit, state)
     return Gauge("Worst scenario", "RP on its key", None, limit, state)

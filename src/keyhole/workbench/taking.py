@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tomlkit.toml_document import TOMLDocument
 
@@ -15,6 +15,10 @@ from keyhole.workbench import editing
 from keyhole.workbench.page import ReviewChange, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, drop_candidates
 from keyhole.workbench.pricing import planned_steps
+
+if TYPE_CHECKING:
+    from keyhole.selection.frontier import Frontier
+    from keyhole.selection.result import Selection, Stopped
 
 __all__ = ["FoundSet", "columns_of_step", "frontier_sets", "path_of", "released", "take"]
 
@@ -45,60 +49,53 @@ class FoundSet:
 
 def path_of(view: View, method: str) -> list[FoundSet]:
     """Return the steps of a method's path."""
-    result = view.result(selection_stage(method))
+    result: Selection | None = view.result(selection_stage(method))
     if result is None:
         return []
-    within, taken = result["within_limit"], released(view)
+    within, taken = result.within_limit, released(view)
     found: list[FoundSet] = []
-    for number, step in enumerate(result["steps"], 1):
-        names = tuple(step["variables"])
-        enters = step["variable"] in names
-        tags = _tags(names, within, taken)
+    for number, step in enumerate(result.steps, 1):
+        enters = step.variable in step.variables
+        tags = _tags(step.variables, within, taken)
         found.append(
             FoundSet(
-                f"step {number} of {method}", step["step"],
-                step["variable"] if enters else None, None if enters else step["variable"],
-                names, step["rp"], step["cr"], step["ratio"], tags,
+                f"step {number} of {method}", step.step, step.variable if enters else None,
+                None if enters else step.variable, step.variables, step.rp, step.cr, step.ratio,
+                tags,
             )
         )  # fmt: skip
     if within is not None and not any(set(one.variables) == set(within) for one in found):
-        found.append(_end(method, result, taken))
+        found.append(_end(within, result.stopped, method, taken))
     return found
 
 
-def _end(method: str, result: Mapping[str, Any], taken: frozenset[str] | None) -> FoundSet:
+def _end(
+    within: tuple[str, ...], stopped: Stopped, method: str, taken: frozenset[str] | None
+) -> FoundSet:
     """Return the set within the limit where it is no step: backward stops just above the limit."""
-    within, stopped = tuple(result["within_limit"]), result["stopped"]
-    follows = (
-        method == "backward" and stopped["reason"] == "limit" and stopped["variable"] not in within
-    )
+    follows = method == "backward" and stopped.reason == "limit" and stopped.variable not in within
     return FoundSet(
-        f"the end of {method}", "end", None, stopped["variable"] if follows else None, within,
-        stopped["rp"] if follows else None, stopped["cr"] if follows else None,
+        f"the end of {method}", "end", None, stopped.variable if follows else None, within,
+        stopped.rp if follows else None, stopped.cr if follows else None,
         tags=_tags(within, within, taken),
     )  # fmt: skip
 
 
 def frontier_sets(view: View) -> list[FoundSet]:
     """Return the sets of the frontier, those that are best at something first."""
-    result = view.result("frontier")
+    result: Frontier | None = view.result("frontier")
     if result is None:
         return []
-    taken, best = released(view), result["best"]
-    found = []
-    for number, one in enumerate(result["sets"], 1):
-        names = tuple(one["variables"])
-        tags = [words for kind, words in BEST.items() if _is(best.get(kind), names)]
-        tags += _tags(names, None, taken)
+    taken, found = released(view), []
+    best = {kind: set(one.variables) for kind, one in result.best.items() if one is not None}
+    for number, one in enumerate(result.sets, 1):
+        tags = [words for kind, words in BEST.items() if best.get(kind) == set(one.variables)]
+        tags += _tags(one.variables, None, taken)
         found.append(
-            FoundSet(f"set {number} of the frontier", str(number), None, None, names, one["rp"],
-                     one["cr"], tags=tuple(tags))
+            FoundSet(f"set {number} of the frontier", str(number), None, None, one.variables,
+                     one.rp, one.cr, tags=tuple(tags))
         )  # fmt: skip
     return sorted(found, key=lambda one: (not one.tags, -(one.cr or 0.0)))[:MOST_SETS]
-
-
-def _is(best: Mapping[str, Any] | None, names: tuple[str, ...]) -> bool:
-    return best is not None and set(best["variables"]) == set(names)
 
 
 def _tags(

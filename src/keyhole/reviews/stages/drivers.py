@@ -90,4 +90,7 @@ def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
     return sorted(told)
 
 
-DRIVERS_STAGE = Stage("drivers", "What drives exposure", ask_drivers, _run, draw=own_picture)
+DRIVERS_STAGE = Stage(
+    "drivers", "What drives exposure", ask_drivers, _run, draw=own_picture,
+    returns="keyhole.exposure.drivers.Drivers",
+)  # fmt: skip

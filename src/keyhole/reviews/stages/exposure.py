@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
     from keyhole.exposure.cells import Exposure
 
-__all__ = ["EXPOSURE_STAGES", "ask_exposure", "ask_uniques", "draw_exposure", "run_exposure"]
+__all__ = [
+    "EXPOSURE",
+    "EXPOSURE_STAGES",
+    "ask_exposure",
+    "ask_uniques",
+    "draw_exposure",
+    "run_exposure",
+]
 
 
 def _ask_data(review: Review, _: Earlier) -> Asked:
@@ -67,7 +74,7 @@ def run_exposure(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result
 def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
     """Ask for a fix only where the limit is exceeded."""
     limit = review.exposure.limit
-    if limit is None or earlier["exposure"]["rp"] <= limit:
+    if limit is None or earlier["exposure"].rp <= limit:
         return None
     return {"keys": list(review.keys), "limit": limit, "cutoff": review.exposure.cutoff}
 
@@ -84,8 +91,9 @@ def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
         return None
     asked = {"keys": list(review.keys), "cutoff": review.exposure.cutoff, **review.uniques.values}
     if asked["fraction"] is None:
-        population = earlier["exposure"].get("population") or {}
-        given = population.get("sampling_fraction")
+        exposure = earlier.get("exposure")
+        population = None if exposure is None else exposure.population
+        given = None if population is None else population.sampling_fraction
         # Weights that add up to less than the records give no sampling fraction.
         asked["fraction"] = given if given is not None and given <= 1 else None
     for name in ("availability", "identifiability"):
@@ -115,16 +123,21 @@ def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
     return found.plot()
 
 
+EXPOSURE = "keyhole.exposure.cells.Exposure"
 EXPOSURE_STAGES: tuple[Stage, ...] = (
-    Stage("data", "The data", _ask_data, _run_data),
-    Stage("exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure),
-    Stage("fix", "Cheapest fix", _ask_fix, _run_fix, ("exposure",)),
     Stage(
-        "uniques",
-        "Minimal uniques",
-        ask_uniques,
-        _run_uniques,
-        ("exposure",),
-        draw=own_picture,
+        "data", "The data", _ask_data, _run_data,
+        returns="keyhole.reviews.description.Description",
     ),
-)
+    Stage(
+        "exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure, returns=EXPOSURE
+    ),
+    Stage(
+        "fix", "Cheapest fix", _ask_fix, _run_fix, ("exposure",),
+        returns="keyhole.exposure.fix.Fixes",
+    ),
+    Stage(
+        "uniques", "Minimal uniques", ask_uniques, _run_uniques, ("exposure",), draw=own_picture,
+        returns="keyhole.exposure.uniques.MinimalUniques",
+    ),
+)  # fmt: skip

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from keyhole.results import Result
+from keyhole.core.marks import SPREAD
+from keyhole.exposure.scenarios import ScenarioComparison, compare_scenarios
+from keyhole.results import Result, Table
 from keyhole.reviews.files import Files, key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
@@ -16,7 +19,40 @@ from keyhole.reviews.stages.stage import (
     own_picture,
 )
 
-__all__ = ["SCENARIO_STAGE"]
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["SCENARIO_STAGE", "ScenarioStories", "ScenarioStory"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioStory:
+    """A scenario with its points, its key and how the key was derived, as tables."""
+
+    name: str
+    title: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScenarioStories(Result):
+    """Scenarios side by side, and the story of each."""
+
+    comparison: Annotated[ScenarioComparison, SPREAD]
+    stories: tuple[ScenarioStory, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the scenarios side by side."""
+        return self.comparison.tables()
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a scenario."""
+        return self.comparison.to_frame()
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the scenarios side by side."""
+        return self.comparison.plot()
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
@@ -28,25 +64,12 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
 
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.exposure.scenarios import compare_scenarios
-
     options = {name: value for name, value in asked.items() if name != "scenarios"}
     keys = (key_of(files, f"{SCENARIO}{name}") for name in asked["scenarios"])
     found = [key for key in keys if key is not None]
-    return compare_scenarios(files["data"].data, found, **options)
-
-
-def _figures(found: Any) -> Asked:
-    """Keep the figures, and each scenario's story and key as tables."""
-    stories = [
-        {
-            "name": part.name,
-            "title": part.key.scenario.title,
-            "tables": [table.to_plain() for table in part.key.tables()],
-        }
-        for part in found.parts
-    ]
-    return {**found.to_dict(), "stories": stories}
+    comparison = compare_scenarios(files["data"].data, found, **options)
+    stories = [ScenarioStory(k.name, k.scenario.title, tuple(k.tables())) for k in found]
+    return ScenarioStories(comparison, tuple(stories))
 
 
 SCENARIO_STAGE = Stage(
@@ -56,5 +79,5 @@ SCENARIO_STAGE = Stage(
     _run,
     reads=("data", "scenario"),
     draw=own_picture,
-    figures=_figures,
+    returns="keyhole.reviews.stages.scenarios.ScenarioStories",
 )

@@ -28,4 +28,7 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     return screen(files["data"].data, **asked)
 
 
-SCREEN_STAGE = Stage("screen", "Screening", _ask, _run, reads=("data",), draw=own_picture)
+SCREEN_STAGE = Stage(
+    "screen", "Screening", _ask, _run, reads=("data",), draw=own_picture,
+    returns="keyhole.screening.screen.Screening",
+)  # fmt: skip

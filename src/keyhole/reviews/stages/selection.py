@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from keyhole.core.options import Question
 from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.exposure import ask_exposure, draw_exposure, run_exposure
+from keyhole.reviews.stages.exposure import EXPOSURE, ask_exposure, draw_exposure, run_exposure
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
@@ -22,6 +22,9 @@ from keyhole.reviews.stages.stage import (
 )
 from keyhole.reviews.store import digest
 from keyhole.selection.search import METHODS
+
+if TYPE_CHECKING:
+    from keyhole.selection.frontier import FrontierSet
 
 __all__ = ["SELECTIONS", "SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
 
@@ -89,8 +92,8 @@ def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
     chosen, found = review.selection, review.frontier
     if found is None or chosen is None:
         return None
-    groups = earlier[selection_stage(chosen.methods[0])]["candidate_groups"]
-    asked = {**_searched(review, chosen), "candidates": groups}
+    groups = earlier[selection_stage(chosen.methods[0])].candidates
+    asked = {**_searched(review, chosen), "candidates": [list(group) for group in groups]}
     return {**asked, "limit": found.limit, "seconds": found.seconds}
 
 
@@ -106,7 +109,7 @@ def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
     """Return the set within the limit that the first method found, or None."""
     if review.selection is None:
         return None
-    found = earlier[selection_stage(review.selection.methods[0])]["within_limit"]
+    found = earlier[selection_stage(review.selection.methods[0])].within_limit
     return list(found) if found else None
 
 
@@ -119,7 +122,7 @@ def _ask_proposal(review: Review, earlier: Earlier) -> Asked | None:
     return {**ask_exposure(review, earlier), "keys": proposed, "missing": "own", "by": None}
 
 
-def better_set(review: Review, earlier: Earlier) -> Mapping[str, Any] | None:
+def better_set(review: Review, earlier: Earlier) -> FrontierSet | None:
     """Return the set of the frontier that has a larger CR within the same limit, if there is one.
 
     A selection takes one path, and ends at one set; the frontier may have a better one.
@@ -127,13 +130,12 @@ def better_set(review: Review, earlier: Earlier) -> Mapping[str, Any] | None:
     if review.selection is None or "frontier" not in earlier:
         return None
     limit = review.selection.limit
-    fit = [one for one in earlier["frontier"]["sets"] if one["rp"] <= limit and one["variables"]]
-    best = max(fit, key=lambda one: one["cr"], default=None)
+    fit = [one for one in earlier["frontier"].sets if one.rp <= limit and one.variables]
+    best: FrontierSet | None = max(fit, key=lambda one: one.cr, default=None)
     proposed = earlier.get("proposal")
-    if best is None or (proposed is not None and best["cr"] <= proposed["cr"] + EQUAL):
+    if best is None or (proposed is not None and best.cr <= proposed.cr + EQUAL):
         return None
-    found: Mapping[str, Any] = best
-    return found
+    return best
 
 
 def _ask_alternative(review: Review, earlier: Earlier) -> Asked | None:
@@ -141,7 +143,7 @@ def _ask_alternative(review: Review, earlier: Earlier) -> Asked | None:
     better = better_set(review, earlier)
     if better is None:
         return None
-    keys = list(better["variables"])
+    keys = list(better.variables)
     return {**ask_exposure(review, earlier), "keys": keys, "missing": "own", "by": None}
 
 
@@ -149,7 +151,7 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
     """Ask about the very results of the earlier stages, named by their hashes."""
     if review.selection is None:
         return None
-    return {"results": {name: digest(result) for name, result in earlier.items()}}
+    return {"results": {name: digest(result.to_dict()) for name, result in earlier.items()}}
 
 
 def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
@@ -158,19 +160,32 @@ def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result
     return gather_paths(measured(files), earlier)
 
 
+SELECTION = "keyhole.selection.result.Selection"
 SELECTION_STAGES: tuple[Stage, ...] = (
     *(
-        Stage(name, f"Selection, {method}", _ask_selection(method), _run_selection)
+        Stage(
+            name, f"Selection, {method}", _ask_selection(method), _run_selection, returns=SELECTION
+        )
         for name, method in zip(SELECTIONS, METHODS, strict=True)
     ),
-    Stage("comparison", "Comparison", _ask_comparison, _run_selection),
-    Stage("frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS),
     Stage(
-        "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS, draw=draw_exposure
+        "comparison", "Comparison", _ask_comparison, _run_selection,
+        returns="keyhole.selection.select.SelectionComparison",
+    ),
+    Stage(
+        "frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS,
+        returns="keyhole.selection.frontier.Frontier",
+    ),
+    Stage(
+        "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS,
+        draw=draw_exposure, returns=EXPOSURE,
     ),
     Stage(
         "alternative", "The better set of the frontier", _ask_alternative, run_exposure,
-        ("frontier", "proposal"),
+        ("frontier", "proposal"), returns=EXPOSURE,
     ),
-    Stage("paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture),
+    Stage(
+        "paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture,
+        returns="keyhole.reviews.selection_ends.Paths",
+    ),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.equivalents import equivalent
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.reviews.schema import SECTIONS, question_of
+from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
@@ -95,13 +96,13 @@ def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...
 def _findings(view: View) -> Mapping[str, list[str]]:
     """Return what the screen says of each column, by name."""
     found: dict[str, list[str]] = {}
-    result = view.result("screen") or {}
-    for one in result.get("identifiers", []):
-        kind = one.get("kind", "identifier")
-        found.setdefault(str(one.get("column", "")), []).append(str(kind).replace("_", " "))
-    for name in result.get("constants", []):
-        column = name.get("column", "") if isinstance(name, Mapping) else str(name)
-        found.setdefault(column, []).append("constant")
+    screening: Screening | None = view.result("screen")
+    if screening is None:
+        return found
+    for one in screening.identifiers:
+        found.setdefault(one.column, []).append(one.identifier.kind.replace("_", " "))
+    for name in screening.constants:
+        found.setdefault(name, []).append("constant")
     return found
 
 

@@ -26,7 +26,7 @@ MAIN = ("cutoff", "limit", "by")
 def _context(view: View) -> dict[str, Any]:
     review = view.review
     file, reading = review.data.file, review.data.reading()
-    earlier = {"exposure": view.result("exposure") or {}}
+    earlier = {"exposure": view.result("exposure")}
     uniques = ask_uniques(review, earlier)
     if uniques is not None and review.uniques is not None:
         uniques |= {name: review.uniques.values[name] for name in FACTORS}  # by key, to be read

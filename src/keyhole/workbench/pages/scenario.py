@@ -22,6 +22,7 @@ from keyhole.environment.scenarios.scenarios import (
     interval_text,
 )
 from keyhole.errors import InputError
+from keyhole.exposure.scenarios import ScenarioExposure
 from keyhole.reviews.files import key_of
 from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
@@ -291,8 +292,9 @@ def _columns(view: View, before: Scenario, form: SentForm) -> dict[str, str]:
 
 def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return a row a scenario that is looked at; without figures where none are computed yet."""
-    settings, found = view.review.scenarios, view.result("scenarios") or {}
-    figures = {one["scenario"]: one for one in found.get("scenarios", [])}
+    settings, found = view.review.scenarios, view.result("scenarios")
+    figures = {} if found is None else {one.name: one for one in found.comparison.parts}
+    worst = None if found is None else found.comparison.worst
     rows = []
     for name in settings.names if settings is not None else ():
         key = key_of(view.look.files, f"{NAMED}{name}")
@@ -303,7 +305,7 @@ def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
                 "own": name in own,
                 "example": key is not None and key.scenario.example,
                 "chosen": settings is not None and settings.chosen == name,
-                "worst": found.get("worst") == name,
+                "worst": worst is not None and worst.name == name,
                 "keys": len(key.keys) if key is not None else 0,
                 "attempt": interval_text(key.scenario.p_attempt) if key is not None else "",
                 **_figures(view, figures.get(name)),
@@ -312,16 +314,16 @@ def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def _figures(view: View, one: dict[str, Any] | None) -> dict[str, Any]:
-    exposure = (one or {}).get("exposure")
-    bounds = ((one or {}).get("identification") or {}).get("p_identification")
+def _figures(view: View, one: ScenarioExposure | None) -> dict[str, Any]:
+    exposure = None if one is None else one.exposure
+    found = None if one is None else one.identification
+    bounds = None if found is None else found.probability
     limit = view.review.exposure.limit
-    rp = None if exposure is None else exposure["rp"]
     return {
-        "rp": rp,
-        "cr": None if exposure is None else exposure["cr"],
-        "uniques": None if exposure is None else exposure["uniques"],
-        "over": rp is not None and limit is not None and rp > limit,
+        "rp": None if exposure is None else exposure.rp,
+        "cr": None if exposure is None else exposure.cr,
+        "uniques": None if exposure is None else exposure.uniques,
+        "over": exposure is not None and limit is not None and exposure.rp > limit,
         "identification": " to ".join(dict.fromkeys(map(percentage, bounds))) if bounds else None,
     }
 
