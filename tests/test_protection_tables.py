@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyhole.data import load
 from keyhole.errors import InputError, OptionError
-from keyhole.protection.tables import Rules, find_unsafe, table
+from keyhole.protection.tables import SensitivityRules, find_unsafe, table
 from keyhole.protection.tables.cells import cross
 
 # Hand-worked: turnover by area and trade, one list of contributions a cell.
@@ -74,23 +74,23 @@ def test_rules_by_hand():
     made = cross(load(firms()), rows=("area",), cols=("trade",),
                  magnitude="turnover",
                  contributions=firms()["turnover"].cast(float).to_numpy())  # fmt: skip
-    by_p = find_unsafe(made, Rules(threshold=1, p_percent=15))
+    by_p = find_unsafe(made, SensitivityRules(threshold=1, p_percent=15))
     # 90, 6, 4: the rest of 4 is less than 15% of 90 = 13.5; 9.5 is lacking.
     assert np.flatnonzero(by_p.cells).tolist() == [1]
     assert by_p.upper[1] == pytest.approx(9.5)
     assert by_p.lower[1] == pytest.approx(9.5)
-    by_n = find_unsafe(made, Rules(threshold=1, dominance=(2, 75)))
+    by_n = find_unsafe(made, SensitivityRules(threshold=1, dominance=(2, 75)))
     # 800 of 1,000 and 96 of 100 are above 75%; 190 of 270 is not.
     assert np.flatnonzero(by_n.cells).tolist() == [0, 1]
     assert by_n.upper[[0, 1]] == pytest.approx([800 / 0.75 - 1000, 96 / 0.75 - 100])
-    by_t = find_unsafe(made, Rules(threshold=4, range_percent=20))
+    by_t = find_unsafe(made, SensitivityRules(threshold=4, range_percent=20))
     assert np.flatnonzero(by_t.cells).tolist() == [0, 1, 6]
     assert by_t.upper[[0, 1, 6]] == pytest.approx([200, 20, 54])
 
 
 def test_small_counts_must_stay_between_nothing_and_the_threshold():
     made = cross(load(counts({("n", "a"): 2, ("n", "b"): 9})), rows=("trade",))
-    unsafe = find_unsafe(made, Rules(threshold=5))
+    unsafe = find_unsafe(made, SensitivityRules(threshold=5))
     assert unsafe.lower.tolist() == [1, 0, 0]
     assert unsafe.upper.tolist() == [3, 0, 0]
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from keyhole.protection.tables.attackers import Network, intervals, relations
 from keyhole.protection.tables.demands import SuppressionProblem
-from keyhole.protection.tables.suppression import suppress
+from keyhole.protection.tables.suppression import find_pattern
 
 
 def with_margins(inner):
@@ -111,7 +111,7 @@ def test_the_pattern_costs_as_little_as_the_best_of_all_patterns(
     if each_the_same:
         ones = np.ones(len(problem.cost))
         problem = count_problem(inner, cost=ones, total_known=total_known, zeros=zeros)
-    found = suppress(problem)
+    found = find_pattern(problem)
     best = cheapest_by_trying_all(problem)
     if best is None:
         assert found.impossible
@@ -145,7 +145,7 @@ def test_amounts_with_levels_of_all_kinds_and_knowers(inner, levels, chosen, lon
         grid.shape, np.full(12, np.inf), values, np.maximum(values, 1), unsafe,
         (values > 0) | unsafe, np.minimum(lower, values), upper, sliding, known,
     )  # fmt: skip
-    found = suppress(problem)
+    found = find_pattern(problem)
     best = cheapest_by_trying_all(problem)
     if best is not None:
         assert found.cost == pytest.approx(best)
@@ -160,9 +160,9 @@ def test_three_variables(inner, seed):
     grid = np.reshape(inner, (2, 2, 2))
     cost = np.random.default_rng(seed).integers(1, 9, 27).astype(float)
     problem = count_problem(grid, cost=cost)
-    found = suppress(problem)
+    found = find_pattern(problem)
     if found.impossible:
-        everything = suppress(count_problem(grid, cost=cost, total_known=False))
+        everything = find_pattern(count_problem(grid, cost=cost, total_known=False))
         assert not everything.impossible
         return
     assert found.proven
@@ -188,7 +188,7 @@ def tables_like(grid, suppressed):
 def test_no_count_can_be_told_from_all_the_tables_that_are_possible(inner):
     problem = count_problem(inner)
     assume(not problem.unsafe[-1])  # a total of 1 or 2 is suppressed too, and bounds nothing
-    found = suppress(problem)
+    found = find_pattern(problem)
     if found.impossible:
         return
     grid = problem.down.reshape(problem.shape)
@@ -237,7 +237,7 @@ def test_a_table_of_three_variables_is_attacked_in_whole_numbers():
     rng = np.random.default_rng(5)
     for _ in range(2):
         problem = count_problem(rng.integers(0, 9, (2, 3, 3)))
-        found = suppress(problem)
+        found = find_pattern(problem)
         if found.impossible:
             continue
         up = np.where(found.suppressed, np.inf, 0.0)
@@ -250,10 +250,10 @@ def test_a_table_of_three_variables_is_attacked_in_whole_numbers():
 def test_time_that_is_up_gives_a_safe_pattern_that_is_not_called_the_smallest():
     rng = np.random.default_rng(3)
     problem = count_problem(rng.poisson(rng.gamma(1.2, 12, (12, 12))), cost=np.ones(169))
-    hasty = suppress(problem, seconds=1e-3)
+    hasty = find_pattern(problem, seconds=1e-3)
     assert not hasty.proven
     assert 0 < hasty.gap <= 1
-    proven = suppress(problem)
+    proven = find_pattern(problem)
     assert proven.proven
     assert hasty.bound <= proven.cost <= hasty.cost
     for cell in np.flatnonzero(problem.unsafe)[:6]:
@@ -263,7 +263,7 @@ def test_time_that_is_up_gives_a_safe_pattern_that_is_not_called_the_smallest():
 
 
 def test_nothing_unsafe_suppresses_nothing():
-    found = suppress(count_problem([[5, 6], [7, 8]]))
+    found = find_pattern(count_problem([[5, 6], [7, 8]]))
     assert not found.suppressed.any()
     assert found.proven
     assert found.cost == 0

@@ -20,7 +20,7 @@ from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.checks import problems_of
 from keyhole.protection.method import Outcome, Protected
-from keyhole.protection.plan import Plan, PlanDraft, Step, capped
+from keyhole.protection.plan import Plan, PlanDraft, PlanStep, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, small_seed, trimmed
 from keyhole.protection.results import KeyExposure, Protection
@@ -109,7 +109,7 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
     return [*draft.problems, *unfit]
 
 
-def _unfit_steps(data: Microdata, steps: Mapping[int, Step]) -> list[str]:
+def _unfit_steps(data: Microdata, steps: Mapping[int, PlanStep]) -> list[str]:
     problems: list[str] = []
     touched: set[str] = set()
     for number, step in steps.items():
@@ -121,7 +121,7 @@ def _unfit_steps(data: Microdata, steps: Mapping[int, Step]) -> list[str]:
     return problems
 
 
-def _unfit(data: Microdata, step: Step, touched: set[str]) -> list[str]:
+def _unfit(data: Microdata, step: PlanStep, touched: set[str]) -> list[str]:
     """Check a step against the data, as far as earlier steps have not changed them."""
     method, options = step.definition, step.effective
     named = method.columns(options)

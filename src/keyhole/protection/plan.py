@@ -32,7 +32,7 @@ from keyhole.errors import FileError, OptionError
 from keyhole.protection.method import Method
 from keyhole.protection.methods import METHODS
 
-__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "Step", "capped", "toml_of", "toml_value"]
+__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "PlanStep", "capped", "toml_of", "toml_value"]
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
@@ -91,7 +91,7 @@ def toml_value(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """One line of a plan: a method, its options, and what was found in the data before."""
 
     method: str
@@ -117,7 +117,7 @@ class Step:
         return self.definition.columns(self.options, reads=False)
 
 
-def parse_step(raw: Any) -> tuple[Step | None, list[str]]:
+def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
     """Read a step, and say what is wrong with it; None where its method is not known.
 
     Examples
@@ -137,7 +137,7 @@ def parse_step(raw: Any) -> tuple[Step | None, list[str]]:
     return _with_options(name, raw)
 
 
-def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
+def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[PlanStep, list[str]]:
     method = METHODS[name]
     options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
     if "columns" in method.parameters and "column" in options and "columns" not in options:
@@ -151,7 +151,7 @@ def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[Step, list[str]]:
         )
         options.pop("seed", None)
     there = {key: value for key, value in fitted.items() if key in found_options(name)}
-    step = Step(name, options, there)
+    step = PlanStep(name, options, there)
     if INTERNAL in [options.get(key) for key in method.secret]:
         return step, found  # as it was told: it can be read, and is refused where it is to run
     return step, [*found, *_contradictions(step, fitted), *method.problems(step.effective)]
@@ -163,7 +163,7 @@ def found_options(name: str) -> tuple[str, ...]:
     return (*method.supersedes, *method.also_found)
 
 
-def _contradictions(step: Step, fitted: Mapping[str, Any]) -> list[str]:
+def _contradictions(step: PlanStep, fitted: Mapping[str, Any]) -> list[str]:
     """Say what of the fitted values this method never finds, or contradicts its options."""
     may = found_options(step.method)
     strange = [key for key in fitted if key not in may and key != "seed"]
@@ -181,7 +181,7 @@ def _contradictions(step: Step, fitted: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def conflicts(steps: Mapping[int, Step]) -> list[str]:
+def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
     """Return what is wrong with steps beside each other, by their numbers.
 
     A column that is dropped is not there for later steps; the same treatment of the same column
@@ -217,7 +217,7 @@ def conflicts(steps: Mapping[int, Step]) -> list[str]:
 
 
 def _twice(
-    number: int, step: Step, treated: dict[tuple[str, str], int], dropped: Mapping[str, int]
+    number: int, step: PlanStep, treated: dict[tuple[str, str], int], dropped: Mapping[str, int]
 ) -> Iterator[str]:
     if step.definition.repeats:
         return
@@ -256,7 +256,7 @@ class PlanDraft:
     is wrong with the plan by itself; `where` is said before each problem.
     """
 
-    steps: Mapping[int, Step]
+    steps: Mapping[int, PlanStep]
     problems: tuple[str, ...] = ()
     title: str = ""
     keep_order: bool = False
@@ -277,7 +277,7 @@ class PlanDraft:
         content = content if isinstance(content, Mapping) else {"step": content}
         problems = _of_the_whole(content)
         listed = content.get("step")
-        steps: dict[int, Step] = {}
+        steps: dict[int, PlanStep] = {}
         for number, raw in enumerate(listed if _is_steps(listed) else (), 1):
             step, found = parse_step(raw)
             called = f"{number}" if step is None else f"{number} ({step.method})"
@@ -398,7 +398,7 @@ class Plan:
     step 2 (round): base must be given for round.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     title: str = ""
     keep_order: bool = False
 
@@ -476,7 +476,7 @@ class Plan:
             hidden = dict.fromkeys(
                 (o for o in step.definition.secret if o in step.options), INTERNAL
             )
-            steps.append(Step(step.method, {**step.options, **hidden}))
+            steps.append(PlanStep(step.method, {**step.options, **hidden}))
         return dataclasses.replace(self, steps=tuple(steps)).to_toml()
 
     def to_toml(self) -> str:

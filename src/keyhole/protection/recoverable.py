@@ -25,7 +25,14 @@ from keyhole.protection.method import METHODS, Effect, Protected
 from keyhole.protection.writeback import as_text
 from keyhole.utility.information import at_detail_of
 
-__all__ = ["Groups", "Recoverable", "Treated", "find_recoverable", "read_by_groups", "rows_before"]
+__all__ = [
+    "RecordGroups",
+    "Recoverable",
+    "Treated",
+    "find_recoverable",
+    "read_by_groups",
+    "rows_before",
+]
 
 # So many of the values that seem to be told must be right.
 RIGHT = 0.9
@@ -132,7 +139,7 @@ def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class RecordGroups:
     """Records grouped by what other columns tell."""
 
     order: Ints
@@ -140,7 +147,7 @@ class Groups:
     group: Ints
 
     @classmethod
-    def of(cls, codes: Ints) -> Groups:
+    def of(cls, codes: Ints) -> RecordGroups:
         """Group records by a code."""
         order = np.argsort(codes, kind="stable")
         new = np.diff(codes[order], prepend=codes[order[:1]] - 1) != 0
@@ -166,7 +173,7 @@ class Groups:
         return highest, counts, (counts > 0) & (lowest == highest)
 
 
-def read_by_groups(one: Treated, groups: Groups, *, wholly: bool = False) -> Flags | None:
+def read_by_groups(one: Treated, groups: RecordGroups, *, wholly: bool = False) -> Flags | None:
     """Return the hidden values that a grouping tells; None if it tells none but by chance.
 
     Where `wholly`, only a grouping counts that tells the column wherever it is known.
@@ -362,18 +369,18 @@ same to it
     return Recoverable((*found, *_together(left, groups)), final)
 
 
-def _grouped(final: Microdata) -> dict[str, Groups]:
+def _grouped(final: Microdata) -> dict[str, RecordGroups]:
     """Group the records by every column; one that holds lists or objects tells nothing here."""
     found = {}
     for name in final.names:
         try:
-            found[name] = Groups.of(final.codes(name).values.astype(np.int64))
+            found[name] = RecordGroups.of(final.codes(name).values.astype(np.int64))
         except ColumnError:
             continue
     return {name: one for name, one in found.items() if len(one.starts) > 1}
 
 
-def _alone(one: Treated, groups: dict[str, Groups]) -> list[_Finding]:
+def _alone(one: Treated, groups: dict[str, RecordGroups]) -> list[_Finding]:
     return [
         _Finding(one, (by,), told)
         for by, group in groups.items()
@@ -382,7 +389,7 @@ def _alone(one: Treated, groups: dict[str, Groups]) -> list[_Finding]:
 
 
 def _in_order(
-    one: Treated, final: Microdata, groups: dict[str, Groups], keep_order: bool
+    one: Treated, final: Microdata, groups: dict[str, RecordGroups], keep_order: bool
 ) -> list[_Finding]:
     """Read neighbours, in the file's order and in that of columns that number the records."""
     orders: dict[tuple[str, ...], Ints] = {(): np.arange(final.records)} if keep_order else {}
@@ -400,7 +407,7 @@ def _in_order(
     ]
 
 
-def _together(ones: Sequence[Treated], groups: dict[str, Groups]) -> list[_Finding]:
+def _together(ones: Sequence[Treated], groups: dict[str, RecordGroups]) -> list[_Finding]:
     """Try columns two by two, those of most values first; a pair must tell a column wholly."""
     fit = {name: group for name, group in groups.items() if group.says_something}
     names = sorted(fit, key=lambda name: -len(fit[name].starts))[:MOST_PAIRED] if ones else []
@@ -414,7 +421,7 @@ def _together(ones: Sequence[Treated], groups: dict[str, Groups]) -> list[_Findi
         if not left:
             continue
         a, b = (fit[name] for name in pair)
-        both = Groups.of(a.group * len(b.starts) + b.group)
+        both = RecordGroups.of(a.group * len(b.starts) + b.group)
         if not both.says_something:
             continue
         for one in left:

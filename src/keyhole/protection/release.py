@@ -23,7 +23,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import forms_of
-from keyhole.protection.plan import Step
+from keyhole.protection.plan import PlanStep
 
 __all__ = ["Secret", "reordered", "small_seed", "trimmed"]
 
@@ -59,7 +59,7 @@ class Secret:
         self._seeded = seed is not None
         self._seen: dict[int, int] = {}
 
-    def of(self, step: Step) -> np.random.SeedSequence:
+    def of(self, step: PlanStep) -> np.random.SeedSequence:
         """Return the secret of a step's draws; of the same step again, another one."""
         options = json.dumps(step.effective, sort_keys=True, default=str)
         named = step.definition.columns(step.options)

@@ -23,6 +23,7 @@ from keyhole.data.inference import fits_text, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.utility.implicates import numbers
 
 __all__ = [
     "as_text",
@@ -31,7 +32,6 @@ __all__ = [
     "infinite_notes",
     "keep_precision",
     "missing_forms",
-    "numbers",
     "one_form",
     "put",
     "put_levels",
@@ -202,12 +202,6 @@ _TOO_LARGE = (
     "the new values of column {} would be larger than it can hold: give a smaller size or base, or "
     "top-code the column first."
 )
-
-
-def numbers(data: Microdata, name: str) -> Floats:
-    """Return a column as numbers, NaN where it is missing."""
-    found: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return found
 
 
 def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:

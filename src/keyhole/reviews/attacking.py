@@ -16,7 +16,7 @@ import numpy as np
 from keyhole.core.marks import SPREAD, Named
 from keyhole.data import Microdata
 from keyhole.errors import InputError
-from keyhole.protection.plan import Plan, Step
+from keyhole.protection.plan import Plan, PlanStep
 from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
@@ -128,7 +128,7 @@ def code_alike(
     return eif, [name for name in dict.fromkeys(done) if name not in left], left
 
 
-def _codes(step: Step) -> bool:
+def _codes(step: PlanStep) -> bool:
     """Tell whether a value is coded by itself, so that the same can be done to another file."""
     known = step.definition
     return known.effect == "codes" and not (known.is_random and known.draws(step.options))

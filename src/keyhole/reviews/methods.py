@@ -9,7 +9,7 @@ from typing import Any
 from keyhole.reviews.settings import Review
 from keyhole.selection.result import ASSUMPTION
 
-__all__ = ["Method", "assumptions", "methods_used", "sources"]
+__all__ = ["CitedMethod", "assumptions", "methods_used", "sources"]
 
 _LIN_GARIN = (
     "Lin, C. C. & Garin, T. Methods of Selecting Variables in Data Disclosure. "
@@ -98,7 +98,7 @@ _CLOPPER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class CitedMethod:
     """A method in a sentence or two, and where it is from."""
 
     name: str
@@ -106,22 +106,22 @@ class Method:
     sources: tuple[str, ...] = ()
 
 
-_METHODS: Mapping[str, Method] = {
-    "screen": Method(
+_METHODS: Mapping[str, CitedMethod] = {
+    "screen": CitedMethod(
         "Screening",
         "Columns are looked through for direct identifiers by name, label and contents, and for "
         "what Safe Harbor lists; for numbers that tie releases together; and for variables that "
         "determine one another. What was not recognised may be there all the same.",
         (_SAFE_HARBOR,),
     ),
-    "exposure": Method(
+    "exposure": CitedMethod(
         "Risk proportion and cell ratio",
         "A cell is a distinct pattern of the key and f the number of its records. RP(c) is the "
         "share of records with f < c; CR is the number of cells over the number of records, the "
         "mean of 1/f.",
         (_LIN_GARIN, _EL_EMAM),
     ),
-    "population": Method(
+    "population": CitedMethod(
         "Risk in the population",
         "F, the size of a record’s cell in the population, is estimated by the sum of the "
         "weights in the cell (or f over the sampling fraction). The individual risk is the mean "
@@ -130,13 +130,13 @@ _METHODS: Mapping[str, Method] = {
         "simulation: n₁π / (n₁π + 2n₂(1 − π)), n₁ and n₂ the cells of size one and two.",
         (_BENEDETTI, _POLETTINI, _SKINNER),
     ),
-    "household": Method(
+    "household": CitedMethod(
         "Household risk",
         "The risk that any member of a household is re-identified is 1 − Π(1 − r) over the "
         "members’ individual risks r, taken as independent.",
         (_TEMPL,),
     ),
-    "scenarios": Method(
+    "scenarios": CitedMethod(
         "Scenarios",
         "A scenario says who would attack the file, why and with what, in eleven points. Its key "
         "is what the databases and public sources it names have in common with the file, at the "
@@ -145,7 +145,7 @@ _METHODS: Mapping[str, Method] = {
         "p(attempt) is 1 where nobody argues that it is less.",
         (_ELLIOT, _DALE),
     ),
-    "uniques": Method(
+    "uniques": CitedMethod(
         "Minimal uniques",
         "A minimal unique is a set of key variables on which a record is alone while on no "
         "smaller part of the set it is. The fewer variables it takes, and the more such sets a "
@@ -155,7 +155,7 @@ _METHODS: Mapping[str, Method] = {
         "risk but not alone is low too. A variable with a declared weight w counts as 1 / w.",
         (_MANNING, _HAWALA),
     ),
-    "drivers": Method(
+    "drivers": CitedMethod(
         "Drivers",
         "Each level of a variable is held against the rest of it: the odds ratio of lying in a "
         "small cell, by itself with Woolf’s interval (a half added where a count is 0), and with "
@@ -163,13 +163,13 @@ _METHODS: Mapping[str, Method] = {
         "subpopulations are counted from the cells they change.",
         (_LIN_GARIN, _FIRTH),
     ),
-    "fix": Method(
+    "fix": CitedMethod(
         "Cheapest fix",
         "Each key variable in turn is left out, banded, top- or bottom-coded, or has its rare "
         "categories pooled. Of the changes that meet the limit the one that costs least CR is "
         "named; if none meets it, the one that comes nearest.",
     ),
-    "selection": Method(
+    "selection": CitedMethod(
         "Selection of variables",
         "Forward adds the variable with the smallest RP/CR while RP stays within the limit; "
         "backward removes the variable that leaves the smallest RP/CR until RP would fall below "
@@ -178,14 +178,14 @@ _METHODS: Mapping[str, Method] = {
         "on until RP is within it.",
         (_LIN_GARIN,),
     ),
-    "frontier": Method(
+    "frontier": CitedMethod(
         "Frontier",
         "RP only grows as variables are added. So all sets within the limit to which no variable "
         "can be added are found exactly, by a search that leaves out what lies above a set beyond "
         "the limit or inside a set already found.",
         (_MAXIMAL,),
     ),
-    "study": Method(
+    "study": CitedMethod(
         "Re-identification study",
         "The public file (PUF) is linked with a file that an intruder could have (EIF), and the "
         "pairs suspected are compared with the internal file (IUF), which knows who is who. By "
@@ -196,7 +196,7 @@ _METHODS: Mapping[str, Method] = {
         "the pairs.",
         (_SINGER, _CLOPPER),
     ),
-    "protection": Method(
+    "protection": CitedMethod(
         "Protection and its price",
         "The steps of the plan are carried out one after the other. Information lost is the "
         "entropy of a variable that its protected version no longer tells, as a share, averaged "
@@ -206,7 +206,7 @@ _METHODS: Mapping[str, Method] = {
         "categories.",
         (_HUNDEPOOL, _KOOIMAN, _STUART, _SNOKE),
     ),
-    "synthesis": Method(
+    "synthesis": CitedMethod(
         "Partial synthesis",
         "Values of the records at risk are replaced by those of donors that a semi-parametric "
         "model, fitted to a bootstrap of the subgroup, predicts to be alike; anew for each "
@@ -218,7 +218,7 @@ _METHODS: Mapping[str, Method] = {
         "records with the original file. Analysts combine their results by Reiter’s rules.",
         (_HAWALA, _REITER, _STUART, _SNOKE),
     ),
-    "table": Method(
+    "table": CitedMethod(
         "Protected tables",
         "A cell is unsafe that has too few contributors, or in which few of them have most of the "
         "amount. Unsafe cells are suppressed with the cheapest set of others for which no interval "
@@ -229,7 +229,7 @@ _METHODS: Mapping[str, Method] = {
 }
 
 
-def methods_used(results: Mapping[str, Any]) -> list[Method]:
+def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
     """Return the methods behind the results of a review, in the order of the work."""
     population = results["exposure"].population
     used = {

@@ -21,11 +21,11 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import proposed_set
 from keyhole.synthesis.release import NEVER_RELEASED
 
-__all__ = ["PublicNote", "public_note", "write_note"]
+__all__ = ["NoteContent", "public_note", "write_note"]
 
 
 @dataclass(frozen=True, slots=True)
-class PublicNote:
+class NoteContent:
     """What the note says; `altered` is whether values of records were changed."""
 
     title: str
@@ -50,7 +50,7 @@ def write_note(found: ReviewResult) -> str:
     return render_page("public-note.html", ("report.css", "public-note.css"), note=note)
 
 
-def public_note(found: ReviewResult) -> PublicNote:
+def public_note(found: ReviewResult) -> NoteContent:
     """Return what may be told to everybody about the release of a review."""
     review, release = found.review, found.review.release
     done, analysis = _TOLD[release.product](found)
@@ -60,7 +60,7 @@ def public_note(found: ReviewResult) -> PublicNote:
         "Version": release.version,
         "Contact": release.contact,
     }
-    return PublicNote(
+    return NoteContent(
         title=review.title,
         altered=release.product in ("protection", "synthesis"),
         terms=[(term, value) for term, value in terms.items() if value],

@@ -32,7 +32,7 @@ from keyhole.protection.options import (
     exactly_one,
     forms_of,
 )
-from keyhole.protection.recoverable import Groups, Treated, read_by_groups
+from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["merge_areas"]
@@ -386,7 +386,10 @@ def _split(
     known = place >= 0
     # It is a column of places if the areas as they were determine it.
     one = Treated(other, "drop", before.column(name), place, np.full(len(place), -1), known)
-    if len(np.unique(place[known])) < 2 or read_by_groups(one, Groups.of(old), wholly=True) is None:
+    if (
+        len(np.unique(place[known])) < 2
+        or read_by_groups(one, RecordGroups.of(old), wholly=True) is None
+    ):
         return 0
     area = _released_codes(final, name)
     both = (area >= 0) & known & ~small[np.maximum(area, 0)]

@@ -17,7 +17,8 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, numeric_problems
-from keyhole.protection.writeback import cell_numbers, infinite_notes, numbers, put_numbers
+from keyhole.protection.writeback import cell_numbers, infinite_notes, put_numbers
+from keyhole.utility.implicates import numbers
 
 __all__ = ["DOMINANT", "microaggregate"]
 

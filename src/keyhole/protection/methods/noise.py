@@ -21,7 +21,8 @@ from keyhole.protection.options import (
     draw_from,
     numeric_problems,
 )
-from keyhole.protection.writeback import infinite_notes, numbers, put_numbers
+from keyhole.protection.writeback import infinite_notes, put_numbers
+from keyhole.utility.implicates import numbers
 
 __all__ = ["add_noise"]
 

@@ -18,7 +18,8 @@ from keyhole.protection.options import (
     draw_from,
     numeric_problems,
 )
-from keyhole.protection.writeback import infinite_notes, numbers, put, put_numbers
+from keyhole.protection.writeback import infinite_notes, put, put_numbers
+from keyhole.utility.implicates import numbers
 
 __all__ = ["round_to_base"]
 

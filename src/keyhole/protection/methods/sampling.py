@@ -20,7 +20,8 @@ from keyhole.protection.options import (
     draw_from,
     exactly_one,
 )
-from keyhole.protection.writeback import cell_numbers, numbers, put_numbers
+from keyhole.protection.writeback import cell_numbers, put_numbers
+from keyhole.utility.implicates import numbers
 
 __all__ = ["sample"]
 

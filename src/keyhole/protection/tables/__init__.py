@@ -7,20 +7,20 @@ hold (`rounding`). What an outsider can still derive is worked out cell by cell 
 
 from __future__ import annotations
 
-from keyhole.protection.tables.cells import Rules, Unsafe, find_unsafe
+from keyhole.protection.tables.cells import SensitivityRules, Unsafe, find_unsafe
 from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.publication import table
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
-from keyhole.protection.tables.suppression import Pattern, suppress
+from keyhole.protection.tables.suppression import Pattern, find_pattern
 
 __all__ = [
     "Pattern",
     "ProtectedTable",
-    "Rules",
+    "SensitivityRules",
     "SuppressionProblem",
     "TableAudit",
     "Unsafe",
+    "find_pattern",
     "find_unsafe",
-    "suppress",
     "table",
 ]

@@ -16,7 +16,7 @@ from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.figures import cell_label
 
-__all__ = ["CrossTable", "Rules", "Unsafe", "cross", "find_unsafe"]
+__all__ = ["CrossTable", "SensitivityRules", "Unsafe", "cross", "find_unsafe"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,7 +168,7 @@ def _rank(cells: Ints, parts: Floats, largest: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SensitivityRules:
     """What makes a cell unsafe.
 
     Parameters
@@ -214,7 +214,9 @@ class Unsafe:
         return found
 
 
-def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) -> Unsafe:
+def find_unsafe(
+    table: CrossTable, rules: SensitivityRules, *, hidden_zeros: bool = False
+) -> Unsafe:
     r"""Find the unsafe cells of a table.
 
     Notes
@@ -236,7 +238,7 @@ def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) 
     --------
     >>> table = CrossTable(("area",), (), ((1, 2),), np.array([100.0, 50.0, 150.0]),
     ...     np.array([3, 9, 12]), np.array([[90.0, 6.0], [10.0, 8.0], [90.0, 10.0]]))
-    >>> unsafe = find_unsafe(table, Rules(p_percent=10))
+    >>> unsafe = find_unsafe(table, SensitivityRules(p_percent=10))
     >>> unsafe.cells.tolist(), unsafe.upper.tolist()
     ([True, False, False], [5.0, 0.0, 0.0])
     """
@@ -255,7 +257,7 @@ def find_unsafe(table: CrossTable, rules: Rules, *, hidden_zeros: bool = False) 
     return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
 
 
-def _few(table: CrossTable, rules: Rules) -> tuple[Flags, Floats, Floats]:
+def _few(table: CrossTable, rules: SensitivityRules) -> tuple[Flags, Floats, Floats]:
     """Return the cells of too few contributors and the levels they need."""
     few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
     if table.is_count:
@@ -271,7 +273,7 @@ def _few(table: CrossTable, rules: Rules) -> tuple[Flags, Floats, Floats]:
     return few, needed, needed
 
 
-def _dominated(table: CrossTable, rules: Rules) -> Floats:
+def _dominated(table: CrossTable, rules: SensitivityRules) -> Floats:
     if rules.dominance is None:
         return np.zeros(len(table.values))
     n, k = rules.dominance
@@ -279,7 +281,7 @@ def _dominated(table: CrossTable, rules: Rules) -> Floats:
     return np.where(needed > 1e-9 * table.values, needed, 0.0)
 
 
-def _near(table: CrossTable, rules: Rules) -> Floats:
+def _near(table: CrossTable, rules: SensitivityRules) -> Floats:
     if rules.p_percent is None:
         return np.zeros(len(table.values))
     first, second = table.largest[:, 0], table.largest[:, 1]

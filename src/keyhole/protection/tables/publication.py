@@ -18,11 +18,11 @@ from keyhole.engines.opening import open_for
 from keyhole.errors import ColumnError, InputError, OptionError, RunError
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.tables.attackers import intervals, relations
-from keyhole.protection.tables.cells import CrossTable, Rules, Unsafe, cross, find_unsafe
+from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
 from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.rounding import round_at_random, round_nearest
-from keyhole.protection.tables.suppression import Pattern, suppress
+from keyhole.protection.tables.suppression import Pattern, find_pattern
 from keyhole.utility.implicates import numbers
 
 __all__ = ["table", "table_data_problems"]
@@ -208,7 +208,7 @@ def suppressed(made: CrossTable, unsafe: Unsafe, question: Question) -> _Made:
     if question.protect == "none":
         return made.values, nothing, nothing, None, ()
     problem = _problem(made, unsafe, question)
-    pattern = suppress(problem, seconds=question.seconds)
+    pattern = find_pattern(problem, seconds=question.seconds)
     if pattern.impossible:
         raise OptionError(_no_pattern(question))
     shown = np.where(pattern.suppressed, np.nan, made.values)
@@ -419,7 +419,7 @@ def table(
     problems = table_data_problems(opened, question)
     if problems:
         raise ColumnError(problems)
-    rules = Rules(
+    rules = SensitivityRules(
         question.threshold, question.dominance, question.p_percent, question.range_percent,
         question.sliding_percent,
     )  # fmt: skip
@@ -445,7 +445,11 @@ def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
 
 
 def _published(
-    made: CrossTable, unsafe: Unsafe, rules: Rules, question: Question, notes: tuple[str, ...]
+    made: CrossTable,
+    unsafe: Unsafe,
+    rules: SensitivityRules,
+    question: Question,
+    notes: tuple[str, ...],
 ) -> ProtectedTable:
     """Protect a table and audit it."""
     if question.protect == "round":

@@ -16,7 +16,7 @@ from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
 from keyhole.data import load
 from keyhole.kernels.arrays import Flags, Floats
-from keyhole.protection.tables.cells import CrossTable, Rules, Unsafe
+from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe
 from keyhole.protection.tables.demands import TOLERANCE
 from keyhole.protection.tables.suppression import Pattern
 from keyhole.results import Result, Table
@@ -91,7 +91,7 @@ class TableAudit(Result):
     """
 
     table: Annotated[CrossTable, HIDDEN]
-    rules: Annotated[Rules, HIDDEN]
+    rules: Annotated[SensitivityRules, HIDDEN]
     unsafe: Annotated[Unsafe, HIDDEN]
     protect: Annotated[str, HIDDEN]
     shown: Annotated[Floats, HIDDEN]

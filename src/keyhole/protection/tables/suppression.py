@@ -32,7 +32,7 @@ from keyhole.protection.tables.demands import (
     Witnesses,
 )
 
-__all__ = ["Pattern", "suppress"]
+__all__ = ["Pattern", "find_pattern"]
 
 
 @dataclass(slots=True, eq=False)
@@ -240,7 +240,7 @@ class Pattern:
         return 0.0 if self.proven else (self.cost - self.bound) / self.cost
 
 
-def suppress(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
+def find_pattern(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
     """Find the cheapest safe pattern, or the best found in the time.
 
     Parameters
