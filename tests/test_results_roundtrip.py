@@ -21,22 +21,20 @@ RESULTS = {
     "table": "keyhole.protection.tables.result.ProtectedTable",
     "tabulate": "keyhole.utility.tabulation.Tabulation",
     "study": "keyhole.reidentification.result.Study",
+    "synthesise": "keyhole.synthesis.result.Synthesis",
 }
 STUDIES = "keyhole.reidentification.compare.StudyComparison"
-OTHERS = {
-    "study-metrics": STUDIES,
-    "study-candidates": STUDIES,
-    "study-scenario": None,  # p(identification) stands beside it, and is not restored
-}
+OTHERS = {"study-metrics": STUDIES, "study-candidates": STUDIES}
 CASES = [
     pytest.param(path, OTHERS.get(path.stem, place), id=path.stem)
     for path in sorted(GOLDENS.glob("*.json"))
     for verb, place in RESULTS.items()
-    if path.stem.removeprefix("acs-").startswith(verb) and OTHERS.get(path.stem, place)
+    if path.stem.removeprefix("acs-").startswith(verb)
 ]
 STAGES = {
     "study-unicity": "keyhole.reidentification.result.Study",
     "study-euclidean": "keyhole.reidentification.result.Study",
+    "synthesis": "keyhole.synthesis.result.Synthesis",
     "releases": "keyhole.reviews.attacking.Attacked",
 }
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from keyhole.exposure.cells import Exposure
+from keyhole.reidentification.result import Study
 from keyhole.reviews.groups import RecordGroup, group_records, hide_exposure
 from keyhole.reviews.runner import review
 from keyhole.reviews.small_counts import (
@@ -21,6 +22,7 @@ from keyhole.reviews.small_counts import (
 )
 from keyhole.reviews.study_chapters import _strata
 from keyhole.reviews.synthesis_chapters import true_exposures
+from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
 SMALLEST = 3
 
@@ -187,20 +189,13 @@ STRATUM = st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)).
 
 def study_of(strata):
     parts = [
-        {
-            "stratum": str(i),
-            "puf_records": records,
-            "eif_records": 9,
-            "suspected": suspected,
-            "confirmed": confirmed,
-            "conditional_rate": confirmed / suspected if suspected else None,
-            "intervals": {"conditional_rate": (0.0, 1.0)},
-        }
+        {"stratum": str(i), "puf_records": records, "eif_records": 9, "suspected": suspected,
+         "confirmed": confirmed}
         for i, (records, suspected, confirmed) in enumerate(strata)
-    ]
+    ]  # fmt: skip
     gap = {"missing_stratum": 0, "missing_stratum_unlinked": 0, "other_unlinked": 0}
     unlinked = {"puf": gap, "eif": gap}
-    return {"by_stratum": parts, "strata": ["state"], "unlinked": unlinked}
+    return Study.from_dict({"by_stratum": parts, "strata": ["state"], "unlinked": unlinked})
 
 
 @settings(deadline=None, max_examples=120)
@@ -333,25 +328,22 @@ def test_the_picture_does_not_tell_it_either(tmp_path):
 
 def test_a_rest_of_those_unique_after_is_not_told_by_the_others():
     """Unique after 8, nobody 0.8750: then one record is unique with its own key."""
-    one = {"of": "implicate 1", "unique_before": 400, "still_unique": 1, "true_exposure": 1 / 400,
-           "designated_exposure": 1 / 400, "unique_after": 8, "nobody": 7 / 8,
-           "laid_bare": 0.0}  # fmt: skip
-    found = {"designated_only": False, "implicates": [one], "reconstruction": one}
-    shown = true_exposures({"at_risk": 400, "true_exposure": found}, SMALLEST)[0]
-    assert shown["unique_after"] == "8"
-    assert (shown["nobody"], shown["laid_bare"], shown["still"]) == ("withheld", "withheld", "<3")
+    one = FileExposure("implicate 1", 400, 1, 1 / 400, 8, 7 / 8, 0.0)
+    found = TrueExposure(("age",), (one,), one, designated_only=False)
+    _, _, still, _, *after = true_exposures(found, 400, SMALLEST)[0].cells
+    assert after == ["8", "withheld", "withheld"]
+    assert still == "<3"
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 def test_what_is_told_of_those_unique_after_leaves_small_counts_open(still, nobody, bare):
     after = still + nobody + bare
-    one = {"of": "", "unique_before": 400, "still_unique": still, "true_exposure": still / 400,
-           "designated_exposure": None, "unique_after": after, "nobody": nobody / after if after
-           else None, "laid_bare": bare / after if after else None}  # fmt: skip
-    found = {"designated_only": False, "implicates": [one], "reconstruction": one}
-    shown = true_exposures({"at_risk": 400, "true_exposure": found}, SMALLEST)[0]
-    for share, count in ((shown["nobody"], nobody), (shown["laid_bare"], bare)):
+    parts = [count / after if after else None for count in (nobody, bare)]
+    one = FileExposure("", 400, still, None, after, *parts)
+    found = TrueExposure(("age",), (one,), one, designated_only=False)
+    shown = true_exposures(found, 400, SMALLEST)[0].cells[-2:]
+    for share, count in zip(shown, (nobody, bare), strict=True):
         if share.count(".") == 1:  # neither a band nor withheld
             assert not 0 < after - count < SMALLEST
             assert not 0 < count < SMALLEST

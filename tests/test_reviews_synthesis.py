@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -15,7 +16,10 @@ from keyhole.errors import InputError
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS
 from keyhole.reviews.small_counts import protect_notes
+from keyhole.reviews.stages import restored
 from keyhole.reviews.synthesis_chapters import heat_map, synthesis_chapter, true_exposures
+from keyhole.synthesis.changes import LevelChanges
+from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -288,7 +292,7 @@ def level(counts, name="low"):
     total = sum(counts)
     shares = [count / total for count in counts]
     mean = sum(k * part for k, part in enumerate(shares))
-    return {"level": name, "records": total, "shares": shares, "mean": mean}
+    return LevelChanges(name, total, 1.0, tuple(shares), mean)
 
 
 def test_a_small_count_by_level_hides_what_would_tell_it():
@@ -311,20 +315,18 @@ def test_a_level_of_few_records_is_not_described():
 
 def exposure(still, nobody, bare, before=400):
     after = still + nobody + bare
-    return {"of": "implicate 1", "unique_before": before, "still_unique": still,
-            "true_exposure": still / before, "designated_exposure": still / before,
-            "unique_after": after, "nobody": nobody / after, "laid_bare": bare / after}  # fmt: skip
+    parts = nobody / after, bare / after
+    return FileExposure("implicate 1", before, still, still / before, after, *parts)
 
 
 def test_few_records_still_exposed_are_not_counted_out():
     one = exposure(2, 300, 40)
-    result = {"at_risk": 400, "true_exposure": {
-        "designated_only": False, "implicates": [one], "reconstruction": one}}  # fmt: skip
-    shown = true_exposures(result, 3)[0]
-    assert (shown["still"], shown["exposure"]) == ("<3", "0.00–0.02")
-    assert "withheld" in (shown["nobody"], shown["laid_bare"]), "else the rest would tell"
-    result["true_exposure"]["designated_only"] = True
-    assert true_exposures(result, 3)[0]["counted"] == "0.00–0.02"
+    found = TrueExposure(("age",), (one,), one, designated_only=False)
+    cells = true_exposures(found, 400, 3)[0].cells
+    assert cells[2:4] == ["<3", "0.00–0.02"]
+    assert "withheld" in cells[-2:], "else the rest would tell"
+    only = replace(found, designated_only=True)
+    assert true_exposures(only, 400, 3)[0].counted == "0.00–0.02"
 
 
 def test_small_counts_in_notes_are_few():
@@ -348,7 +350,7 @@ def test_goals_tell_no_more_than_the_tables(folder):
     for goal in result["goals"]:
         if goal["goal"].startswith("self-match"):
             goal["measured"] = worst["rate"]
-    chapter = synthesis_chapter(found.review, records)
+    chapter = synthesis_chapter(found.review, restored(records))
     goal = next(goal for goal in chapter.goals if goal.name.startswith("Self-match"))
     row = chapter.protection[1].rows[0]
     assert goal.measured == row[2]

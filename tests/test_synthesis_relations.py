@@ -224,7 +224,7 @@ def test_targeted_replacement_meets_its_goals(targeted):
     """Rare values were replaced by ordinary ones, and one value alone came back too often."""
     assert targeted.evaluation.homogeneity.smallest >= 0.05
     assert targeted.evaluation.exposure.worst <= 0.05
-    assert targeted.evaluation.self_match.worst.matched.value <= 0.06
+    assert targeted.evaluation.self_match.worst.rate <= 0.06
     replaced = targeted.choice.replace[targeted.designation.at_risk].sum(axis=1)
     assert replaced.min() == 2
     assert replaced.mean() < 2.2

@@ -192,7 +192,9 @@ def from_plain(hint: Any, value: Any) -> Any:
     if origin in (Union, types.UnionType):
         if value is None and type(None) in parts:
             return None
-        return from_plain(next(part for part in parts if part is not type(None)), value)
+        real = [part for part in parts if part is not type(None)]
+        fitting = [p for p in real if (get_origin(p) is tuple) == isinstance(value, list | tuple)]
+        return from_plain((fitting or real)[0], value)
     if is_dataclass(hint) and isinstance(hint, type):
         return _restored(hint, value)
     if origin is tuple:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
@@ -17,6 +16,7 @@ from keyhole.charts import percentage
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
 from keyhole.data.reading import load
+from keyhole.environment.scenarios.identification import Identification
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import scenario_note
 from keyhole.kernels.arrays import Flags
@@ -100,8 +100,8 @@ class Study(Result):
         The scenario to whose key the files were recoded, if they were.
     engine
         Where it was run. On Spark the pairs stay on the cluster: `linked` is None.
-    beside
-        Further results that belong to it: the `identification` of a scenario.
+    identification
+        p(identification) under that scenario.
     """
 
     linkage: Annotated[Linkage, SPREAD]
@@ -124,7 +124,7 @@ class Study(Result):
     puf_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
     eif_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
     engine: Annotated[str, HIDDEN] = "memory"
-    beside: Annotated[Mapping[str, Result], SPREAD] = field(default_factory=dict)
+    identification: Annotated[Identification | None, WHEN_SET] = None
 
     @property
     def metric(self) -> Metric:
@@ -308,8 +308,8 @@ class Study(Result):
             out.append(part_table(agreement, "agreeing", self.by_agreement, said))
             out.append(part_table(title, by_place, self.by_place))
             out.append(use_table(self.by_variables))
-        beside = (table for result in self.beside.values() for table in result.tables())
-        return [*out, self._verdict_table(), *beside]
+        identified = [] if self.identification is None else self.identification.tables()
+        return [*out, self._verdict_table(), *identified]
 
     def _rate_table(self) -> Table:
         by_chance = self.by_chance

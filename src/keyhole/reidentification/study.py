@@ -246,7 +246,7 @@ def study(
         return attack_all(files, question, tell)  # type: ignore[return-value]
     found = attack_release(files, next(iter(files.pufs)), _by_one_metric(question), tell)
     named = any(isinstance(one, str) for one in question.scenario or ())
-    return replace(found, beside={"identification": key.identification(found)} if named else {})
+    return replace(found, identification=key.identification(found)) if named else found
 
 
 def study_problems(question: Question) -> Iterator[Problem]:

@@ -70,7 +70,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "screen": protection_chapters.screen_chapter(results),
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
-        "synthesis": synthesis_chapters.synthesis_chapter(review, records),
+        "synthesis": synthesis_chapters.synthesis_chapter(review, results),
         "remaining": dossier_chapters.remaining_chapter(review, results),
         "decision": dossier_chapters.decision(review, found.limits, found.files),
         "assumptions": assumptions(review, results),

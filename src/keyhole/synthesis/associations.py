@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from keyhole.charts import listed
+from keyhole.core.codec import members_to_plain
+from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
@@ -168,20 +170,10 @@ class Relation:
     chance: float = 0.0
 
     @property
+    @figure()
     def difference(self) -> float:
         """How much stronger the relation has become."""
         return self.synthetic - self.original
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "target": self.target,
-            "column": self.column,
-            "original": self.original,
-            "synthetic": self.synthetic,
-            "difference": self.difference,
-            "chance": self.chance,
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,10 +184,11 @@ class Relations(Result):
     """
 
     pairs: tuple[Relation, ...]
-    implicates: int
-    left_out: tuple[str, ...] = ()
+    implicates: Annotated[int, HIDDEN]
+    left_out: Annotated[tuple[str, ...], Named("not_compared")] = ()
 
     @property
+    @figure()
     def largest(self) -> float | None:
         """The largest difference beyond chance, whatever its sign; None if there is no pair."""
         found = self.beyond(0.0)
@@ -205,19 +198,11 @@ class Relations(Result):
         """Return the relations that differ by more than so much, and by more than chance."""
         return tuple(one for one in self.pairs if abs(one.difference) > max(limit, one.chance))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "largest": self.largest,
-            "pairs": [one.to_dict() for one in self.pairs],
-            "not_compared": list(self.left_out),
-        }
-
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair."""
         import polars as pl
 
-        return pl.DataFrame([one.to_dict() for one in self.pairs])
+        return pl.DataFrame([members_to_plain(one) for one in self.pairs])
 
     def tables(self) -> list[Table]:
         """Return the pairs that differ most."""

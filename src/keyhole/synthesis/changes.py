@@ -8,14 +8,15 @@ the mean of a number, the mode of a category (sections 3.1 and 3.3).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from keyhole.charts import percentage
+from keyhole.core.marks import COUNT, WHEN_SET, Named, Share
 from keyhole.data.columns import Codes
 from keyhole.exposure.levels import LEVEL_NAMES
 from keyhole.kernels.arrays import Floats, Ints
@@ -48,14 +49,10 @@ class LevelChanges:
     """
 
     level: str
-    records: int
-    share_of_risk_set: float | None
-    shares: tuple[float, ...] | None
+    records: Annotated[int, COUNT]
+    share_of_risk_set: Annotated[float | None, Share("at_risk")]
+    shares: Annotated[tuple[float, ...] | None, Share("records")]
     mean: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {**asdict(self), "shares": None if self.shares is None else list(self.shares)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,19 +67,14 @@ class ChangeTable(Result):
         The targets counted.
     rows
         One for each level of risk.
+    average
+        Beside those of a single implicate the rows averaged over all of them.
     """
 
-    name: str
+    name: Annotated[str, Named("of")]
     variables: tuple[str, ...]
     rows: tuple[LevelChanges, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "of": self.name,
-            "variables": list(self.variables),
-            "rows": [row.to_dict() for row in self.rows],
-        }
+    average: Annotated[tuple[LevelChanges, ...], WHEN_SET] = ()
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level, shaped like the published tables."""
@@ -148,13 +140,11 @@ def count_changes(implicates: Implicates, variables: Sequence[str]) -> Counts:
 
 def changes_by_level(
     implicates: Implicates, designation: Designation, variables: Sequence[str]
-) -> tuple[ChangeTable, ChangeTable]:
+) -> ChangeTable:
     """Return their Table 1 of the first implicate, and the same averaged over all of them."""
     counts = count_changes(implicates, variables)
-    names = tuple(variables)
-    first = ChangeTable("implicate 1", names, _rows(counts[:1], designation, len(names)))
-    every = f"mean of {len(implicates)} implicates"
-    return first, ChangeTable(every, names, _rows(counts, designation, len(names)))
+    first, every = (_rows(one, designation, len(variables)) for one in (counts[:1], counts))
+    return ChangeTable("implicate 1", tuple(variables), first, every)
 
 
 def changes_after_attack(

@@ -7,14 +7,15 @@ that being changed does not tell that a record was unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
@@ -22,10 +23,10 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.checks import is_number, listed, problems_of, share_problems
 from keyhole.exposure.levels import (
-    LevelSummary,
+    LEGEND,
+    LEVEL_NAMES,
     flag_causes,
     levels,
-    summarise_levels,
     variable_weights,
 )
 from keyhole.exposure.loglinear import PopulationUniques, population_uniques
@@ -58,38 +59,43 @@ class Cause:
     """
 
     variable: str
-    flags: int
+    flags: Annotated[int, COUNT]
     category: str | None
-    category_flags: int | None
+    category_flags: Annotated[int | None, COUNT]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Designation(Result):
     """The records that are to be synthesised, and why.
 
+    `risky` and `decoys` count them, `levels` and `risk_set` are the records and the shares of the
+    risk set by level.
     By record: `at_risk`, `decoy`, `level` (0 to 3, 0 for all that are not at risk), and
     `probability` of a sample unique to be a population unique (not a number for others; None
     where neither weight nor fraction is given). `sets` are the minimal uniques of all records.
     The `seed` is a secret of the producer and in no table.
     """
 
+    records: Annotated[int, COUNT]
     keys: tuple[str, ...]
     cutoff: int
     least_probability: float | None
-    decoys_asked: float
-    records: int
-    at_risk: Flags
-    decoy: Flags
-    level: npt.NDArray[np.uint8]
-    probability: Floats | None
-    sets: UniqueSets
     cuts: tuple[float, float]
-    level_summary: LevelSummary
+    risky: Annotated[int, COUNT, Named("at_risk")]
+    decoys: Annotated[int, COUNT]
+    decoys_asked: float
+    levels: Annotated[Mapping[str, int], COUNT]
+    risk_set: Annotated[Mapping[str, float] | None, Share("at_risk")]
     causes: tuple[Cause, ...]
-    population: PopulationUniques | None
     sampling_bound: float | None
-    seed: int
+    population: PopulationUniques | None
     notes: tuple[str, ...]
+    at_risk: Annotated[Flags, HIDDEN]
+    decoy: Annotated[Flags, HIDDEN]
+    level: Annotated[npt.NDArray[np.uint8], HIDDEN]
+    probability: Annotated[Floats | None, HIDDEN]
+    sets: Annotated[UniqueSets, HIDDEN]
+    seed: Annotated[int, HIDDEN]
 
     @property
     def changed(self) -> Flags:
@@ -97,33 +103,17 @@ class Designation(Result):
         return self.at_risk | self.decoy
 
     @property
+    @figure(Share("records"))
+    def at_risk_share(self) -> float:
+        """The share of the records that are at risk."""
+        return self.risky / self.records
+
+    @property
+    @figure()
     def risk_given_changed(self) -> float | None:
         """The share of the records to be synthesised that are at risk, 1 / (1 + R)."""
-        changed = int(self.changed.sum())
-        return int(self.at_risk.sum()) / changed if changed else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, without the records and the seed."""
-        population = None if self.population is None else self.population.to_dict()
-        summary = self.level_summary.to_dict()
-        return {
-            "records": self.records,
-            "keys": list(self.keys),
-            "cutoff": self.cutoff,
-            "least_probability": self.least_probability,
-            "cuts": list(self.cuts),
-            "at_risk": int(self.at_risk.sum()),
-            "at_risk_share": float(self.at_risk.mean()),
-            "decoys": int(self.decoy.sum()),
-            "decoys_asked": self.decoys_asked,
-            "risk_given_changed": self.risk_given_changed,
-            "levels": summary["levels"],
-            "risk_set": summary["risk_set"],
-            "causes": [asdict(cause) for cause in self.causes],
-            "sampling_bound": self.sampling_bound,
-            "population": population,
-            "notes": [*self.notes, *summary["notes"]],
-        }
+        changed = self.risky + self.decoys
+        return self.risky / changed if changed else None
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: at_risk, decoy, level, and the probability if known."""
@@ -138,9 +128,9 @@ class Designation(Result):
         """Return the figures, the levels, and what causes most flags."""
         rows = [
             ["records", f"{self.records:,}"],
-            ["at risk", f"{int(self.at_risk.sum()):,}"],
-            ["share at risk", share(float(self.at_risk.mean()))],
-            ["decoys", f"{int(self.decoy.sum()):,}"],
+            ["at risk", f"{self.risky:,}"],
+            ["share at risk", share(self.at_risk_share)],
+            ["decoys", f"{self.decoys:,}"],
             ["P(at risk | changed)", share(self.risk_given_changed)],
         ]
         if self.sampling_bound is not None:
@@ -161,12 +151,15 @@ class Designation(Result):
         return out if self.population is None else [*out, *self.population.tables()]
 
     def _level_table(self) -> Table:
-        table = self.level_summary.tables()[0]
-        if self.cuts == CUTS:
-            return table
+        shares = self.risk_set or dict.fromkeys(LEVEL_NAMES[1:])
+        rows = [
+            [name, f"{count:,}", share(shares[name]) if name in shares else ""]
+            for name, count in self.levels.items()
+        ]
         high, medium = self.cuts
         cut = f"High: a burden of at most {high:g}, medium: of at most {medium:g}."
-        return Table(table.title, table.columns, table.rows, [cut])
+        notes = LEGEND if self.cuts == CUTS else [cut]
+        return Table("Risk levels", ["level", "records", "share of risk set"], rows, notes)
 
 
 def designate(
@@ -249,19 +242,25 @@ def designate(
     decoy = _draw_decoys(at_risk, f >= cutoff, decoys, seed)
     codes = [c.values for c in columns]
     rate = None if population is None else population.sampling_fraction
+    counts = np.bincount(level, minlength=len(LEVEL_NAMES))
+    risk_set = int(counts[1:].sum())
+    shares = (counts[1:] / risk_set).tolist() if risk_set else None
     return Designation(
         keys=names,
         cutoff=cutoff,
         least_probability=least_probability,
         decoys_asked=float(decoys),
         records=data.records,
+        risky=int(at_risk.sum()),
+        decoys=int(decoy.sum()),
+        levels=dict(zip(LEVEL_NAMES, counts.tolist(), strict=True)),
+        risk_set=dict(zip(LEVEL_NAMES[1:], shares, strict=True)) if shares else None,
         at_risk=at_risk,
         decoy=decoy,
         level=level,
         probability=None if population is None else population.probability,
         sets=found.sets,
         cuts=(float(cuts[0]), float(cuts[1])),
-        level_summary=summarise_levels(level, found.sets, names, codes),
         causes=_causes(data, names, found.sets, level, codes),
         population=population,
         sampling_bound=None if rate is None else sampling_bound(rate),
@@ -332,6 +331,7 @@ def _notes(
     risky, drawn = int(at_risk.sum()), int(decoy.sum())
     if not risky:
         notes.append("no record is at risk: there is nothing to synthesise")
+        notes.append("no record is at risk: no shares of the risk set")
     if not common.any():
         notes.append("every record is at risk: there are no common records, for decoys or donors")
     elif drawn < round(decoys * risky):

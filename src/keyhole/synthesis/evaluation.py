@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.data import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.checks import listed, problems_of
@@ -66,9 +67,9 @@ class Evaluation(Result):
 
     Parameters
     ----------
-    changed, changed_average, mean_mode
-        Number of variables changed by risk level: in the first implicate (their Table 1), in
-        all of them, and after an intruder took means and modes (their Table 2).
+    changed, mean_mode
+        Number of variables changed by risk level: in the first implicate and in all of them
+        (their Table 1), and after an intruder took means and modes (their Table 2).
     exposure, visible, self_match
         Who is still exposed, what the implicates give away, who still links to itself.
     relations
@@ -84,11 +85,10 @@ class Evaluation(Result):
     """
 
     implicates: int
-    changed: ChangeTable
-    changed_average: ChangeTable
-    mean_mode: ChangeTable
-    exposure: TrueExposure
-    visible: VisibleChanges
+    changed: Annotated[ChangeTable, Named("changed_by_level")]
+    mean_mode: Annotated[ChangeTable, Named("mean_mode_attack")]
+    exposure: Annotated[TrueExposure, Named("true_exposure")]
+    visible: Annotated[VisibleChanges, Named("visibly_changed")]
     self_match: SelfMatch
     homogeneity: Distributions
     relations: Relations
@@ -97,33 +97,20 @@ class Evaluation(Result):
     propensity: Propensity
     coefficients: Coefficients | None
     goals: tuple[Goal, ...]
-    bars: tuple[TargetBars, ...]
-    notes: tuple[str, ...]
+    bars: Annotated[tuple[TargetBars, ...], HIDDEN] = ()
+    notes: tuple[str, ...] = ()
 
     @property
+    @figure(Named("goals_met"))
     def met(self) -> bool:
-        """Progress whether no goal is missed; those that cannot be judged do not count."""
+        """Whether no goal is missed; those that cannot be judged do not count."""
         return all(goal.met is not False for goal in self.goals)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        average = self.changed_average.to_dict()["rows"]
-        return {
-            "goals": [goal.to_dict() for goal in self.goals],
-            "goals_met": self.met,
-            "changed_by_level": {**self.changed.to_dict(), "average": average},
-            "mean_mode_attack": self.mean_mode.to_dict(),
-            "true_exposure": self.exposure.to_dict(),
-            "visibly_changed": self.visible.to_dict(),
-            "self_match": self.self_match.to_dict(),
-            "homogeneity": self.homogeneity.to_dict(),
-            "relations": self.relations.to_dict(),
-            "moments": self.moments.to_dict(),
-            "correlations": self.correlations.to_dict(),
-            "propensity": self.propensity.to_dict(),
-            "coefficients": None if self.coefficients is None else self.coefficients.to_dict(),
-            "notes": list(self.notes),
-        }
+    @property
+    def changed_average(self) -> ChangeTable:
+        """The changes by level in the mean of the implicates."""
+        name = f"mean of {self.implicates} implicates"
+        return ChangeTable(name, self.changed.variables, self.changed.average)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the tables of changes by level below each other."""
@@ -251,14 +238,12 @@ def _protection(
     tell: Progress,
 ) -> dict[str, Any]:
     """Return the parts of an evaluation that tell what is protected, by name."""
-    changed, average = changes_by_level(implicates, designation, counted)
     guessed = reconstruct(implicates, seed=seed)
     tell(0.15)
     data = implicates.data
     constraints = find_constraints(data, implicates.targets, comparable_columns(data))
     found = {
-        "changed": changed,
-        "changed_average": average,
+        "changed": changes_by_level(implicates, designation, counted),
         "mean_mode": changes_after_attack(implicates, designation, guessed, counted),
         "exposure": true_exposure(implicates, designation, guessed),
         "visible": visibly_changed(
@@ -282,7 +267,7 @@ def _goals(
     return (
         homogeneity_goal(utility["homogeneity"], limits, asked),
         relations_goal(utility["relations"], limits),
-        monotone_goal(protection["changed_average"]),
+        monotone_goal(protection["changed"].average),
         *exposure_goals(protection["exposure"], limits, targets, asked),
         self_match_goal(protection["self_match"], limits, targets, asked),
         decoy_goal(protection["visible"], designation),

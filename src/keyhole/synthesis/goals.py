@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.checks import share_problems
 from keyhole.results import Table
 from keyhole.synthesis.associations import Relations
-from keyhole.synthesis.changes import ChangeTable
+from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
 from keyhole.utility import Distributions
@@ -91,11 +91,6 @@ class Goal:
     wanted: str
     met: bool | None
     advice: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the goal as plain values."""
-        measured = list(self.measured) if isinstance(self.measured, tuple) else self.measured
-        return {**asdict(self), "measured": measured}
 
 
 def goal_table(goals: Sequence[Goal]) -> Table:
@@ -179,10 +174,10 @@ def relations_goal(found: Relations, limits: Limits) -> Goal:
     return Goal(name, found.largest, wanted, not beyond, " ".join(said))
 
 
-def monotone_goal(table: ChangeTable) -> Goal:
+def monotone_goal(levels: Sequence[LevelChanges]) -> Goal:
     """Judge whether the mean number of variables changed rises with the level."""
-    judged = [row for row in table.rows if row.records >= LEAST_JUDGED and row.mean is not None]
-    few = [row.level for row in table.rows if row.records < LEAST_JUDGED]
+    judged = [row for row in levels if row.records >= LEAST_JUDGED and row.mean is not None]
+    few = [row.level for row in levels if row.records < LEAST_JUDGED]
     said = [f"Levels of fewer than {LEAST_JUDGED} records are not judged: {listed(few)}."]
     said = said if few else []
     means = [row.mean for row in judged if row.mean is not None]
@@ -194,7 +189,7 @@ def monotone_goal(table: ChangeTable) -> Goal:
             "Forbid high-risk records an equal value (change 3, or 2 for medium risk too), or "
             "let those of lower risk keep a target (graded)."
         )
-    measured = tuple(row.mean for row in table.rows)
+    measured = tuple(row.mean for row in levels)
     wanted = "rising with the level, or equal"
     return Goal(Note("goal.changed"), measured, wanted, met, " ".join(said))
 
@@ -231,13 +226,13 @@ def self_match_goal(
     """Judge how many protected records link to themselves, by the worse metric."""
     wanted = f"at most {limits.self_match:g}"
     worst = found.worst
-    if worst is None or worst.matched.value is None:
+    if worst is None or worst.rate is None:
         return Goal(Note("goal.self-match"), None, wanted, None, " ".join(sentences(found.notes)))
-    met = worst.matched.value <= limits.self_match
+    met = worst.rate <= limits.self_match
     more = _or(_more_change(found.keys, targets, asked))
     advice = "" if met else f"Replace more of a record. Try {more}."
     name = Note("goal.self-match.metric", metric=worst.metric)
-    return Goal(name, worst.matched.value, wanted, met, advice)
+    return Goal(name, worst.rate, wanted, met, advice)
 
 
 def decoy_goal(found: VisibleChanges, designation: Designation) -> Goal:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.marks import COUNT
 from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints
@@ -41,17 +42,13 @@ class Subgroup:
     """A subgroup by the values of its strata, how many records it has, and whether at risk."""
 
     strata: Mapping[str, str]
-    records: int
+    records: Annotated[int, COUNT]
     at_risk: bool
 
     def __str__(self) -> str:
         values = ", ".join(f"{name} {value}" for name, value in self.strata.items())
         which = "at risk" if self.at_risk else "not at risk"
         return f"{values or 'all'} ({self.records:,} records {which})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what is known of it as plain values."""
-        return {"strata": dict(self.strata), "records": self.records, "at_risk": self.at_risk}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

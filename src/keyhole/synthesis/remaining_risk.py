@@ -8,12 +8,13 @@ replaced, so that being replaced must not mean being unique.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.marks import COUNT, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
@@ -21,7 +22,7 @@ from keyhole.engines import MemoryEngine
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification import link
 from keyhole.reidentification.question import Metric
-from keyhole.reidentification.rates import Rate
+from keyhole.reidentification.rates import Interval, Rate
 from keyhole.results import Result, Table, share
 from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.constraints import Constraint
@@ -53,7 +54,7 @@ class Contradiction:
 
     target: str
     column: str
-    records: int
+    records: Annotated[int, COUNT]
 
 
 def contradictions(
@@ -85,47 +86,29 @@ class FileExposure:
         Which file.
     unique_before, still
         Records that were unique, and those that still are with their original key.
-    designated, still_designated
-        The same of the unique records that were designated to be at risk.
+    designated_exposure
+        Of the unique records that were designated to be at risk, the share still so.
     unique_after
-        Records that are unique now: `still`, and the next two.
+        Records that are unique now: `still`, and of them the next two shares.
     nobody
         … with a key that is not theirs.
     laid_bare
         … with their own key, which they shared before.
     """
 
-    name: str
-    unique_before: int
-    still: int
-    designated: int
-    still_designated: int
-    unique_after: int
-    nobody: int
-    laid_bare: int
+    name: Annotated[str, Named("of")]
+    unique_before: Annotated[int, COUNT]
+    still: Annotated[int, COUNT, Named("still_unique")]
+    designated_exposure: Annotated[float | None, Share("at_risk")]
+    unique_after: Annotated[int, COUNT]
+    nobody: Annotated[float | None, Share("unique_after")]
+    laid_bare: Annotated[float | None, Share("unique_after")]
 
     @property
+    @figure(Named("true_exposure"), Share("unique_before"))
     def exposure(self) -> float | None:
         """Of the records that were unique, the share still so with their original key."""
         return _ratio(self.still, self.unique_before)
-
-    @property
-    def designated_exposure(self) -> float | None:
-        """The same of the unique records that were designated to be at risk."""
-        return _ratio(self.still_designated, self.designated)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "of": self.name,
-            "unique_before": self.unique_before,
-            "still_unique": self.still,
-            "true_exposure": self.exposure,
-            "designated_exposure": self.designated_exposure,
-            "unique_after": self.unique_after,
-            "nobody": _ratio(self.nobody, self.unique_after),
-            "laid_bare": _ratio(self.laid_bare, self.unique_after),
-        }
 
 
 def _ratio(part: int | None, whole: int | None) -> float | None:
@@ -149,26 +132,17 @@ class TrueExposure(Result):
         return one.designated_exposure if self.designated_only else one.exposure
 
     @property
+    @figure(Named("largest"), Share("unique_before"))
     def worst(self) -> float | None:
         """The largest true exposure of an implicate."""
         known = [x for one in self.implicates if (x := self._counted(one)) is not None]
         return max(known, default=None)
 
     @property
+    @figure(Share("unique_before"))
     def reconstructed(self) -> float | None:
         """The true exposure of the mean or mode of the implicates."""
         return self._counted(self.reconstruction)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "keys": list(self.keys),
-            "largest": self.worst,
-            "reconstructed": self.reconstructed,
-            "designated_only": self.designated_only,
-            "implicates": [one.to_dict() for one in self.implicates],
-            "reconstruction": self.reconstruction.to_dict(),
-        }
 
     def tables(self) -> list[Table]:
         """Return the figures of all the files."""
@@ -176,12 +150,10 @@ class TrueExposure(Result):
         files = self.implicates
         files += (self.reconstruction,) if len(files) > 1 else ()
         for one in files:
-            found = one.to_dict()
-            figures = ("true_exposure", "designated_exposure", "nobody", "laid_bare")
-            counts = [f"{found[name]:,}" for name in ("unique_before", "still_unique")]
-            after = f"{found['unique_after']:,}"
-            shares = [share(found[name]) for name in figures]
-            rows.append([one.name, *counts, *shares[:2], after, *shares[2:]])
+            before = [f"{one.unique_before:,}", f"{one.still:,}"]
+            exposures = [share(one.exposure), share(one.designated_exposure)]
+            after = [f"{one.unique_after:,}", share(one.nobody), share(one.laid_bare)]
+            rows.append([one.name, *before, *exposures, *after])
         columns = ["file", "unique before", "still, own key", "true exposure", "of those at risk",
                    "unique after", "with another key", "newly alone"]  # fmt: skip
         notes = [
@@ -241,37 +213,48 @@ def _aftermath(
         if one is not other:
             own &= one.values == other.values
     still = unique & alone & own
-    masks = (unique, still, unique & at_risk, still & at_risk, alone, alone & ~own,
-             alone & own & ~unique)  # fmt: skip
-    return FileExposure(name, *(int(mask.sum()) for mask in masks))
+    now = int(alone.sum())
+    return FileExposure(
+        name,
+        unique_before=int(unique.sum()),
+        still=int(still.sum()),
+        designated_exposure=_ratio(int((still & at_risk).sum()), int((unique & at_risk).sum())),
+        unique_after=now,
+        nobody=_ratio(int((alone & ~own).sum()), now),
+        laid_bare=_ratio(int((alone & own & ~unique).sum()), now),
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VisibleChanges(Result):
     """Which records show that they were replaced, because their implicates differ.
 
-    `records`, `unique` and `at_risk` count them, those that were unique, and those that were at
-    risk; None with a single implicate, which shows nothing. `contradictions` count records that
-    show it even so, because no record of the original says such a thing.
+    `records` counts them, and `p_unique` and `p_at_risk` are the shares of them that were unique,
+    and at risk; None with a single implicate, which shows nothing. `contradictions` count records
+    that show it even so, because no record of the original says such a thing.
     """
 
-    records: int | None
-    unique: int | None
-    at_risk: int | None
-    replaced: int
+    records: Annotated[int | None, COUNT]
+    replaced: Annotated[int, COUNT]
+    p_unique: Annotated[float | None, Share("records")]
+    p_at_risk: Annotated[float | None, Share("records")]
     contradictions: tuple[Contradiction, ...] = ()
 
-    @property
-    def p_unique(self) -> float | None:
-        """P(unique | visibly changed)."""
-        return _ratio(self.unique, self.records)
+    @classmethod
+    def counted(
+        cls,
+        replaced: int,
+        records: int | None = None,
+        unique: int = 0,
+        at_risk: int = 0,
+        against: Iterable[Contradiction] = (),
+    ) -> VisibleChanges:
+        """Return the shares of the records that show it; None where nothing is compared."""
+        shares = _ratio(unique, records), _ratio(at_risk, records)
+        return cls(records, replaced, *shares, tuple(against))
 
     @property
-    def p_at_risk(self) -> float | None:
-        """P(at risk | visibly changed)."""
-        return _ratio(self.at_risk, self.records)
-
-    @property
+    @figure()
     def notes(self) -> tuple[str, ...]:
         """Why a figure is not there."""
         notes: list[str] = [
@@ -285,17 +268,6 @@ class VisibleChanges(Result):
         elif not self.records:
             notes.append("no record differs between the implicates")
         return tuple(notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "records": self.records,
-            "replaced": self.replaced,
-            "p_unique": self.p_unique,
-            "p_at_risk": self.p_at_risk,
-            "contradictions": [asdict(one) for one in self.contradictions],
-            "notes": list(self.notes),
-        }
 
     def tables(self) -> list[Table]:
         """Return the figures."""
@@ -316,19 +288,19 @@ def visibly_changed(
 ) -> VisibleChanges:
     """Find the records whose implicates differ among themselves in any target."""
     if len(implicates) < 2:
-        return VisibleChanges(None, None, None, len(implicates.rows), tuple(against))
+        return VisibleChanges.counted(len(implicates.rows), against=against)
     differs = np.zeros(len(implicates.rows), dtype=np.bool_)
     for target in implicates.targets:
         drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
         differs |= (drawn != drawn[0]).any(axis=0)
     who = implicates.rows[differs]
     unique = _cell_sizes([implicates.data.codes(key) for key in designation.keys]) == 1
-    return VisibleChanges(
+    return VisibleChanges.counted(
+        len(implicates.rows),
         len(who),
         int(unique[who].sum()),
         int(designation.at_risk[who].sum()),
-        len(implicates.rows),
-        tuple(against),
+        against,
     )
 
 
@@ -341,31 +313,37 @@ def _seen(data: Microdata, target: str) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchBaseline:
+    """The share that links to itself before protection, and what random matching would give."""
+
+    unchanged: Annotated[float | None, Share("records")]
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
 class MetricMatch:
     """Protected records that link to themselves by one metric, beside two baselines.
 
-    `unchanged` is the same of the records before they were protected, `chance` what ids dealt
-    out at random would give, and `suspected` the records with any suspected pair.
+    `suspected_rate` is the share of the records with any suspected pair.
     """
 
-    metric: str
-    matched: Rate
-    suspected: Rate
-    unchanged: Rate
-    chance: float
+    metric: Metric
+    records: Annotated[int, COUNT]
+    matched: Annotated[int, COUNT]
+    suspected_rate: Annotated[float | None, Share("records")]
+    baseline: MatchBaseline
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        interval = self.matched.interval
-        return {
-            "metric": self.metric,
-            "records": self.matched.total,
-            "matched": self.matched.count,
-            "rate": self.matched.value,
-            "interval": None if interval is None else list(interval),
-            "suspected_rate": self.suspected.value,
-            "baseline": {"unchanged": self.unchanged.value, "chance": self.chance},
-        }
+    @property
+    @figure(Share("records"))
+    def rate(self) -> float | None:
+        """The share of the records tried that link to themselves."""
+        return Rate(self.matched, self.records).value
+
+    @property
+    @figure()
+    def interval(self) -> Interval | None:
+        """Its exact 95% interval."""
+        return Rate(self.matched, self.records).interval
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -379,24 +357,21 @@ class SelfMatch(Result):
     @property
     def worst(self) -> MetricMatch | None:
         """The metric by which most records link to themselves."""
-        return max(self.metrics, key=lambda one: one.matched.count, default=None)
+        return max(self.metrics, key=lambda one: one.matched, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {
-            "keys": list(self.keys),
-            "rate": None if self.worst is None else self.worst.matched.value,
-            "metrics": [one.to_dict() for one in self.metrics],
-            "notes": list(self.notes),
-        }
+    @property
+    @figure()
+    def rate(self) -> float | None:
+        """The share of records that link to themselves by that metric."""
+        return None if self.worst is None else self.worst.rate
 
     def tables(self) -> list[Table]:
         """Return a row a metric."""
         rows = []
         for one in self.metrics:
-            low, high = one.matched.interval or (None, None)
-            figures = (one.matched.value, low, high, one.unchanged.value, one.chance)
-            rows.append([one.metric, f"{one.matched.total:,}", *map(share, figures)])
+            low, high = one.interval or (None, None)
+            figures = (one.rate, low, high, one.baseline.unchanged, one.baseline.chance)
+            rows.append([one.metric, f"{one.records:,}", *map(share, figures)])
         columns = ["metric", "records tried", "linked to itself", "from", "to", "if unchanged",
                    "by chance"]  # fmt: skip
         notes = sentences(self.notes)
@@ -458,7 +433,8 @@ def _match(
     matched, suspected, pairs = _linked(metric, puf, eif, rows)
     unchanged, _, _ = _linked(metric, unprotected, eif, rows)
     # An id dealt out at random confirms each pair of a record with chance 1 / n.
-    return MetricMatch(metric, matched, suspected, unchanged, pairs / eif.records / len(rows))
+    baseline = MatchBaseline(unchanged.value, pairs / eif.records / len(rows))
+    return MetricMatch(metric, len(rows), matched.count, suspected.value, baseline)
 
 
 def _linked(metric: Metric, puf: Microdata, eif: Microdata, rows: Ints) -> tuple[Rate, Rate, int]:

@@ -6,14 +6,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.charts import listed
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.evaluation import Evaluation
-from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.implicates import Implicates, Subgroup
 from keyhole.synthesis.release import write_release
 from keyhole.synthesis.rules import Rules
 from keyhole.synthesis.targets import TargetChoice
@@ -33,27 +34,63 @@ class Synthesis(Result):
     ----------
     designation
         Which records were to be replaced, and why.
-    choice
-        Which of their targets.
-    implicates
-        The values drawn; ``implicates.frame(i)`` is the file of implicate i, counted from 0.
+    targets, replaced
+        The variables in the order in which they were filled, and of how many records.
+    subgroups, borrowed, borrowing
+        How many subgroups there were, and which of them borrowed a model.
+    withheld
+        The columns that are not released.
     evaluation
         What the implicates protect, and what they cost.
+    notes
+        What the reader should know, of the evaluation too.
+    choice
+        Which targets of which record were to be replaced.
+    implicates
+        The values drawn; ``implicates.frame(i)`` is the file of implicate i, counted from 0.
     rules
         The rules kept, if any.
     parameters
         What was asked for, the seed included: for the producer alone.
-    notes
-        What the reader should know.
     """
 
     designation: Designation
-    choice: TargetChoice
-    implicates: Implicates
-    evaluation: Evaluation
-    rules: Rules | None
-    parameters: Mapping[str, Any]
+    targets: tuple[str, ...]
+    replaced: Annotated[int, COUNT]
+    subgroups: int
+    borrowed: int
+    borrowing: tuple[Subgroup, ...]
+    withheld: tuple[str, ...]
+    evaluation: Annotated[Evaluation, SPREAD]
     notes: tuple[str, ...]
+    choice: Annotated[TargetChoice, HIDDEN]
+    implicates: Annotated[Implicates, HIDDEN]
+    rules: Annotated[Rules | None, HIDDEN]
+    parameters: Annotated[Mapping[str, Any], HIDDEN]
+
+    @property
+    @figure(COUNT)
+    def records(self) -> int:
+        """The records of the file."""
+        return self.designation.records
+
+    @property
+    @figure()
+    def keys(self) -> tuple[str, ...]:
+        """The key that is protected."""
+        return self.designation.keys
+
+    @property
+    @figure(COUNT)
+    def at_risk(self) -> int:
+        """The records at risk on it."""
+        return self.designation.risky
+
+    @property
+    @figure(COUNT)
+    def decoys(self) -> int:
+        """The common records that were replaced too."""
+        return self.designation.decoys
 
     def frame(self, implicate: int = 1) -> pl.DataFrame:
         """Return the file of one implicate, counted from 1."""
@@ -67,45 +104,23 @@ class Synthesis(Result):
         """Write ``release/`` and ``internal/`` into a folder, whole or not at all."""
         return write_release(self, Path(out), force=force)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, without seed and records."""
-        found = self.designation.to_dict()
-        return {
-            "records": found["records"],
-            "keys": found["keys"],
-            "targets": list(self.choice.targets),
-            "at_risk": found["at_risk"],
-            "decoys": found["decoys"],
-            "replaced": len(self.implicates.rows),
-            "implicates": len(self.implicates),
-            "subgroups": self.implicates.subgroups,
-            "borrowed": self.implicates.borrowed,
-            "borrowing": [one.to_dict() for one in self.implicates.borrowing],
-            "withheld": list(self.parameters.get("withheld", ())),
-            "designation": found,
-            **self.evaluation.to_dict(),
-            "notes": [*self.notes, *self.evaluation.to_dict().get("notes", [])],
-        }
-
     def to_frame(self) -> pl.DataFrame:
         """Return the change-by-level table."""
         return self.evaluation.to_frame()
 
     def tables(self) -> list[Table]:
         """Return what was done, and the evaluation."""
-        found = self.designation.to_dict()
         rows = [
-            ["records", f"{found['records']:,}"],
-            ["at risk", f"{found['at_risk']:,}"],
-            ["decoys", f"{found['decoys']:,}"],
-            ["targets", ", ".join(self.choice.targets)],
-            ["implicates", f"{len(self.implicates):,}"],
-            ["subgroups", f"{self.implicates.subgroups:,}"],
-            ["… that borrowed a model", f"{self.implicates.borrowed:,}"],
+            ["records", f"{self.records:,}"],
+            ["at risk", f"{self.at_risk:,}"],
+            ["decoys", f"{self.decoys:,}"],
+            ["targets", ", ".join(self.targets)],
+            ["implicates", f"{self.evaluation.implicates:,}"],
+            ["subgroups", f"{self.subgroups:,}"],
+            ["… that borrowed a model", f"{self.borrowed:,}"],
         ]
-        withheld = self.parameters.get("withheld", ())
-        rows += [["not released", ", ".join(withheld)]] if withheld else []
-        notes = list(self.notes)
+        rows += [["not released", ", ".join(self.withheld)]] if self.withheld else []
+        notes = [note for note in self.notes if note not in self.evaluation.notes]
         if self.parameters.get("donors") == "folds":
             strata = self.parameters.get("strata", ())
             what = f"the combinations of {listed(strata)}" if strata else "the whole file"

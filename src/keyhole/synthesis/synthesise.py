@@ -304,9 +304,20 @@ def synthesise(
         progress=part_of(tell, 0.7, 1.0),
     )
     made = Synthesis(
-        drawn.designation, drawn.choice, drawn.implicates, evaluation, request.rules, asked,
-        _notes(drawn),
-    )  # fmt: skip
+        designation=drawn.designation,
+        targets=drawn.choice.targets,
+        replaced=len(drawn.implicates.rows),
+        subgroups=drawn.implicates.subgroups,
+        borrowed=drawn.implicates.borrowed,
+        borrowing=drawn.implicates.borrowing,
+        withheld=tuple(asked["withheld"]),
+        evaluation=evaluation,
+        choice=drawn.choice,
+        implicates=drawn.implicates,
+        rules=request.rules,
+        parameters=asked,
+        notes=(*_notes(drawn), *evaluation.notes),
+    )
     if out is not None:
         made.save(out, force=force)
     return made

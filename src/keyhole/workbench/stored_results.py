@@ -21,7 +21,6 @@ from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored, selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.reviews.store import RESULTS, Store, to_json
 from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
@@ -66,7 +65,7 @@ def stored_synthesis(view: View) -> SynthesisChapter | None:
     wanted = [RELEASES, *(study_stage(metric) for metric in (study.metrics if study else ()))]
     if any(view.standing(stage).state != "current" for stage in wanted):
         review = dataclasses.replace(review, study=None)
-    return synthesis_chapter(review, records) if SYNTHESIS in records else None
+    return synthesis_chapter(review, restored(records))
 
 
 def stored_limits(view: View) -> tuple[Limit, ...]:

@@ -123,5 +123,6 @@ SYNTHESIS_STAGE = Stage(
     _ask,
     _run,
     draw=_draw,
+    returns="keyhole.synthesis.result.Synthesis",
     outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",), parts=_parts),
 )
