@@ -201,7 +201,7 @@ def study_of(strata):
 @settings(deadline=None, max_examples=120)
 @given(st.lists(STRATUM, min_size=2, max_size=6))
 def test_no_small_count_of_a_stratum_can_be_worked_out(strata):
-    sheet = _strata(study_of(strata), SMALLEST, (), {})
+    sheet = _strata(study_of(strata), SMALLEST, (), None)
     rows = {row[0]: row[1:] for row in sheet.rows}
     if not rows:
         return
