@@ -356,7 +356,10 @@ def test_the_lines_shown_work(stored: Workbench, monkeypatch: pytest.MonkeyPatch
     where = propose(stored, files=sent)
     shown = lines(stored.get(f"environment?{where}&construct={letters}").text)
     assert len(shown) == 6
-    run_lines(shown, stored.folder, monkeypatch)
+    run_lines(shown[::2], stored.folder, monkeypatch)
+    (stored.folder / "codings.svg").unlink()
+    run_lines(shown[1::2], stored.folder, monkeypatch)
+    assert (stored.folder / "codings.svg").exists()
 
 
 def test_the_lines_that_make_a_store_work(

@@ -90,6 +90,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         found = version("keyhole")
+    elif name == "environment":
+        found = import_module("keyhole.environment")
     elif name in _BESIDE:
         found = getattr(import_module(_BESIDE[name]), name)
     elif name in __all__:

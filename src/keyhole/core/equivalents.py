@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from keyhole.core.kinds import Flag
 from keyhole.core.options import Parameter, name_as_flag, parameters_of
-from keyhole.core.verbs import VERBS, imported
+from keyhole.core.verbs import imported, verb_named
 
 __all__ = ["SECRET_FILE", "Equivalent", "equivalent", "python_literal"]
 
@@ -37,7 +38,7 @@ def equivalent(
     Parameters
     ----------
     verb
-        The name of the verb.
+        The name of the verb; of one in a group, both names.
     values
         Its options by name; what is no option of it is passed over. A secret is never shown: it
         is read from a file.
@@ -60,20 +61,31 @@ def equivalent(
     keyhole risk p.csv --keys age --missing-codes age:-9
     >>> print(both.python)
     keyhole.risk(keyhole.load("p.csv", missing_codes={"age": [-9]}), keys=["age"])
+    >>> both = equivalent("environment list", {"store": "env.db", "what": "forms"})
+    >>> print(both.command)
+    keyhole environment list forms --store env.db
+    >>> print(both.python)
+    keyhole.environment.list_environment("env.db", "forms")
     """
-    asked = _given(parameters_of(VERBS[verb].function()), values)
+    function = verb_named(verb).function()
+    asked = _given(parameters_of(function), values)
     read = _given(parameters_of(imported("keyhole.data.load")), reading or {})
     words = ["keyhole", verb, *([shlex.quote(source)] if source else [])]
+    placed = [p.kind.write(value) for p, value in asked if p.option.argument]
+    may_lead = not any(word.startswith("-") for word in placed)
+    words += map(shlex.quote, placed if may_lead else ())
     for parameter, value in [*asked, *read]:
-        words += _words(parameter, value)
+        words += () if parameter.option.argument else _words(parameter, value)
+    words += () if may_lead else ("--", *map(shlex.quote, placed))
     arguments = []
     if source is not None:
         loaded = [python_literal(source), *(_argument(p, value) for p, value in read)]
         arguments.append(loaded[0] if not read else f"keyhole.load({', '.join(loaded)})")
-    arguments += [_argument(p, value) for p, value in asked]
-    line = f"keyhole.{verb}({', '.join(arguments)})"
+    arguments += _arguments(function, asked)
+    called = verb if " " not in verb else f"{verb.partition(' ')[0]}.{function.__name__}"
+    line = f"keyhole.{called}({', '.join(arguments)})"
     if out is not None:
-        output = VERBS[verb].outputs[0]
+        output = verb_named(verb).outputs[0]
         words += [name_as_flag(output.name), shlex.quote(out)]
         line += f".{output.method}({python_literal(out)})"
     return Equivalent(" ".join(words), line)
@@ -101,6 +113,19 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
     word = parameter.kind.write(value)
     # A value that begins like an option belongs to the one before it.
     return [f"{flag}={shlex.quote(word)}"] if word[:1] == "-" else [flag, shlex.quote(word)]
+
+
+def _arguments(function: Callable[..., Any], asked: list[tuple[Parameter, Any]]) -> list[str]:
+    """Write the arguments; those that a function takes by their places stand there."""
+    kinds = inspect.signature(function).parameters.items()
+    places = [name for name, one in kinds if one.kind is one.POSITIONAL_OR_KEYWORD]
+    places = [name for name in places if name != "data"]
+    written = []
+    for number, (parameter, value) in enumerate(asked):
+        text = _argument(parameter, value)
+        is_placed = places[number : number + 1] == [parameter.name]
+        written.append(text.partition("=")[2] if is_placed else text)
+    return written
 
 
 def _argument(parameter: Parameter, value: Any) -> str:

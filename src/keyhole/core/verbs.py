@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["VERBS", "Output", "Verb", "imported"]
+__all__ = ["VERBS", "Output", "Verb", "imported", "verb_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,3 +439,15 @@ Several methods, limits or cutoffs are compared in one table:
 
 VERBS: dict[str, Verb] = {verb.name: verb for verb in _REGISTERED}
 """The verbs in the order of the work."""
+
+
+def verb_named(name: str) -> Verb:
+    """Return a verb by its name; one of a group by both names.
+
+    Examples
+    --------
+    >>> verb_named("risk").name, verb_named("environment list").name
+    ('risk', 'list')
+    """
+    head, _, part = name.partition(" ")
+    return {one.name: one for one in VERBS[head].verbs}[part] if part else VERBS[head]

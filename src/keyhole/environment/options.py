@@ -78,6 +78,11 @@ class Files(Kind):
         """Take the words as they are."""
         return list(words)
 
+    def write(self, value: Any) -> str:
+        """Write the only file."""
+        (path,) = self.settle(value)
+        return path
+
     @staticmethod
     def _listed(value: Any) -> Sequence[Any]:
         return value if isinstance(value, list | tuple) else [value]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.reviews.runner import Standing
@@ -98,6 +99,11 @@ class View:
     def shows_values(self) -> bool:
         """Whether values of records may be shown on this page."""
         return self.query.get("values") == "shown"
+
+    def review_lines(self) -> Equivalent:
+        """Return how the whole review is run."""
+        project = self.project
+        return equivalent("review", {"path": project.path.name, "out": project.results.name})
 
     def standing(self, stage: str) -> Standing:
         """Return how the result of a stage stands."""

@@ -37,6 +37,7 @@ from keyhole.workbench.projects import Project
 __all__ = [
     "StepDraft",
     "StepPrice",
+    "columns_of_step",
     "discard_step",
     "draft_of",
     "keep_draft",
@@ -148,6 +149,12 @@ def _read(path: Path, shape: type[Stored]) -> Stored | None:
 def protection_of(review: Review) -> Question:
     """Return what the review says of protection, or would say if it had a plan."""
     return review.protection or resolve_protection({}, review)
+
+
+def columns_of_step(step: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a step names."""
+    named = step.get("columns", [])
+    return [named] if isinstance(named, str) else list(named)
 
 
 def planned_steps(review: Review) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.core.equivalents import equivalent
 from keyhole.errors import ConflictError, InputError, OptionError
 from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
@@ -18,7 +19,6 @@ from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
-from keyhole.workbench.commands import equivalent, review_lines
 from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.stored_results import last_verification, stored_limits
@@ -70,8 +70,8 @@ def _context(view: View) -> dict[str, Any]:
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
         "equivalents": [
-            review_lines(view.project.path.name, view.project.results.name),
-            equivalent("verify", view.project.results.name, {}),
+            view.review_lines(),
+            equivalent("verify", {"folder": view.project.results.name}),
         ],
     }
 

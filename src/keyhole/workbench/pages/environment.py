@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent
+from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.tables import Table
 from keyhole.environment import model
 from keyhole.environment.codings.graph import CodingGraph
@@ -49,7 +47,6 @@ LISTED = ("forms", "sources", "targets", "constructs")
 # What a list is titled, in the words of the page.
 _TITLES = {"sources": "Public sources", "targets": "Targets"}
 _TOOLTIP = re.compile(r"<title>[^<]*</title>")
-_IMPORT = "from keyhole.environment import "
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -235,61 +232,21 @@ def _equivalents(
     view: View, place: EnvironmentPlace | None, draft: FormDraft | None
 ) -> list[Equivalent]:
     """Write how the environment is made, listed, drawn and added to."""
-    if place is None or place.kind == "json":
-        return [_store_made(place)]
-    read = f"open_store({_text(place.name)}, writing=False).read().environment"
-    found = [
-        Equivalent(
-            _command("list", "--store", place.name, "forms"),
-            f'{_IMPORT}list_environment, open_store; list_environment({read}, "forms")',
-        )
-    ]
+    if place is None:
+        return [equivalent("environment init", {"store": STORE, "example": True})]
+    if place.kind == "json":
+        return [equivalent("environment init", {"store": STORE, "from_": place.name})]
+    store = {"store": place.name}
+    found = [equivalent("environment list", {**store, "what": "forms"})]
     letters = view.query.get("construct")
     if letters:
-        command = ("show", "--store", place.name, "--svg", "codings.svg", "--", letters)
-        python = f"{_IMPORT}draw_graph, open_store; draw_graph({read}, {_text(letters)})"
-        found.append(Equivalent(_command(*command), python))
+        drawn = {**store, "name": letters, "plot": "codings.svg"}
+        found.append(equivalent("environment show", drawn))
     if draft is not None:
-        found.append(_form_imported(view, place, read, draft))
+        file = draft.file or view.review.data.file
+        asked = {**store, "files": [file], "as_": draft.what, "propose": "decisions.toml"}
+        found.append(equivalent("environment import", asked))
     return found
-
-
-def _store_made(place: EnvironmentPlace | None) -> Equivalent:
-    """Write how a store is made: of the example, or of a JSON file."""
-    if place is None:
-        source = ["--example"]
-        names, content = "example_environment, open_store", "example_environment()"
-    else:
-        source = ["--from", place.name]
-        names, content = "open_store, read_environment", f"read_environment({_text(place.name)})"
-    python = (
-        f"{_IMPORT}{names}; store = open_store({_text(STORE)}, create=True); "
-        f'store.write(store.read(), {content}, who="me")'
-    )
-    return Equivalent(_command("init", "--store", STORE, *source), python)
-
-
-def _form_imported(view: View, place: EnvironmentPlace, read: str, draft: FormDraft) -> Equivalent:
-    file = draft.file or view.review.data.file
-    words = ("import", "--store", place.name, file, "--as", draft.what)
-    if draft.file:
-        names, form = "read_forms", f"read_forms({_text(file)})[0]"
-    else:
-        names, form = (
-            "capture_microdata",
-            f"capture_microdata(keyhole.load({_text(file)}))",
-        )
-    exact = ", exact_codes=True" if draft.what == "target" else ""
-    python = f"{_IMPORT}open_store, propose, {names}; propose({read}, {form}{exact})"
-    return Equivalent(_command(*words, "--propose", "decisions.toml"), python)
-
-
-def _command(*words: str) -> str:
-    return shlex.join(("keyhole", "environment", *words))
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 ENVIRONMENT = Page(

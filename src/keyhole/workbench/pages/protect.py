@@ -16,13 +16,13 @@ from keyhole.protection.plan import toml_of
 from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
-from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, move_step
 from keyhole.workbench.pricing import (
     StepDraft,
+    columns_of_step,
     discard_step,
     draft_of,
     keep_draft,
@@ -33,7 +33,6 @@ from keyhole.workbench.pricing import (
     protection_of,
     require_fit,
 )
-from keyhole.workbench.taking import columns_of_step
 
 __all__ = ["PROTECT", "read_step", "step_fields"]
 
@@ -205,7 +204,7 @@ def _released_file(view: View) -> str | None:
 def _equivalents(view: View) -> list[Equivalent]:
     """Write how the review is run; a plan of its own file can be carried out by itself."""
     review, given = view.review, view.review.protection
-    found = [review_lines(view.project.path.name, view.project.results.name)]
+    found = [view.review_lines()]
     if given is not None and given.plan_file is not None:
         measured = ("cutoff", "weight", "fraction")
         asked = {name: review.exposure.values[name] for name in measured}

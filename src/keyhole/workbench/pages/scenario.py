@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.charts import percentage
+from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.presets import PRESETS
 from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -27,9 +28,8 @@ from keyhole.reviews.files import key_of
 from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
-from keyhole.workbench.environments import review_environment
+from keyhole.workbench.environments import environment_place, review_environment
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
-from keyhole.workbench.scenario_commands import scenario_lines
 from keyhole.workbench.scenario_editing import (
     change_story,
     hold_scenarios,
@@ -355,6 +355,30 @@ def _reasons(view: View, lines: tuple[str, ...]) -> list[str]:
     if view.shows_values:
         return list(lines)
     return [line.split("; '")[0] for line in lines if " become " not in line]
+
+
+def scenario_lines(view: View, own: tuple[str, ...]) -> list[Equivalent]:
+    """Write how scenarios of the environment are measured; the review's own need the review."""
+    settings = view.review.scenarios
+    if settings is None:
+        return []
+    stored = [name for name in settings.names if name not in own]
+    same = [_measured(view, stored)] if stored else []
+    if own or not stored:
+        same.append(view.review_lines())
+    return same
+
+
+def _measured(view: View, names: list[str]) -> Equivalent:
+    settings = view.review.scenarios
+    assert settings is not None
+    place = environment_place(view.project, settings.store)
+    review = view.review
+    asked = {
+        "scenario": names, "store": place.name, "target": settings.target,
+        "cutoff": review.exposure.cutoff,
+    }  # fmt: skip
+    return equivalent("risk", asked, review.data.file, review.data.reading())
 
 
 SCENARIO = Page(

@@ -14,7 +14,6 @@ from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.synthesis import SYNTHESIS
 from keyhole.workbench import editing
-from keyhole.workbench.commands import review_lines
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
@@ -143,7 +142,7 @@ def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb where a command can say all that the review does; the seed is not told."""
     review, given = view.review, view.review.synthesis
-    whole = review_lines(view.project.path.name, view.project.results.name)
+    whole = view.review_lines()
     if given is None or (given.rules and given.rules_file is None):
         return [whole]
     asked = {**given.values, "rules": given.rules_file}
