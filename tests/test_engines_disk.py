@@ -263,7 +263,7 @@ def test_screening_looks_at_columns_of_too_many_values_too(tmp_path, monkeypatch
     parts = keyhole.screen(path, **asked)
     assert [one.column for one in parts.identifiers] == [one.column for one in here.identifiers]
     assert any("'ssn'" in w and "its first 3,000 records" in w for w in parts.warnings)
-    assert {one.records for one in parts.columns} == {3_000, 4_000}
+    assert {one.records for one in parts.inspections} == {3_000, 4_000}
     found = keyhole.screen(path, only_dependences=True, **asked)
     assert found.dependencies == alone.dependencies
     assert {one.column for one in found.not_compared} == {"id", "ssn", "house", "born"}

@@ -184,7 +184,7 @@ def test_small_groups_are_named_only_to_those_who_ask():
         ["big", "6", "0", "0.0000", "0.3333"],
         ["(2 smaller)", "3", "1", "1.0000", "0.6667"],
     ]
-    assert "--name-small-groups" in table.notes[0]
+    assert "name_small_groups" in table.notes[0]
     for text in (found.summary(), found._repr_html_()):
         assert "smith" not in text
         assert "jones" not in text

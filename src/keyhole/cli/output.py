@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,8 +65,21 @@ class Destinations:
             tell_written("picture", self.plot)
         if self.as_json:
             print(json.dumps(to_plain(result), indent=2, allow_nan=False))
-        elif text := result.summary():
+        elif text := _summary(result):
             print(text)
+
+
+def _summary(result: Result) -> str:
+    """Return the text of a result; remarks in its tables name options by their flags."""
+    from keyhole.results import Result
+
+    if type(result).summary is not Result.summary:
+        return result.summary()
+    tables = (
+        replace(table, notes=[worded(note, name_as_flag) for note in table.notes])
+        for table in result.tables()
+    )
+    return "\n\n".join(table.to_text() for table in tables)
 
 
 def tell_written(what: str, path: Path) -> None:

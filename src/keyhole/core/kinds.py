@@ -19,6 +19,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from keyhole.core.names import quoted, repeated
+from keyhole.errors import OptionError
 
 __all__ = [
     "Amounts",
@@ -41,6 +42,8 @@ __all__ = [
     "Whole",
     "WordsByColumn",
     "alternatives",
+    "kind_problems",
+    "require_list",
     "split_words",
 ]
 
@@ -893,6 +896,32 @@ def listed_names(value: Any) -> list[Any] | None:
     (['age'], ['age', 'sex'], None)
     """
     return [value] if isinstance(value, str) else _listed(value)
+
+
+def require_list(value: Any, option: str) -> tuple[Any, ...]:
+    """Return what a list holds, a name alone as one of one; raise what is no list.
+
+    Examples
+    --------
+    >>> require_list("age", "keys"), require_list(["age", "sex"], "keys")
+    (('age',), ('age', 'sex'))
+    """
+    items = listed_names(value)
+    if items is None:
+        raise OptionError(f"{option} must be a list. Got {value!r} instead.")
+    return tuple(items)
+
+
+def kind_problems(name: str, kind: Kind, value: Any) -> list[str]:
+    """Return what is wrong with a value that is to be of a kind, where no verb is bound.
+
+    Examples
+    --------
+    >>> kind_problems("limit", Number(low=0, high=1), 2)
+    ['limit must be a number from 0 to 1. Got 2 instead.']
+    """
+    fault = kind.fault(value)
+    return [f"{name} must be {fault}. Got {value!r} instead."] if fault else []
 
 
 def _listed(value: Any) -> list[Any] | None:

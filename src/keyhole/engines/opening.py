@@ -14,7 +14,7 @@ from keyhole.engines.choose import SPARK, engine_problems, open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError, OptionError
 
-__all__ = ["DataFile", "open_for"]
+__all__ = ["DataFile", "column_problems", "open_for"]
 
 WHERE = ("engine", "memory", "work_folder", "master")
 """The options that say where data is counted."""
@@ -101,6 +101,15 @@ def open_for(
     if not may_be_empty:
         data.require_records()
     return data
+
+
+def column_problems(data: Records, names: Iterable[str], purpose: str) -> list[str]:
+    """Return what is wrong with the columns named, instead of raising it."""
+    try:
+        data.require(names, purpose=purpose)
+    except ColumnError as error:
+        return list(error.problems)
+    return []
 
 
 def _require_header(question: Question, source: Any, reading: Mapping[str, Any]) -> None:

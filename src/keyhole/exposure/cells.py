@@ -49,11 +49,10 @@ from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import scenario_note, small_group_note
 from keyhole.exposure.fix import Fixes, cheapest_fix
 from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
-from keyhole.exposure.regrouping import groups_of
+from keyhole.exposure.regrouping import groups_of, unnamed_groups
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share
 
@@ -176,7 +175,7 @@ class Exposure(Result):
         pooled = [g.exposure for g in self.groups if g.exposure.records < least]
         rows = [_group_row(g.label, [g.exposure]) for g in named]
         rows += [_group_row(f"({len(pooled)} smaller)", pooled)] if pooled else []
-        notes = [small_group_note(self.cutoff)] if pooled else []
+        notes = [unnamed_groups(self.cutoff)] if pooled else []
         return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows, notes)
 
     def plot(self) -> altair.TopLevelMixin:
@@ -282,7 +281,7 @@ def risk(
     return replace(
         found,
         scenario=key.name,
-        notes=(scenario_note(key.name), *found.notes),
+        notes=(Note("exposure.scenario", name=key.name), *found.notes),
         identification=key.identification(found) if hasattr(key, "identification") else None,
         key=getattr(key, "mapping", None),
         fix=_fix(recoded, question),

@@ -16,7 +16,7 @@ import numpy as np
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.names import plural
-from keyhole.core.options import Option, bind, documented
+from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import (
     Cutoff,
     EngineOption,
@@ -168,15 +168,15 @@ class Drivers(Result):
         return Table(f"What puts records at risk on {', '.join(self.keys)}", columns, rows, notes)
 
     def _small_note(self) -> list[str]:
-        small = [d for d in self.levels if d.records < self.cutoff]
+        small = [d.records for d in self.levels if d.records < self.cutoff]
         if not small or self.name_small_groups:
             return []
-        records = sum(d.records for d in small)
-        return [
-            f"{plural(len(small), 'level')} of fewer than {self.cutoff} records "
-            f"({plural(records, 'record')}) {'is' if len(small) == 1 else 'are'} not named; "
-            f"--name-small-groups names {'it' if len(small) == 1 else 'them'}."
-        ]
+        one = len(small) == 1
+        template = (
+            "{0} of fewer than {1} records ({2}) {3} not named; {name_small_groups} names {4}."
+        )
+        counts = plural(len(small), "level"), self.cutoff, plural(sum(small), "record")
+        return [Problem(template, *counts, "is" if one else "are", "it" if one else "them")]
 
     def _label(self, variable: str, level: str) -> str:
         named = (d.records for d in self.levels if (d.variable, d.level) == (variable, level))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import kind_problems
 from keyhole.core.marks import COUNT, HIDDEN, When
-from keyhole.exposure.checks import fraction_problems
-from keyhole.exposure.scores import Check, require
+from keyhole.exposure.scores import FRACTION, Check, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
@@ -366,7 +366,7 @@ def _estimates(
     population: npt.ArrayLike | None,
 ) -> tuple[Floats | None, float | None]:
     """Return F and the sampling fraction, each None where nothing tells it."""
-    unfit = fraction_problems(fraction)
+    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
     lost = weights is not None and cells is None and population is None
     amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
     require(

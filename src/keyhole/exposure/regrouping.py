@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import COUNT, HIDDEN, Share
+from keyhole.core.options import Problem
 from keyhole.data.columns import Codes, Variable
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
@@ -32,6 +33,7 @@ __all__ = [
     "regroupings",
     "round_widths",
     "set_apart",
+    "unnamed_groups",
 ]
 
 MOST_BANDS = 15
@@ -69,14 +71,7 @@ def group_levels(
 ) -> Grouping:
     """Group the levels of a measure or a date where there are more than can be read.
 
-    Parameters
-    ----------
-    variable, codes
-        The column.
-    most_levels
-        So many can be read.
-    held
-        The records of each code; counted if left out.
+    `held` are the records of each code, counted if left out.
 
     Examples
     --------
@@ -124,6 +119,12 @@ def groups_of(data: Records, by: str) -> list[tuple[str, Records]]:
     names = _level_labels(data.variable(by), codes) + [MISSING] * codes.has_missing
     backend = backend_of(data)
     return [(name, backend.group(data, by, i)) for i, name in enumerate(names)]
+
+
+def unnamed_groups(cutoff: int) -> Problem:
+    """Say why some groups have no name: it could be that of a person."""
+    template = "Groups of fewer than {0} records are not named; {name_small_groups} names them."
+    return Problem(template, cutoff)
 
 
 def _by_calendar(levels: pl.Series) -> tuple[Ints, list[str]]:

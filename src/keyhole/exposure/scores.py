@@ -18,9 +18,10 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import Number, kind_problems
 from keyhole.core.marks import HIDDEN
+from keyhole.core.shared import SMALLEST_FRACTION
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import fraction_problems
 from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "summarise_contributions",
 ]
 
+FRACTION = Number(low=SMALLEST_FRACTION, high=1)
 Convention = Literal["guide", "sdcmicro", "ihsn"]
 Array = npt.NDArray[Any]
 Check = tuple[bool, str]
@@ -201,7 +203,7 @@ def dis_suda(
     require(
         (not bool((values >= 0).all()), "scores must be 0 or more."),
         (not pairs >= 0, f"pairs must be 0 or more. Got {pairs!r} instead."),
-        *((True, problem) for problem in fraction_problems(fraction)),
+        *((True, problem) for problem in kind_problems("fraction", FRACTION, fraction)),
     )
     if pairs == 0:
         return None, "no cell holds exactly two records"

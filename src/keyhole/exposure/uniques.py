@@ -17,6 +17,7 @@ import numpy.typing as npt
 from keyhole.core.kinds import Amounts, Number, Place
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.names import quoted
+from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     SMALLEST_FRACTION,
@@ -37,7 +38,6 @@ from keyhole.engines.minimal_uniques import minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
-from keyhole.exposure.checks import scenario_note
 from keyhole.exposure.levels import (
     LevelSummary,
     levels,
@@ -259,7 +259,7 @@ def uniques(
         from keyhole.environment.scenarios.choice import scenario_keys
 
         (key,) = scenario_keys(question, data)
-        data, told = key.recode(data), [scenario_note(key.name)]
+        data, told = key.recode(data), [Note("exposure.scenario", name=key.name)]
         mapping = getattr(key, "mapping", None)
         of_scenario = {"keys": key.keys, "scenario": None, "store": None, "target": None}
         question = bind(uniques, {**question.values, **of_scenario})

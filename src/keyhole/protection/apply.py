@@ -15,10 +15,9 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import Cutoff, EngineInMemory, Formula, Fraction, Names, Seed, Weight
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
-from keyhole.engines.opening import open_for
+from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.exposure.checks import problems_of
 from keyhole.protection.method import Outcome, Protected
 from keyhole.protection.plan import Plan, PlanDraft, PlanStep, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
@@ -127,7 +126,7 @@ def _unfit(data: Microdata, step: PlanStep, touched: set[str]) -> list[str]:
     named = method.columns(options)
     if touched.isdisjoint(named):
         return method.unfit_for(data, options)
-    return problems_of(data, named, "column") or _too_many(data, method.sizes(options))
+    return column_problems(data, named, "column") or _too_many(data, method.sizes(options))
 
 
 def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:

@@ -22,8 +22,8 @@ from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Parameter, documented, parameters_of, value_problems
 from keyhole.data.microdata import Microdata
+from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import problems_of
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import Options, value_text
@@ -334,7 +334,7 @@ class Method(Generic[P]):
         Columns that are not there are told whatever else is wrong; the rest only of fit options.
         """
         given = self._given(options)
-        absent = problems_of(data, self.columns(given), "column")
+        absent = column_problems(data, self.columns(given), "column")
         if absent or self.problems(given):
             return absent
         try:

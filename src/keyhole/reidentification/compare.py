@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
 from keyhole.core.names import quoted
+from keyhole.core.notes import Note
 from keyhole.core.options import Question
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import scenario_note
 from keyhole.reidentification.files import StudyFiles, blank_variables
 from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import Rates
@@ -96,7 +96,7 @@ class StudyComparison(Result):
             )
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
         asked = Linkage(self.rows[0].metric, self.link, self.numeric, self.strata)
-        recoded = [] if self.scenario is None else [scenario_note(self.scenario)]
+        recoded = [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
         notes = [asked.variables_in_words, *recoded, *self._warnings()]
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
 

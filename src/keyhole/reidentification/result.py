@@ -18,7 +18,6 @@ from keyhole.core.notes import Note
 from keyhole.data.reading import load
 from keyhole.environment.scenarios.identification import Identification
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import scenario_note
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.linking import Pairs
@@ -204,7 +203,7 @@ class Study(Result):
     @property
     def recoding(self) -> list[str]:
         """What is to be said of the files: that they were recoded to a scenario's key."""
-        return [] if self.scenario is None else [scenario_note(self.scenario)]
+        return [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
 
     @property
     @figure()

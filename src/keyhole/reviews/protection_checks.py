@@ -8,8 +8,8 @@ from typing import Any
 
 from keyhole.core.options import Question
 from keyhole.data import Microdata
+from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError
-from keyhole.exposure.checks import problems_of
 from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
@@ -88,7 +88,7 @@ def _absent(steps: Any, data: Microdata) -> Found:
         (("step", place), f"step {place + 1} ({raw['method']}): {text}")
         for place, raw in enumerate(steps if isinstance(steps, list) else ())
         if isinstance(raw, Mapping) and raw.get("method") in METHODS
-        for text in problems_of(data, _named(raw), "column")
+        for text in column_problems(data, _named(raw), "column")
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.core.names import plural
+from keyhole.core.options import Problem
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata, require_records
 from keyhole.engines import Records
@@ -43,10 +44,10 @@ __all__ = [
 ]
 
 SHOWN = 30
-NOT_LOOKED_AT = (
+NOT_LOOKED_AT = Problem(
     "Only dependences were looked at. Direct identifiers, Safe Harbor, record numbers, constants "
-    "and nearly unique columns were not looked for: keyhole screen without --only-dependences does "
-    "that, on memory or disk."
+    "and nearly unique columns were not looked for: without {only_dependences} they are, on memory "
+    "or disk."
 )
 
 
@@ -260,7 +261,7 @@ def find_dependences(
     pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
     if sets:
         size = data.records * (8 * len(names) + 64)
-        what = "looking for pairs that determine a third (--no-sets does not)"
+        what = "looking for pairs that determine a third (sets)"
         backend_of(data).storage.require(size, what)
     return pairs, determinations(columns, pairs) if sets else []
 
@@ -310,8 +311,12 @@ def encode_all(data: Records) -> tuple[str, ...]:
 def not_compared(names: Iterable[str]) -> list[str]:
     """Say of columns that they were compared with no other."""
     return [
-        f"{name!r} was compared with no other column: {UNHELD}. Give more (--memory) if you want "
-        f"to know what depends on it."
+        Problem(
+            "{0!r} was compared with no other column: {1}. Give more ({memory}) if you want to "
+            "know what depends on it.",
+            name,
+            UNHELD,
+        )
         for name in names
     ]
 

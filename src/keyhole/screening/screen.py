@@ -422,9 +422,11 @@ def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> I
     for one in seen:
         name, some = one.variable.name, one.records
         if name in unheld and some < records:
-            yield (
-                f"{name!r} has so many different values that only its first {some:,} records were "
-                f"looked at, and counted. Give more (--memory) to have all of them looked at."
+            yield Problem(
+                "{0!r} has so many different values that only its first {1:,} records were "
+                "looked at, and counted. Give more ({memory}) to have all of them looked at.",
+                name,
+                some,
             )
 
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from keyhole.core.kinds import Choice
+from keyhole.core.kinds import Choice, require_list
 from keyhole.engines.protocol import Engine
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import listed
 
 __all__ = [
     "CRITERIA",
@@ -142,10 +141,10 @@ class Space:
         groups = tuple(
             tuple(part.strip() for part in c.split("|"))
             if isinstance(c, str)
-            else listed(c, "a candidate's alternatives")
-            for c in listed(candidates, "candidates")
+            else require_list(c, "a candidate's alternatives")
+            for c in require_list(candidates, "candidates")
         )
-        space = cls(listed(keep, "keep"), groups)
+        space = cls(require_list(keep, "keep"), groups)
         names = space.names
         twice = sorted({n for n in names if names.count(n) > 1})
         problems = [f"variable {n!r} is listed twice. Name it once." for n in twice]

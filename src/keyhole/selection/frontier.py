@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.codec import to_plain
 from keyhole.core.marks import COUNT, WHEN_SET, Named, Share, figure
+from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     CandidateColumns,
@@ -39,7 +40,6 @@ from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
-from keyhole.exposure.checks import scenario_note
 from keyhole.results import Result, Table, share
 from keyhole.selection.criteria import EngineEvaluator, Space
 from keyhole.selection.opening import choice_problems, open_choice
@@ -376,7 +376,7 @@ def frontier(
         (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
         key=lambda s: (-s.cr, s.variables),
     )
-    told = () if key is None else (scenario_note(key.name),)
+    told = () if key is None else (Note("exposure.scenario", name=key.name),)
     return Frontier(
         keep=space.keep,
         candidates=space.groups,

@@ -17,7 +17,8 @@ from keyhole.core.marks import (
     When,
     figure,
 )
-from keyhole.exposure.checks import scenario_note, small_group_note
+from keyhole.core.notes import Note
+from keyhole.exposure.regrouping import unnamed_groups
 from keyhole.results import Result, Table
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Selection(Result):
         ]
         small = [records for _, records, _ in sized if records < least]
         rows += [[f"({len(small)} smaller)", f"{sum(small):,}", "not shown"]] if small else []
-        notes = [small_group_note(least)] if small else []
+        notes = [unnamed_groups(least)] if small else []
         return Table(f"By {self.by}", ["group", "records", "within the limit"], rows, notes)
 
     def _ending(self) -> list[str]:
@@ -200,7 +201,7 @@ class Selection(Result):
             self.stopped_in_words,
             f"Within the limit: {within}",
             *(f"Warning: {w}" for w in self.warnings),
-            *([] if self.scenario is None else [scenario_note(self.scenario)]),
+            *([] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]),
             *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n not in self._nothing()),
             ASSUMPTION,
         ]

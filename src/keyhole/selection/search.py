@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.kinds import Amounts, Number, kind_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import share_problems, value_problems
 from keyhole.selection.criteria import (
     Criterion,
     Evaluate,
@@ -142,8 +142,9 @@ def _begin(
     problems = [
         problem
         for name, limit in limits.items()
-        for problem in share_problems(name.replace("_", " "), limit)
-    ] + value_problems(values)
+        for problem in kind_problems(name, Number(low=0, high=1), limit)
+    ]
+    problems += [] if values is None else kind_problems("values", Amounts("variable"), values)
     if problems:
         raise OptionError(problems)
     space = Space.parse(keep, candidates)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.codec import to_plain
 from keyhole.core.kinds import Choice, Number, Several, Whole
 from keyhole.core.marks import HIDDEN, WHEN_SET, Also, Named, Share, figure
+from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     By,
@@ -28,7 +29,6 @@ from keyhole.core.shared import (
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import scenario_note
 from keyhole.exposure.regrouping import groups_of
 from keyhole.results import Result, Table, share
 from keyhole.screening.dependence import Dependence, dependences_of
@@ -366,7 +366,9 @@ class SelectionComparison(Result):
             for r in self.rows
         ]
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
-        notes = [] if self.scenario is None else [scenario_note(self.scenario)]
+        notes: list[str] = (
+            [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
+        )
         notes += [f"Warning: {w}" for w in self.warnings]
         of_key = [] if self.key is None else self.key.tables()
         return [Table("Selections compared", columns, rows, notes), *of_key]

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import Number, kind_problems, require_list
 from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
+from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import is_number, listed, problems_of, share_problems
 from keyhole.exposure.levels import (
     LEGEND,
     LEVEL_NAMES,
@@ -218,7 +219,7 @@ def designate(
     0.67
     """
     data = load(data)
-    names = listed(keys, "keys")
+    names = require_list(keys, "keys")
     _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
     size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
     size = size if max_size is None else max_size
@@ -358,20 +359,17 @@ def _check(
     seed: Any,
 ) -> None:
     """Check what `uniques` and `population_uniques` do not check themselves."""
-    problems = problems_of(data, names, "key")
+    problems = column_problems(data, names, "key")
     if not _whole(cutoff, 2):
         problems.append(f"cutoff must be a whole number of at least 2. Got {cutoff!r} instead.")
     if weight is not None and fraction is not None:
         problems.append("weight and fraction both tell the population: give one of them.")
     if least_probability is not None:
-        problems += share_problems("least probability", least_probability)
+        problems += kind_problems("least probability", Number(low=0, high=1), least_probability)
         if weight is None and fraction is None:
             problems.append("least probability needs a weight or a sampling fraction: give one.")
-    if not (is_number(decoys) and 0 <= decoys <= MOST_DECOYS):
-        problems.append(
-            f"decoys must be a number from 0 to {MOST_DECOYS:,}. Got {decoys!r} instead."
-        )
-    pair = isinstance(cuts, Sequence) and len(cuts) == 2 and all(map(is_number, cuts))
+    problems += kind_problems("decoys", Number(low=0, high=MOST_DECOYS), decoys)
+    pair = isinstance(cuts, Sequence) and len(cuts) == 2 and not any(map(Number().fault, cuts))
     if not (pair and 0 < cuts[0] <= cuts[1]):
         problems.append("cuts must be the largest burdens of high and medium, the lower first.")
     if not _whole(seed, 0):

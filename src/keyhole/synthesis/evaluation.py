@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.kinds import require_list
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.data import Microdata
+from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
-from keyhole.exposure.checks import listed, problems_of
 from keyhole.results import Result, Table
 from keyhole.synthesis.associations import Relations, comparable_columns
 from keyhole.synthesis.changes import (
@@ -201,8 +202,8 @@ def evaluate(
     ((0.0, 1.0), 0.0)
     """
     data, targets = implicates.data, implicates.targets
-    crossed = tuple(tuple(listed(cross, "crosses")) for cross in listed(crosses, "crosses"))
-    counted = targets if variables is None else tuple(listed(variables, "variables"))
+    crossed = tuple(require_list(cross, "crosses") for cross in require_list(crosses, "crosses"))
+    counted = targets if variables is None else require_list(variables, "variables")
     problems = evaluation_problems(
         data, targets, variables=counted, crosses=crossed, formula=formula, family=family,
         bins=bins, self_match=self_match, seed=seed,
@@ -297,7 +298,7 @@ def evaluation_problems(
         if name not in targets
     ]
     for cross in crosses:
-        problems += problems_of(data, cross, "cross-tabulated variable")
+        problems += column_problems(data, cross, "cross-tabulated variable")
         if len(set(cross)) < 2:
             problems.append("each of the crosses must name at least two variables.")
     if formula is not None:

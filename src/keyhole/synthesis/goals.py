@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from keyhole.charts import listed
+from keyhole.core.kinds import Number, kind_problems
 from keyhole.core.notes import Note
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import share_problems
 from keyhole.results import Table
 from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import LevelChanges
@@ -74,7 +74,7 @@ class Limits:
     def __post_init__(self) -> None:
         problems = []
         for name in self.__dataclass_fields__:
-            problems += share_problems(f"limit {name!r}", getattr(self, name))
+            problems += kind_problems(f"limit {name!r}", Number(low=0, high=1), getattr(self, name))
         if problems:
             raise OptionError(problems)
 

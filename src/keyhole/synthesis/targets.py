@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.kinds import require_list
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
+from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.checks import listed, problems_of
 from keyhole.kernels.arrays import Flags, Words
 from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
@@ -99,7 +100,7 @@ def choose_targets(
     >>> choose_targets(people, found, targets=["age"], targeted=True).replace.tolist()
     [[False], [False], [False], [False], [True]]
     """
-    names = listed(targets, "targets")
+    names = require_list(targets, "targets")
     _check(data, names, designation.keys, targeted)
     owner, mask, lost = _target_sets(designation, names)
     if targeted:
@@ -202,7 +203,7 @@ def _notes(
 
 
 def _check(data: Microdata, names: tuple[Any, ...], keys: Sequence[str], targeted: bool) -> None:
-    problems = problems_of(data, names, "target")
+    problems = column_problems(data, names, "target")
     if not names:
         problems.append("targets must name at least one column. Got none instead.")
     if targeted and len(names) > MOST_TARGETS:
