@@ -113,11 +113,6 @@ def test_a_sheet_takes_nothing_more_once_it_is_read():
         sheet.count(3)
 
 
-def test_none_at_all_is_shown_where_that_tells_nothing():
-    sheet = CountSheet(3)
-    assert [str(sheet.count(n, zero=True)) for n in (0,)] == ["0"]
-
-
 def test_bands_hold_several_counts():
     sheet = CountSheet(3)
     whole = sheet.total(40)

@@ -20,7 +20,6 @@ from keyhole.reviews.small_counts import (
     protect_share,
     smallest_shown,
 )
-from keyhole.reviews.study_chapters import _strata
 from keyhole.reviews.synthesis_chapters import true_exposures
 from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
@@ -180,50 +179,6 @@ def test_a_band_holds_the_rate_and_many_counts(part, rest, smallest):
     high = size if band.high is None else band.high
     assert band.low <= part <= high
     assert band.kept_back or high - band.low + 1 >= 2 * smallest - 1
-
-
-STRATUM = st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)).map(
-    lambda t: (t[0], min(t[1], t[0]), min(t[2], t[1], t[0]))
-)
-
-
-def study_of(strata):
-    parts = [
-        {"stratum": str(i), "puf_records": records, "eif_records": 9, "suspected": suspected,
-         "confirmed": confirmed}
-        for i, (records, suspected, confirmed) in enumerate(strata)
-    ]  # fmt: skip
-    gap = {"missing_stratum": 0, "missing_stratum_unlinked": 0, "other_unlinked": 0}
-    unlinked = {"puf": gap, "eif": gap}
-    return Study.from_dict({"by_stratum": parts, "strata": ["state"], "unlinked": unlinked})
-
-
-@settings(deadline=None, max_examples=120)
-@given(st.lists(STRATUM, min_size=2, max_size=6))
-def test_no_small_count_of_a_stratum_can_be_worked_out(strata):
-    sheet = _strata(study_of(strata), SMALLEST, (), None)
-    rows = {row[0]: row[1:] for row in sheet.rows}
-    if not rows:
-        return
-    reader = Reader([(i, what) for i in range(len(strata)) for what in range(3)])
-    for i, (records, suspected, confirmed) in enumerate(strata):
-        size, found, right, rate, _ = rows.get(str(i), ["<3", "", "", "", ""])
-        low, high = read(size, None)
-        reader.learns({(i, 0): 1}, max(low, SMALLEST if size == "withheld" else 1), high)
-        reader.learns({(i, 0): 1, (i, 1): -1}, 0, np.inf)
-        reader.learns({(i, 1): 1, (i, 2): -1}, 0, np.inf)
-        reader.learns({(i, 1): 1}, *read(found, None))
-        reader.learns({(i, 2): 1}, *read(right, None))
-        if rate and rate != "not estimable":
-            reader.learns({(i, 2): 1}, *read(rate, suspected))
-        assert records >= suspected >= confirmed
-    for what in range(3):
-        total = sum(one[what] for one in strata)
-        reader.learns({(i, what): 1 for i in range(len(strata))}, total, total)
-    for i, counts in enumerate(strata):
-        for what, count in enumerate(counts):
-            if 0 < count < SMALLEST:
-                assert not reader.knows({(i, what): 1}), (i, what)
 
 
 def test_shares_of_few_pairs_are_bands():

@@ -24,7 +24,7 @@ class Table:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[object] = field(default=())
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any], title: str | None = None) -> Self:
@@ -44,7 +44,7 @@ class Table:
             "title": self.title,
             "columns": list(self.columns),
             "rows": self.cells,
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     @property
@@ -83,7 +83,7 @@ class Table:
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             lines.append(("  " + "  ".join(padded)).rstrip())
-        return "\n".join([*lines, *(f"  {_printable(note)}" for note in self.notes)])
+        return "\n".join([*lines, *(f"  {_printable(str(note))}" for note in self.notes)])
 
     def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
         """Lay the table out in HTML; every cell is escaped.
@@ -119,7 +119,7 @@ class Table:
         parts = [f"<caption>{_escaped(self.title)}</caption>"] if caption and self.title else []
         parts.append(f"<thead>{line(self.columns, True)}</thead>")
         parts.append(f"<tbody>{''.join(line(row, False) for row in self.cells)}</tbody>")
-        told = "".join(f'<p class="note">{_escaped(note)}</p>' for note in self.notes)
+        told = "".join(f'<p class="note">{_escaped(str(note))}</p>' for note in self.notes)
         return f"<table>{''.join(parts)}</table>{told if notes else ''}"
 
 

@@ -20,7 +20,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["SMALLEST", "WITHHELD", "Count", "CountSheet", "Rate", "Words", "smallest_shown"]
+__all__ = [
+    "SMALLEST",
+    "WITHHELD",
+    "Count",
+    "CountSheet",
+    "Rate",
+    "Words",
+    "count_alone",
+    "smallest_shown",
+]
 
 SMALLEST = 3
 WITHHELD = "withheld"
@@ -38,6 +47,17 @@ def smallest_shown(cutoff: int) -> int:
     (3, 5)
     """
     return max(SMALLEST, cutoff)
+
+
+def count_alone(count: int, smallest: int = SMALLEST) -> str:
+    """Write a count that stands alone: it adds up to nothing, and nothing follows from it.
+
+    Examples
+    --------
+    >>> [count_alone(count) for count in (0, 1, 2, 3, 1200)]
+    ['0', '<3', '<3', '3', '1,200']
+    """
+    return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
 
 
 @dataclass(slots=True, eq=False)
@@ -179,9 +199,7 @@ class CountSheet:
         """Enter a total of the whole file, which is shown whatever it is."""
         return Count(self, value, floor=value)
 
-    def count(
-        self, value: int, *, floor: int = 0, of: Count | None = None, zero: bool = False
-    ) -> Count:
+    def count(self, value: int, *, floor: int = 0, of: Count | None = None) -> Count:
         """Enter a count.
 
         Parameters
@@ -192,13 +210,10 @@ class CountSheet:
             The least it can be: 1 for a group, which is there because somebody is.
         of
             The count that it is a part of. One or two short of it is as telling as one or two.
-        zero
-            Whether none at all is shown as 0; otherwise it is shown like a small count.
         """
         if self.settled:
             raise RuntimeError("the sheet is settled: enter all counts before one is shown")
-        small = value < self.smallest and not (zero and not value)
-        count = Count(self, value, max(floor, 1) if zero else floor, "small" if small else "exact")
+        count = Count(self, value, floor, "small" if value < self.smallest else "exact")
         self.counts.append(count)
         if of is not None:
             self.at_least([(of, 1), (count, -1)], 0)
@@ -234,6 +249,11 @@ class CountSheet:
         if isinstance(total, Count):
             known, total = (*known, (total, -1)), 0
         self.relations.append(_Relation(known, total, total))
+
+    def weigh_up_if_true(self, terms: Sequence[tuple[Count, int]], parts: Sequence[Count]) -> None:
+        """Say that counts, each times a whole number, make up others together, if they do."""
+        if _sum(tuple(terms)) == sum(part.value for part in parts):
+            self.weigh_up([*terms, *((part, -1) for part in parts)], 0)
 
     def at_least(self, terms: Iterable[tuple[Count, int]], least: int) -> None:
         """Say that counts, each times a whole number, are together at least a number."""

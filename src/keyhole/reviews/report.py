@@ -15,10 +15,11 @@ from keyhole.reviews import (
     synthesis_chapters,
 )
 from keyhole.reviews.asked import asked_terms
+from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
 from keyhole.reviews.rendering import inline_drawing, markup, render_page
-from keyhole.reviews.small_counts import rule, smallest_shown
+from keyhole.reviews.small_counts import rule
 
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
@@ -42,6 +43,8 @@ def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
 
 def _context(found: ReviewResult) -> dict[str, Any]:
     review, records, results = found.review, found.records, found.by_stage()
+    # One sheet for the whole report: what one table shows is not hidden by another in vain.
+    sheet = CountSheet(smallest_shown(review.exposure.cutoff))
     return {
         "review": review,
         "results": results,
@@ -63,7 +66,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
         "better": better_in_words(review, results),
-        "attacks": study_chapters.attacks(review, results),
+        "attacks": study_chapters.attacks(review, results, sheet),
         "metrics": study_chapters.metrics_table(review, results),
         "releases": study_chapters.releases_chapter(review, results),
         "scenarios": chapters.scenario_chapter(review, records, results),

@@ -11,19 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.core.options import Question
 from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
 from keyhole.results import Table, share
-from keyhole.reviews.groups import NONE_FIT, RecordGroup, group_records, like_exposure
+from keyhole.reviews.count_sheets import Count, CountSheet, Words, count_alone
+from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import (
-    hide_nested,
-    nested_rate,
-    protect_count,
-    protect_share,
-    smallest_shown,
-)
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
@@ -57,24 +52,21 @@ class AttackChapter:
     narrow: Sequence[Table]
 
 
-def attacks(review: Review, results: Results) -> list[AttackChapter]:
+def attacks(review: Review, results: Results, sheet: CountSheet) -> list[AttackChapter]:
     """Return the study by each metric, in the order the review names them."""
     if review.study is None:
         return []
     stages = map(study_stage, review.study.metrics)
-    return [_attack(review, stage, results) for stage in stages]
+    return [_attack(review, stage, results, sheet) for stage in stages]
 
 
-def _attack(review: Review, stage: str, results: Results) -> AttackChapter:
+def _attack(review: Review, stage: str, results: Results, sheet: CountSheet) -> AttackChapter:
     assert review.study is not None
-    study, smallest = results[stage], smallest_shown(review.exposure.cutoff)
-    # The strata of another file are other groups.
-    exposure = results.get("exposure") if review.study.puf is None else None
-    wide = [_rates(study), _strata(study, smallest, review.study.named_groups, exposure)]
-    narrow = [_perturbation(study, smallest)]
+    study: Study = results[stage]
+    wide = [_rates(study), strata_table(study, sheet, review.study)]
+    narrow = [_perturbation(study, sheet.smallest)]
     if study.suspected:
-        narrow += [_agreement(study, smallest), _places(study, smallest)]
-        narrow.append(_variables(study, smallest))
+        narrow += pair_tables(study, sheet)
     about = study.linkage.suspected_in_words, study.linkage.variables_in_words, *study.recoding
     return AttackChapter(
         stage=stage,
@@ -91,8 +83,8 @@ def _identified(study: Study, scenarios: Any) -> list[str]:
     bounds, name = study.rates.intervals["confirmed_rate"], study.scenario
     if name is None or scenarios is None or bounds is None:
         return []
-    story = next(one for one in scenarios.comparison.parts if one.name == name)
-    attempt = story.identification.attempt
+    story = next(one for one in scenarios["scenarios"] if one["scenario"] == name)
+    attempt = story["identification"]["p_attempt"]
     product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
     return [
         f"p(identification) under scenario {name!r} is {product}: the 95% interval of the "
@@ -126,44 +118,41 @@ def _perturbation(study: Study, smallest: int) -> Table | None:
         for name, words in RATES.items()
     ]
     changed = ", ".join(
-        f"{name} {protect_count(count, smallest)}" for name, count in found.changed.items()
+        f"{name} {count_alone(count, smallest)}" for name, count in found.changed.items()
     )
     notes = [f"Values perturbed, in {found.records:,} records of the IUF: {changed}."]
     columns = ["rate", "without it", "with it"]
     return Table("What the perturbation bought", columns, rows, notes)
 
 
-def _strata(study: Study, smallest: int, named: Sequence[str], exposure: Any) -> Table | None:
-    """Return the rates by stratum; the files' totals are known, so they are protected together."""
-    parts, strata = study.by_stratum, study.linkage.strata
+def strata_table(study: Study, sheet: CountSheet, asked: Question) -> Table | None:
+    """Return the rates by stratum; the files' totals are known."""
+    parts, strata = study.by_stratum, ", ".join(study.linkage.strata)
     if not parts:
         return None
-    groups = [RecordGroup(part.label, part.rates.puf_records) for part in parts]
-    by = strata[0] if len(strata) == 1 else None
-    grouping = group_records(like_exposure(groups, by, exposure), smallest, named)
-    rates = [part.rates for part in parts]
-    counts = [
-        [one.puf_records for one in rates],
-        [one.suspected for one in rates],
-        [one.confirmed for one in rates],
-    ]
-    told = hide_nested(counts, smallest, first=grouping.sizes)
-    title = f"By {', '.join(strata)}"
+    # The strata of another file are other groups.
+    by = strata if asked.puf is None else f"{strata} of {asked.puf}"
+    sizes = [(part.label, part.rates.puf_records) for part in parts]
+    groups = enter_groups(sheet, by, sizes, asked.named_groups)
+    rows: list[list[object]] = []
+    entered: list[tuple[Count, Count]] = []
+    for place, (part, size) in enumerate(zip(parts, groups.sizes, strict=True)):
+        enter = sheet.count if groups.is_described(place, 1) else sheet.unshown
+        suspected = enter(part.rates.suspected, of=size)
+        confirmed = enter(part.rates.confirmed, of=suspected)
+        entered.append((suspected, confirmed))
+        interval = _bounds(part.rates.intervals["conditional_rate"])
+        if groups.is_described(place, 1):
+            rate = sheet.rate(confirmed, suspected)
+            only = Words(interval, [suspected, confirmed], only_exact=True)
+            rows.append([suspected, confirmed, rate, only])
+        else:
+            rows.append([""] * 4)
+    for column in zip(*entered, strict=True):
+        sheet.add_up(column, sum(count.value for count in column))
     columns = ["stratum", "PUF records", "suspected", "confirmed", "conditional", "95% interval"]
-    if told is None:
-        return Table(title, columns, [], [NONE_FIT])
-    rows = []
-    for i in grouping.named:
-        size, suspected, confirmed = (column[i] for column in told)
-        both = (confirmed, suspected)
-        rate = nested_rate(rates[i].confirmed, rates[i].suspected, both, smallest)
-        exact = all(count.exact for count in both)
-        interval = _bounds(rates[i].intervals["conditional_rate"]) if exact else ""
-        cells = [suspected.text, confirmed.text, rate, interval]
-        small = not size.exact and not size.kept_back
-        rows.append([parts[i].label, size.text, *([""] * 4 if small else cells)])
-    rows += grouping.pool(len(columns))
-    return Table(title, columns, rows, [*grouping.notes, *_unlinked(study, smallest)])
+    table = groups.table(f"By {strata}", columns, rows)
+    return dataclasses.replace(table, notes=_unlinked(study, sheet.smallest))
 
 
 def _unlinked(study: Study, smallest: int) -> list[str]:
@@ -173,52 +162,67 @@ def _unlinked(study: Study, smallest: int) -> list[str]:
     named = ", ".join(study.linkage.strata)
     # Of the PUF a count may be that of a stratum which the table withholds.
     texts = study.gaps.puf.in_words("PUF", "EIF", named, count=lambda _: "some")
-    texts += study.gaps.eif.in_words("EIF", "PUF", named, lambda n: protect_count(n, smallest))
+    texts += study.gaps.eif.in_words("EIF", "PUF", named, lambda n: count_alone(n, smallest))
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
-def _agreement(study: Study, smallest: int) -> Table:
-    title = "By number of variables on which a pair agrees"
-    table = _pairs(title, "agreeing", study.by_agreement, smallest)
-    return dataclasses.replace(table, notes=[*table.notes, study.linkage.agreeing_in_words])
+def pair_tables(study: Study, sheet: CountSheet) -> list[Table]:
+    """Return the pairs by agreement, by rank or subset, and by variable.
+
+    They are the same pairs: how many variables they agree on, added up, is how many pairs agree
+    on each variable, added up.
+    """
+    agreement, agreeing = _pairs(
+        "By number of variables on which a pair agrees", "agreeing", study.by_agreement, sheet
+    )
+    agreement = dataclasses.replace(agreement, notes=[study.linkage.agreeing_in_words])
+    title = "By rank within a PUF record"
+    if study.is_by_unicity:
+        title = "By size of the smallest set of variables on which a pair is alone"
+    head = "variables" if study.is_by_unicity else "rank"
+    places, placed = _pairs(title, head, study.by_place, sheet)
+    pairs, true = sheet.total(study.rates.pairs), sheet.total(study.rates.true_pairs)
+    uses = study.by_variables
+    columns = {
+        "of the pairs": [sheet.unshown(use.pairs_agreeing, of=pairs) for use in uses],
+        "of the true pairs": [sheet.unshown(use.true_pairs_agreeing, of=true) for use in uses],
+    }
+    sheet.weigh_up_if_true(agreeing[0], columns["of the pairs"])
+    sheet.weigh_up_if_true(agreeing[1], columns["of the true pairs"])
+    if study.is_by_unicity:
+        held = [round((use.share_in_smallest_subset or 0) * pairs.value) for use in uses]
+        columns["in the smallest set"] = [sheet.unshown(count, of=pairs) for count in held]
+        sheet.weigh_up_if_true(placed[0], columns["in the smallest set"])
+    rates = [
+        [sheet.rate(count, true if head == "of the true pairs" else pairs) for count in counts]
+        for head, counts in columns.items()
+    ]
+    rows = [[use.variable, *row] for use, row in zip(uses, zip(*rates, strict=True), strict=True)]
+    title = "Share of pairs that agree on each variable"
+    return [agreement, places, Table(title, ["variable", *columns], rows)]
 
 
-def _places(study: Study, smallest: int) -> Table:
-    if study.is_ranked:
-        return _pairs("By rank within a PUF record", "rank", study.by_rank, smallest)
-    title = "By size of the smallest set of variables on which a pair is alone"
-    return _pairs(title, "variables", study.by_subset_size, smallest)
+Weighed = list[tuple[Count, int]]
 
 
-def _pairs(title: str, head: str, parts: Sequence[Part], smallest: int) -> Table:
-    """Lay out the pairs of each part; they add up to the pairs of the study."""
-    counts = [[part.rates.pairs for part in parts], [part.rates.true_pairs for part in parts]]
-    told = hide_nested(counts, smallest)
-    if told is None:
-        return Table(title, [], [], ["The pairs are too few to be shown part by part."])
-    rows = []
-    for i, part in enumerate(parts):
-        rate = nested_rate(counts[1][i], counts[0][i], (told[1][i], told[0][i]), smallest)
-        rows.append([str(part.label), told[0][i].text, told[1][i].text, rate])
-    return Table(title, [head, "pairs", "true pairs", "share true"], rows)
-
-
-def _variables(study: Study, smallest: int) -> Table:
-    """Return how many pairs agree on each variable: which of them make the suspects."""
-    pairs, true = study.rates.pairs, study.rates.true_pairs
-    rows = []
-    for use in study.by_variables:
-        cells = [
-            protect_share(use.pairs_agreeing, pairs, smallest),
-            protect_share(use.true_pairs_agreeing, true, smallest),
-        ]
-        if study.is_by_unicity:
-            held = round((use.share_in_smallest_subset or 0) * pairs)
-            cells.append(protect_share(held, pairs, smallest))
-        rows.append([use.variable, *cells])
-    columns = ["variable", "of the pairs", "of the true pairs"]
-    columns += ["in the smallest set"] * study.is_by_unicity
-    return Table("Share of pairs that agree on each variable", columns, rows)
+def _pairs(
+    title: str, head: str, parts: Sequence[Part], sheet: CountSheet
+) -> tuple[Table, tuple[Weighed, Weighed]]:
+    """Lay out the pairs of each part, which add up to those of the study; and return the counts."""
+    pairs = [sheet.count(part.rates.pairs) for part in parts]
+    true = [
+        sheet.count(part.rates.true_pairs, of=count)
+        for part, count in zip(parts, pairs, strict=True)
+    ]
+    for column in (pairs, true):
+        sheet.add_up(column, sum(count.value for count in column))
+    rows: list[list[object]] = [
+        [str(part.label), every, right, sheet.rate(right, every)]
+        for part, every, right in zip(parts, pairs, true, strict=True)
+    ]
+    labels = [int(part.label) for part in parts]
+    counts = tuple([*zip(column, labels, strict=True)] for column in (pairs, true))
+    return Table(title, [head, "pairs", "true pairs", "share true"], rows), (counts[0], counts[1])
 
 
 def metrics_table(review: Review, results: Results) -> Table | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from keyhole.core.tables import Table
 from keyhole.errors import FileError
+from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.dossier_format import TABLE, fits, read_json
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder, require_no_link
@@ -55,7 +56,8 @@ def stored_attacks(view: View) -> list[AttackChapter]:
     """Return the study by each metric that has a result."""
     records = stored_records(view)
     review = _with_metrics(view.review, records)
-    return attacks(review, restored(records))
+    sheet = CountSheet(smallest_shown(review.exposure.cutoff))
+    return attacks(review, restored(records), sheet)
 
 
 def stored_synthesis(view: View) -> SynthesisChapter | None:

@@ -1,0 +1,235 @@
+"""Hidden counts: a reader who solves for whole numbers that agree with all shown finds none."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import keyhole
+from keyhole.reidentification.rates import Rates
+from keyhole.reviews.count_sheets import CountSheet
+from keyhole.reviews.group_tables import exposure_by_group
+from keyhole.reviews.study_chapters import pair_tables, strata_table
+
+SMALLEST = 3
+
+
+class Reader:
+    """A reader who solves for whole numbers that agree with all that is shown."""
+
+    def __init__(self, names):
+        self.place = {name: i for i, name in enumerate(names)}
+        self.rows, self.least, self.most = [], [], []
+
+    def learns(self, parts, least, most):
+        row = np.zeros(len(self.place))
+        for name, times in parts.items():
+            row[self.place[name]] = times
+        self.rows.append(row)
+        self.least.append(least)
+        self.most.append(most)
+
+    def knows(self, parts):
+        """Tell whether a sum of counts can be one number only."""
+        aim = np.zeros(len(self.place))
+        for name, times in parts.items():
+            aim[self.place[name]] = times
+        shown = LinearConstraint(np.array(self.rows), self.least, self.most)
+        ends = []
+        for sign in (1, -1):
+            found = milp(sign * aim, constraints=shown, integrality=np.ones(len(aim)),
+                         bounds=Bounds(0, np.inf))  # fmt: skip
+            if found.status == 3:  # without end
+                return False
+            assert found.success, "the truth itself agrees with all that is shown"
+            ends.append(round(sign * found.fun))
+        return ends[0] == ends[1]
+
+
+def read(text, size=None):
+    """What a cell of a report says of a count."""
+    if text in ("", "withheld"):
+        return 0, np.inf
+    if text.startswith("<"):
+        return 0, int(text[1:]) - 1
+    if "–" in text:
+        low, high = (float(part) * size for part in text.split("–"))
+        return np.ceil(low - 1e-9), np.floor(high + 1e-9)
+    if "." in text:
+        half = 0.00005
+        return (float(text) - half) * size, (float(text) + half) * size
+    return int(text.replace(",", "")), int(text.replace(",", ""))
+
+
+CELLS = st.one_of(
+    st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    st.lists(st.sampled_from([1, 1, 2, 3, 9]), min_size=2, max_size=25),
+    st.lists(st.sampled_from([2, 5, 9, 14, 20]), min_size=1, max_size=12),
+)
+# The records, the uniques, the cells of two and the larger cells of each group make up the rest.
+PARTS = {"records": {"n": 1}, "uniques": {"u": 1}, "risky": {"u": 1, "d": 2},
+         "cells": {"u": 1, "d": 1, "t": 1}}  # fmt: skip
+
+
+def figures(cells):
+    return {"records": sum(cells), "uniques": cells.count(1),
+            "risky": sum(c for c in cells if c < 3), "cells": len(cells)}  # fmt: skip
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(CELLS, min_size=2, max_size=5))
+@example([[1] * 12 + [2] * 6 + [9] * 5, [1, 20, 20], [2], [1] * 9 + [2] * 5 + [7] * 4])
+@example([[1, 1, 2, 2, 9, 9] * 4, [2, 2, 2, 9, 9, 9, 9], [1]])
+@example([[1] * 30 + [2] * 20 + [9] * 40, [1] * 8 + [2] * 6 + [9] * 4, [1, 20, 30, 40], [1], [2]])
+def test_no_small_count_of_a_group_can_be_worked_out(groups):
+    rows = [
+        {"where": f"g{i}", "age": f"{i}-{k}"}
+        for i, cells in enumerate(groups)
+        for k, size in enumerate(cells)
+        for _ in range(size)
+    ]
+    found = keyhole.risk(pl.DataFrame(rows), keys=["age"], by="where", name_small_groups=True)
+    sheet = CountSheet(SMALLEST)
+    table = exposure_by_group(sheet, found)
+    shown = {row[0]: row[1:] for row in table.cells}
+    if "unknown" in {one.state for one in sheet.counts if one in sheet.groups["where"].sizes}:
+        return  # nothing is told but the totals
+    known = [figures(cells) for cells in groups]
+    reader = Reader([(i, part) for i in range(len(groups)) for part in "nudt"])
+    total = sum(one["records"] for one in known)
+    for i, one in enumerate(known):
+        texts = shown.get(f"g{i}", ["<3", "", "", ""])
+        low, high = read(texts[0])
+        least = SMALLEST if texts[0] == "withheld" else 1
+        reader.learns({(i, "n"): 1}, max(low, least), high)
+        rest = {(i, "n"): 1, (i, "u"): -1, (i, "d"): -2}
+        reader.learns({**rest, (i, "t"): -3}, 0, np.inf)
+        reader.learns({**rest, (i, "t"): -total}, -np.inf, 0)
+        for name, text in zip(("uniques", "risky", "cells"), texts[1:], strict=True):
+            parts = {(i, part): times for part, times in PARTS[name].items()}
+            if "." not in text or texts[0].isdigit():
+                reader.learns(parts, *read(text, one["records"]))
+    for name, parts in PARTS.items():
+        every = {(i, p): times for i in range(len(groups)) for p, times in parts.items()}
+        total = sum(one[name] for one in known)
+        reader.learns(every, total, total)
+    for i, one in enumerate(known):
+        for name in ("records", "uniques", "risky"):
+            if 0 < one[name] < SMALLEST:
+                parts = {(i, part): times for part, times in PARTS[name].items()}
+                assert not reader.knows(parts), (name, i, shown)
+
+
+STRATUM = st.integers(1, 40).flatmap(
+    lambda records: st.integers(0, records).flatmap(
+        lambda suspected: st.tuples(st.just(records), st.just(suspected), st.integers(0, suspected))
+    )
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(STRATUM, min_size=2, max_size=6))
+def test_no_small_count_of_a_stratum_can_be_worked_out(strata):
+    parts = [
+        SimpleNamespace(label=f"s{i}", rates=Rates(records, suspected, suspected, confirmed, 0))
+        for i, (records, suspected, confirmed) in enumerate(strata)
+    ]
+    linkage = SimpleNamespace(strata=("state",))
+    study = SimpleNamespace(by_stratum=parts, linkage=linkage, gaps=None)
+    sheet = CountSheet(SMALLEST)
+    table = strata_table(study, sheet, SimpleNamespace(puf=None, named_groups=()))
+    rows = {row[0]: row[1:] for row in table.cells}
+    if "unknown" in {size.state for size in sheet.groups["state"].sizes}:
+        return  # nothing is told but the totals
+    reader = Reader([(i, what) for i in range(len(strata)) for what in range(3)])
+    for i, (_, suspected, _) in enumerate(strata):
+        texts = rows.get(f"s{i}", ["<3", "", "", "", ""])
+        reader.learns({(i, 0): 1}, 1, np.inf)
+        for what in range(3):
+            low, high = read(texts[what])
+            least = SMALLEST if texts[what] == "withheld" else low
+            reader.learns({(i, what): 1}, least, high)
+        reader.learns({(i, 0): 1, (i, 1): -1}, 0, np.inf)
+        reader.learns({(i, 1): 1, (i, 2): -1}, 0, np.inf)
+        if "." in texts[3] and texts[1].isdigit():
+            reader.learns({(i, 2): 1}, *read(texts[3], suspected))
+    for what in range(3):
+        total = sum(one[what] for one in strata)
+        reader.learns({(i, what): 1 for i in range(len(strata))}, total, total)
+    for i, counts in enumerate(strata):
+        for what, count in enumerate(counts):
+            if 0 < count < SMALLEST:
+                assert not reader.knows({(i, what): 1}), (i, what, rows)
+
+
+PAIRS = st.lists(
+    st.tuples(st.sets(st.integers(0, 3), min_size=1), st.booleans(), st.integers(1, 2)),
+    min_size=3,
+    max_size=30,
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(PAIRS)
+@example([({0, 1, 2, 3}, True, 1)] * 20 + [({0, 1, 2}, False, 1)] * 3 + [({0}, True, 2)])
+def test_no_small_count_of_pairs_can_be_worked_out(pairs):
+    """The tables by agreement, by rank and by variable are of the same pairs."""
+
+    def parts(number):
+        labels = sorted({number(pair) for pair in pairs})
+        return [
+            SimpleNamespace(label=n, rates=Rates(0, len(own), 0, 0, sum(p[1] for p in own)))
+            for n in labels
+            for own in [[pair for pair in pairs if number(pair) == n]]
+        ]
+
+    by_agreement, by_rank = parts(lambda pair: len(pair[0])), parts(lambda pair: pair[2])
+    every, right = len(pairs), sum(pair[1] for pair in pairs)
+    uses = [
+        SimpleNamespace(
+            variable=f"v{v}",
+            pairs_agreeing=sum(v in p[0] for p in pairs),
+            true_pairs_agreeing=sum(v in p[0] and p[1] for p in pairs),
+        )
+        for v in range(4)
+    ]
+    study = SimpleNamespace(
+        by_agreement=by_agreement, by_place=by_rank, by_variables=uses, is_by_unicity=False,
+        rates=Rates(0, every, 0, 0, right), linkage=SimpleNamespace(agreeing_in_words="")
+    )  # fmt: skip
+    sheet = CountSheet(SMALLEST)
+    tables = [table.cells for table in pair_tables(study, sheet)]
+    if "unknown" in {one.state for one in sheet.counts if one.value and one.state != "exact"} and (
+        all("withheld" in row for table in tables[:2] for row in table)
+    ):
+        return
+    names = [(t, i, w) for t in range(2) for i in range(len(tables[t])) for w in range(2)]
+    names += [(2, v, w) for v in range(4) for w in range(2)]
+    reader = Reader(names)
+    for t, known in enumerate((by_agreement, by_rank)):
+        for i, (row, part) in enumerate(zip(tables[t], known, strict=True)):
+            reader.learns({(t, i, 0): 1, (t, i, 1): -1}, 0, np.inf)
+            for w in range(2):
+                low, high = read(row[1 + w])
+                reader.learns({(t, i, w): 1}, max(low, SMALLEST * (row[1 + w] == "withheld")), high)
+            if "." in row[3] and row[1].isdigit():
+                reader.learns({(t, i, 1): 1}, *read(row[3], part.rates.pairs))
+        for w, total in enumerate((every, right)):
+            reader.learns({(t, i, w): 1 for i in range(len(known))}, total, total)
+    for v, row in enumerate(tables[2]):
+        reader.learns({(2, v, 0): 1, (2, v, 1): -1}, 0, np.inf)
+        for w, total in enumerate((every, right)):
+            reader.learns({(2, v, w): 1}, 0, total)
+            if "." in row[1 + w]:
+                reader.learns({(2, v, w): 1}, *read(row[1 + w], total))
+    for w in range(2):
+        weighed = {(0, i, w): part.label for i, part in enumerate(by_agreement)}
+        reader.learns({**weighed, **{(2, v, w): -1 for v in range(4)}}, 0, 0)
+    for t, known in enumerate((by_agreement, by_rank)):
+        for i, part in enumerate(known):
+            for w, count in enumerate((part.rates.pairs, part.rates.true_pairs)):
+                if 0 < count < SMALLEST:
+                    assert not reader.knows({(t, i, w): 1}), (t, i, w, tables)
