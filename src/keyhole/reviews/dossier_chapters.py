@@ -9,10 +9,16 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.protection.plan import Plan
 from keyhole.results import Table, share
+from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, smallest_shown
-from keyhole.reviews.stages.remaining import AS_IT_IS, PRODUCT_NAMES, REMAINING
+from keyhole.reviews.stages.remaining import (
+    AS_IT_IS,
+    PRODUCT_NAMES,
+    REMAINING,
+    KeyOnProduct,
+    Remaining,
+)
 
 __all__ = [
     "Decision",
@@ -67,7 +73,7 @@ class RemainingChapter:
     warnings: Sequence[str]
 
 
-def remaining_chapter(review: Review, results: Mapping[str, Figures]) -> RemainingChapter | None:
+def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingChapter | None:
     """Return the chapter, if anything was done to the file."""
     if REMAINING not in results:
         return None
@@ -80,13 +86,13 @@ def remaining_chapter(review: Review, results: Mapping[str, Figures]) -> Remaini
     )
 
 
-def _table(found: Figures, smallest: int) -> Table:
-    rows = [_row(row, smallest) for row in found["rows"]]
-    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found['cutoff']})", "CR",
+def _table(found: Remaining, smallest: int) -> Table:
+    rows = [_row(row, smallest) for row in found.rows]
+    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR",
                "unique as before"]  # fmt: skip
     told = [i for i, name in enumerate(columns) if name != "unique as before" or _counted(found)]
     notes = []
-    if any(row["detail"] == "at most" for row in found["rows"]):
+    if any(row.detail == "at most" for row in found.rows):
         notes.append(
             "≤: the file has values that the scenario’s coding does not know, so that the "
             "intruder is taken to match it at its own detail, finer than he may have."
@@ -104,59 +110,59 @@ def _table(found: Figures, smallest: int) -> Table:
     )
 
 
-def _counted(found: Figures) -> bool:
-    return any(row["still"] is not None for row in found["rows"])
+def _counted(found: Remaining) -> bool:
+    return any(row.still is not None for row in found.rows)
 
 
-def _row(row: Figures, smallest: int) -> list[str]:
-    if row["rp"] is None:
-        return [row["knows"], row["product"], "none is left", "", "", "", ""]
-    all_of_it = len(row["columns"]) + len(row["left_out"])
-    few = f" of {all_of_it}" if row["left_out"] else ""
-    most = "≤" if row["detail"] == "at most" else ""
-    still = "" if row["still"] is None else protect_count(row["still"], smallest)
+def _row(row: KeyOnProduct, smallest: int) -> list[str]:
+    if row.rp is None:
+        return [row.knows, row.product, "none is left", "", "", "", ""]
+    all_of_it = len(row.columns) + len(row.left_out)
+    few = f" of {all_of_it}" if row.left_out else ""
+    most = "≤" if row.detail == "at most" else ""
+    still = "" if row.still is None else count_alone(row.still, smallest)
     return [
-        row["knows"], row["product"], f"{len(row['columns'])}{few}", f"{most}{row['uniques']:,}",
-        f"{most}{share(row['rp'])}", f"{most}{share(row['cr'])}", still,
+        row.knows, row.product, f"{len(row.columns)}{few}", f"{most}{row.uniques:,}",
+        f"{most}{share(row.rp)}", f"{most}{share(row.cr)}", still,
     ]  # fmt: skip
 
 
-def _said(review: Review, found: Figures, smallest: int) -> list[str]:
+def _said(review: Review, found: Remaining, smallest: int) -> list[str]:
     """Say of what goes out how it stands on the worst key."""
     before, after = _before_and_after(review, found)
-    told = [row for row in after if row["rp"] is not None]
+    told = [row for row in after if row.rp is not None]
     if review.release.product == "file" or not told:
         return [f"What goes out is {product_in_words(review)}: what is in the table remains."]
-    worst = max(told, key=lambda row: row["rp"])
-    old = before[worst["knows"]]
+    worst = max(told, key=lambda row: row.rp or 0.0)
+    old = before[worst.knows]
     said = [
         f"What goes out is {product_in_words(review)}. Of the keys that were tried on it, "
-        f"{worst['knows']} leaves most: {percentage(worst['rp'])} of the records stay in cells "
-        f"smaller than {found['cutoff']}, where {percentage(old['rp'])} of the file are."
+        f"{worst.knows} leaves most: {percentage(worst.rp or 0.0)} of the records stay in cells "
+        f"smaller than {found.cutoff}, where {percentage(old.rp or 0.0)} of the file are."
     ]
-    if worst["still"] is not None:
+    if worst.still is not None:
         said.append(
-            f"Of the {old['uniques']:,} records that were unique on it, "
-            f"{protect_count(worst['still'], smallest)} still are, with the values they had."
+            f"Of the {old.uniques:,} records that were unique on it, "
+            f"{count_alone(worst.still, smallest)} still are, with the values they had."
         )
     return said
 
 
 def _before_and_after(
-    review: Review, found: Figures
-) -> tuple[dict[str, Figures], Sequence[Figures]]:
+    review: Review, found: Remaining
+) -> tuple[dict[str, KeyOnProduct], Sequence[KeyOnProduct]]:
     """Return the file as it is by key, and the rows of what goes out."""
     name = PRODUCT_NAMES[review.release.product]
-    before = {row["knows"]: row for row in found["rows"] if row["product"] == AS_IT_IS}
-    return before, [row for row in found["rows"] if row["product"] == name]
+    before = {row.knows: row for row in found.rows if row.product == AS_IT_IS}
+    return before, [row for row in found.rows if row.product == name]
 
 
-def _warnings(review: Review, found: Figures, results: Mapping[str, Any]) -> list[str]:
+def _warnings(review: Review, found: Remaining, results: Mapping[str, Any]) -> list[str]:
     """Say where a product does nothing against a key, and which attack was not made on it."""
     if review.release.product == "file":
         return []
     before, after = _before_and_after(review, found)
-    unmoved = [row["knows"] for row in after if _is_unmoved(before[row["knows"]], row)]
+    unmoved = [row.knows for row in after if _is_unmoved(before[row.knows], row)]
     warnings = []
     if unmoved:
         warnings.append(f"Nothing is gained against who knows {'; '.join(unmoved)}.")
@@ -176,11 +182,11 @@ def _warnings(review: Review, found: Figures, results: Mapping[str, Any]) -> lis
     return warnings
 
 
-def _is_unmoved(before: Figures, after: Figures) -> bool:
+def _is_unmoved(before: KeyOnProduct, after: KeyOnProduct) -> bool:
     """Tell whether a product is as exposed as the file; who got another key is not."""
-    if after["still"] is not None:
-        return bool(before["uniques"]) and after["still"] >= before["uniques"]
-    return bool(after["rp"]) and after["rp"] >= before["rp"]
+    if after.still is not None:
+        return bool(before.uniques) and after.still >= (before.uniques or 0)
+    return bool(after.rp) and (after.rp or 0.0) >= (before.rp or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

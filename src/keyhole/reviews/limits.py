@@ -12,11 +12,13 @@ from keyhole.exposure.fix import Fix
 from keyhole.exposure.scenarios import ScenarioExposure
 from keyhole.protection.results import Ledger, Protection
 from keyhole.reidentification.rates import Rates
+from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.reviews.stages.scenarios import ScenarioStories
+from keyhole.reviews.stages.remaining import KEYS, PRODUCT_NAMES, KeyOnProduct, Remaining
 
 __all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
 
@@ -162,26 +164,26 @@ def _of_protection(found: Protection, limit: float) -> Limit:
     return Limit(what, limit, rp, met, remedy)
 
 
-def _of_synthesis(result: Figures | None, limit: float) -> list[Limit]:
+def _of_synthesis(result: Remaining | None, limit: float) -> list[Limit]:
     """Compare the first implicate on the review's keys; the synthesis may have had others."""
     if result is None:
         return []
     return [
         Limit(
-            f"RP({result['cutoff']}) on the keys, {row['product']}",
-            limit, row["rp"], row["rp"] <= limit, _still_unique(row, result["cutoff"]),
+            f"RP({result.cutoff}) on the keys, {row.product}",
+            limit, row.rp, row.rp <= limit, _still_unique(row, result.cutoff),
         )
-        for row in result["rows"]
-        if row["knows"] == "the keys" and row["product"].startswith("implicate")
+        for row in result.rows
+        if row.knows == KEYS and row.product == PRODUCT_NAMES["synthesis"] and row.rp is not None
     ]  # fmt: skip
 
 
-def _still_unique(row: Figures, cutoff: int) -> str | None:
+def _still_unique(row: KeyOnProduct, cutoff: int) -> str | None:
     """Say how many are unique as before: RP counts values that were made up too."""
-    if row["still"] is None:
+    if row.still is None:
         return None
-    few = row["still"] < max(3, cutoff)
-    share = "Hardly any" if few else percentage(row["still"] / row["records"])
+    few = row.still < smallest_shown(cutoff)
+    share = "Hardly any" if few else percentage(row.still / row.records)
     return f"{share} of the records are unique as before, with the values they had."
 
 

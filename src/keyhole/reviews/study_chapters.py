@@ -83,8 +83,8 @@ def _identified(study: Study, scenarios: Any) -> list[str]:
     bounds, name = study.rates.intervals["confirmed_rate"], study.scenario
     if name is None or scenarios is None or bounds is None:
         return []
-    story = next(one for one in scenarios["scenarios"] if one["scenario"] == name)
-    attempt = story["identification"]["p_attempt"]
+    story = next(one for one in scenarios.comparison.parts if one.name == name)
+    attempt = story.identification.attempt
     product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
     return [
         f"p(identification) under scenario {name!r} is {product}: the 95% interval of the "

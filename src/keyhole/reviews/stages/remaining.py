@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
+from keyhole.core.marks import COUNT, Share
 from keyhole.data import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -34,9 +35,9 @@ __all__ = [
     "REMAINING",
     "REMAINING_STAGE",
     "Intruder",
+    "KeyOnProduct",
     "Product",
     "Remaining",
-    "Row",
     "find_remaining",
 ]
 
@@ -108,6 +109,7 @@ REMAINING_STAGE = Stage(
     _run,
     (PROTECTION, *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, IMPLICATE),
+    returns="keyhole.reviews.stages.remaining.Remaining",
 )
 
 
@@ -135,7 +137,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeyOnProduct:
     """One key on one product.
 
     `columns` are those of the key that the product has. `detail` is `exact`, or `at most` where
@@ -148,12 +150,12 @@ class Row:
     columns: tuple[str, ...]
     left_out: tuple[str, ...]
     detail: str
-    records: int
-    uniques: int | None
-    at_risk: int | None
-    rp: float | None
+    records: Annotated[int, COUNT]
+    uniques: Annotated[int | None, COUNT]
+    at_risk: Annotated[int | None, COUNT]
+    rp: Annotated[float | None, Share("records")]
     cr: float | None
-    still: int | None = None
+    still: Annotated[int | None, COUNT] = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,11 +163,7 @@ class Remaining(Result):
     """Exposure on each key, of the file as it is and of what could go out."""
 
     cutoff: int
-    rows: tuple[Row, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return {"cutoff": self.cutoff, "rows": [asdict(row) for row in self.rows]}
+    rows: tuple[KeyOnProduct, ...]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key and product."""
@@ -207,7 +205,7 @@ def find_remaining(
     >>> [(row.uniques, row.columns, row.left_out) for row in found.rows]
     [(2, ('sex', 'age'), ()), (1, ('sex',), ('age',))]
     """
-    rows: list[Row] = []
+    rows: list[KeyOnProduct] = []
     for who in intruders:
         first = products[0]
         before = _seen(first.data, who)
@@ -244,10 +242,12 @@ def _seen(data: Microdata, who: Intruder) -> _Seen:
     return _Seen(recoded, columns, detail)
 
 
-def _row(product: Product, who: Intruder, seen: _Seen, before: _Seen, cutoff: int) -> Row:
+def _row(product: Product, who: Intruder, seen: _Seen, before: _Seen, cutoff: int) -> KeyOnProduct:
     left_out = tuple(name for name in who.columns if name not in seen.columns)
     records = seen.data.records
-    row = partial(Row, who.knows, product.name, seen.columns, left_out, seen.detail, records)
+    row = partial(
+        KeyOnProduct, who.knows, product.name, seen.columns, left_out, seen.detail, records
+    )
     if not seen.columns:
         return row(uniques=None, at_risk=None, rp=None, cr=None)
     found = risk(seen.data, keys=seen.columns, cutoff=cutoff, missing=product.missing)
