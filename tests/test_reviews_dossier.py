@@ -17,7 +17,7 @@ import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
 from keyhole.reviews.restoring import read_stored
-from keyhole.reviews.stages.remaining import Intruder, Product, find_remaining
+from keyhole.reviews.stages.remaining import Intruder, Product, Remaining, find_remaining
 
 CHROMIUM = shutil.which("chromium")
 
@@ -129,8 +129,8 @@ def test_small_counts_of_what_remains_are_protected(dossier):
     results = dossier.by_stage()
     cutoff = dossier.review.exposure.cutoff
     for count, shown in ((0, "0"), (1, "<3"), (2, "<3"), (3, "3")):
-        changed = [{**row, "still": count} for row in results["remaining"]["rows"]]
-        told = {**results, "remaining": {"cutoff": cutoff, "rows": changed}}
+        rows = [dataclasses.replace(row, still=count) for row in results["remaining"].rows]
+        told = {**results, "remaining": Remaining(cutoff, rows)}
         review = dataclasses.replace(
             dossier.review,
             release=dataclasses.replace(dossier.review.release, product="synthesis"),

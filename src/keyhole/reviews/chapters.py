@@ -14,9 +14,9 @@ from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.exposure.measures import MEASURES
 from keyhole.results import Table, share
-from keyhole.reviews.groups import NONE_FIT, RecordGroup, group_records, hide_exposure
+from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
+from keyhole.reviews.group_tables import exposure_by_group
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, smallest_shown
 
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
@@ -46,7 +46,7 @@ def data_table(review: Review, found: Description) -> Table:
     """Return the columns the review is about; a missing value is a category."""
     rows = [
         [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
-         protect_count(c.missing, smallest_shown(review.exposure.cutoff))]
+         count_alone(c.missing, smallest_shown(review.exposure.cutoff))]
         for c in found.described
     ]  # fmt: skip
     columns = ["column", "meaning", "kind", "role", "categories", "missing"]
@@ -59,7 +59,7 @@ def exposure_notes(found: Exposure) -> list[str]:
     return [note.hiding(smallest) if isinstance(note, Note) else note for note in found.notes]
 
 
-def exposure_tables(review: Review, found: Exposure) -> list[Table]:
+def exposure_tables(review: Review, found: Exposure, sheet: CountSheet) -> list[Table]:
     """Return exposure in the file, in the population, and by group."""
     rows = [
         [f"in cells smaller than {c}" if c != 2 else "unique (alone in their cell)",
@@ -73,7 +73,7 @@ def exposure_tables(review: Review, found: Exposure) -> list[Table]:
     if found.population is not None:
         tables.append(_population_table(found.population))
     if found.groups:
-        tables.append(_group_table(review, found))
+        tables.append(exposure_by_group(sheet, found, review.exposure.named_groups))
     return tables
 
 
@@ -100,24 +100,6 @@ def _amount(name: str, value: float | None) -> str:
     if name == "expected_reidentifications" and value is not None:
         return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
     return share(value)
-
-
-def _group_table(review: Review, found: Exposure) -> Table:
-    groups, smallest = [RecordGroup.of(g) for g in found.groups], smallest_shown(found.cutoff)
-    columns = ["group", "records", "uniques", f"RP({found.cutoff})", "CR"]
-    grouping = group_records(groups, smallest, review.exposure.named_groups)
-    told = hide_exposure(groups, grouping)
-    title = f"By {found.by}"
-    if told is None:
-        return Table(title, columns, [], [NONE_FIT])
-    rows = []
-    for i in grouping.named:
-        size, row = grouping.sizes[i], told[i]
-        small = not size.exact and not size.kept_back
-        figures = [""] * 3 if small else [row.uniques.text, row.rp, row.cr]
-        rows.append([groups[i].name, size.text, *figures])
-    rows += grouping.pool(len(columns))
-    return Table(title, columns, rows, grouping.notes)
 
 
 LEVELS = (
@@ -152,8 +134,8 @@ def _variable_table(found: MinimalUniques) -> Table:
         # A variable in few minimal uniques flags few records.
         hidden = 0 < count < smallest
         rows.append(
-            [name, protect_count(count, smallest), "" if hidden else mean,
-             protect_count(flags[name], smallest)]
+            [name, count_alone(count, smallest), "" if hidden else mean,
+             count_alone(flags[name], smallest)]
         )  # fmt: skip
     columns = ["variable", "in minimal uniques", "mean share of the score", "records it flags"]
     return Table("By variable", columns, rows, _worst(found))

@@ -17,8 +17,8 @@ from keyhole.reviews.digits import limit_percentage, percentage_beside, share_be
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
-from keyhole.reviews.stages.scenarios import ScenarioStories
 from keyhole.reviews.stages.remaining import KEYS, PRODUCT_NAMES, KeyOnProduct, Remaining
+from keyhole.reviews.stages.scenarios import ScenarioStories
 
 __all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
 

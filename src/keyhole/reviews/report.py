@@ -53,14 +53,14 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "release": dossier_chapters.release_terms(review),
         "asked": asked_terms(review),
         "data": chapters.data_table(review, results["data"]),
-        "exposure": chapters.exposure_tables(review, results["exposure"]),
+        "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": chapters.exposure_notes(results["exposure"]),
         "uniques": chapters.uniques_tables(results["uniques"]) if "uniques" in results else [],
         "drivers": chapters.driver_tables(review, results["drivers"])
         if "drivers" in results
         else [],
         "fix": chapters.fix_table(results["fix"]) if "fix" in results else None,
-        "paths": selection_chapters.selection_paths(review, results),
+        "paths": selection_chapters.selection_paths(review, results, sheet),
         "ends": selection_chapters.ends_table(results["paths"]) if "paths" in results else None,
         "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
         "frontier": _frontier(results),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
 from keyhole.results import Table, share
-from keyhole.reviews.groups import RecordGroup, group_records, like_exposure
+from keyhole.reviews.count_sheets import CountSheet
+from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import smallest_shown
 from keyhole.reviews.stages import selection_stage
 
 if TYPE_CHECKING:
@@ -50,16 +50,16 @@ class Path:
     groups: Table | None
 
 
-def selection_paths(review: Review, results: Results) -> list[Path]:
+def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list[Path]:
     """Return the path of each method, in the order the review names them."""
     if review.selection is None:
         return []
-    named, exposure = review.selection.named_groups, results["exposure"]
+    named = review.selection.named_groups
     chosen = [results[selection_stage(method)] for method in review.selection.methods]
-    return [_path(found, named, exposure) for found in chosen]
+    return [_path(found, named, sheet) for found in chosen]
 
 
-def _path(found: Selection, named: Sequence[str], exposure: Exposure) -> Path:
+def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> Path:
     criterion = "α" if found.criterion == "ratio" else found.criterion.upper()
     heads = [criterion, "RP", "CR", "RP/CR"]
     return Path(
@@ -77,7 +77,7 @@ def _path(found: Selection, named: Sequence[str], exposure: Exposure) -> Path:
             )
             for table in found.step_tables
         ],
-        groups=_groups(found, named, exposure) if found.groups else None,
+        groups=_groups(found, named, sheet) if found.groups else None,
     )
 
 
@@ -94,19 +94,13 @@ def _figures(row: Row | Step) -> list[str]:
     return ["" if figure is None else f"{figure:.3f}" for figure in shown]
 
 
-def _groups(found: Selection, named: Sequence[str], exposure: Exposure) -> Table:
-    groups = [RecordGroup(g.label, g.selection.records or 0) for g in found.groups]
-    measured = like_exposure(groups, found.by, exposure)
-    grouping = group_records(measured, smallest_shown(exposure.cutoff), named)
-    rows = []
-    for i in grouping.named:
-        size, within = grouping.sizes[i], found.groups[i].selection.within_limit
-        # Nothing but the name is told of a small group that was asked for by name.
-        told = " ".join(within or ["nothing"]) if size.exact or size.kept_back else ""
-        rows.append([groups[i].name, size.text, told])
-    columns = ["group", "records", "within the limit"]
-    rows += grouping.pool(len(columns))
-    return Table(f"By {found.by}", columns, rows, grouping.notes)
+def _groups(found: Selection, named: Sequence[str], sheet: CountSheet) -> Table:
+    """Return the set of each group; of a small one that was asked for only the name is told."""
+    sizes = [(group.label, group.selection.records or 0) for group in found.groups]
+    groups = enter_groups(sheet, found.by or "", sizes, named)
+    sets = [" ".join(group.selection.within_limit or ["nothing"]) for group in found.groups]
+    rows = [[words if groups.is_described(i, 1) else ""] for i, words in enumerate(sets)]
+    return groups.table(f"By {found.by}", ["group", "records", "within the limit"], rows)
 
 
 def ends_table(found: Paths) -> Table:
