@@ -180,7 +180,7 @@ class Story:
 
     title: str
     points: Sequence[tuple[str, str]]
-    notes: Sequence[str]
+    notes: Sequence[object]
     key: Table
     derived: Sequence[Table]
 

@@ -12,7 +12,7 @@ import polars as pl
 from keyhole.data import Microdata
 from keyhole.data.columns import Variable
 from keyhole.errors import ColumnError
-from keyhole.reviews.small_counts import SMALLEST
+from keyhole.reviews.count_sheets import SMALLEST
 from keyhole.screening.identifiers import words
 from keyhole.screening.inspection import Inspection
 from keyhole.screening.screen import Screening

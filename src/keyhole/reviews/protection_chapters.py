@@ -26,8 +26,8 @@ from keyhole.protection.results import (
     utility_figure,
 )
 from keyhole.results import Table, share
+from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import protect_count, smallest_shown
 from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
 from keyhole.screening.screen import Screening
 
@@ -171,7 +171,7 @@ def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     people = any(line.population_uniques is not None for line in kept.lines)
     other = other_reading(kept.lines, kept.missing)
     rows = [
-        [_words(line), protect_count(line.changed, smallest) if line.step else "",
+        [_words(line), count_alone(line.changed, smallest) if line.step else "",
          *risk_cells(line, with_people=people, other=other),
          utility_figure("lost", line.price.lost)]
         for line in kept.lines
@@ -234,7 +234,7 @@ def _compared(found: Protection) -> Table | None:
 
 def _next_steps(kept: Ledger, smallest: int) -> Table:
     rows = [
-        [one.words, protect_count(one.changed, smallest), share(one.rp),
+        [one.words, count_alone(one.changed, smallest), share(one.rp),
          f"{one.lost:.3f}", f"{one.price:+.3f}", "yes" if one.meets else "no"]
         for one in kept.next_steps
     ]  # fmt: skip

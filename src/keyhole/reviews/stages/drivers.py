@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from keyhole.results import Result
+from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import hide_counts, smallest_shown
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measured, own_picture
 
 if TYPE_CHECKING:
@@ -75,19 +75,13 @@ def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> D
 
 
 def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
-    """Return the places of the levels whose counts may all be told.
-
-    That all records of a level are at risk tells no small count; that one of them is not, does.
-    """
-    sizes = hide_counts([one.records for one in levels], smallest, floor=1)
-    risky = hide_counts([one.at_risk for one in levels], smallest)
-    some = [i for i, one in enumerate(levels) if one.at_risk < one.records]
-    safe = hide_counts([levels[i].records - levels[i].at_risk for i in some], smallest)
-    closed = {i for i, shown in zip(some, safe, strict=True) if not shown.exact}
-    told = [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact and i not in closed]
-    if len(told) == len(levels) - 1:  # the one left out follows from the totals: it gets company
-        told = sorted(told, key=lambda i: levels[i].records)[1:]
-    return sorted(told)
+    """Return the places of the levels whose counts may all be told, given the file's totals."""
+    sheet = CountSheet(smallest)
+    sizes = [sheet.count(one.records, floor=1) for one in levels]
+    risky = [sheet.count(one.at_risk, of=size) for one, size in zip(levels, sizes, strict=True)]
+    for column in (sizes, risky):
+        sheet.add_up(column, sum(count.value for count in column))
+    return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact]
 
 
 DRIVERS_STAGE = Stage(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from keyhole.results import Result
+from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import smallest_shown
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
