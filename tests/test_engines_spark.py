@@ -420,7 +420,7 @@ def test_paths_that_cannot_be_read(tmp_path, veterans, monkeypatch):
     with pytest.raises(FileError, match=r"'nowhere' cannot be read by Spark.*PATH_NOT_FOUND"):
         ask("file:///nowhere")
     veterans_sample(20).save(tmp_path / "people.sav")
-    with pytest.raises(OptionError, match=r"reads Parquet and text files.*--engine disk"):
+    with pytest.raises(OptionError, match=r"reads Parquet and text files.*use engine disk"):
         ask(tmp_path / "people.sav")
     with pytest.raises(ColumnError, match="'sexx' is not"):
         open_records(veterans, engine="spark", columns=["sexx"])

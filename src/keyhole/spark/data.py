@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.describing import Request
 from keyhole.data.microdata import Microdata
@@ -51,8 +52,11 @@ CELLS_AT_ONCE = 1 << 24
 def elsewhere(what: str) -> NoReturn:
     """Say that something needs the records here, and which engines have them."""
     raise OptionError(
-        f"engine must be memory or disk for {what}. Got 'spark' instead, where the records stay "
-        f"on the cluster."
+        Problem(
+            "{engine} must be memory or disk for {0}. Got 'spark' instead, where the records stay "
+            "on the cluster.",
+            what,
+        )
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from keyhole.core.options import Problem
 from keyhole.engines.protocol import Missing, Spectrum, Tally
 from keyhole.errors import OptionError, RunError
 from keyhole.kernels.arrays import Ints
@@ -224,7 +225,7 @@ class SparkEngine:
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> SparkCells:
         """Sort the records into the cells of a key."""
         if missing == "wildcard":
-            elsewhere("missing values that match everything (--missing wildcard)")
+            elsewhere("missing values that match everything")
         fields = [self._held.fields[name] for name in keys]
         view = self._held.view
         query = sql.spectrum(view.name, fields, drop=missing == "drop")
@@ -265,8 +266,12 @@ class SparkEngine:
         cells = self.tally(keys, cutoff=1).cells
         if cells > MOST_PATTERNS:
             raise OptionError(
-                f"the keys have {cells:,} distinct patterns, more than the {MOST_PATTERNS:,} that "
-                f"are worked on outside the cluster. Ask for fewer keys, or use --engine disk."
+                Problem(
+                    "the keys have {0:,} distinct patterns, more than the {1:,} that are worked on "
+                    "outside the cluster. Ask for fewer {keys}, or use {engine} disk.",
+                    cells,
+                    MOST_PATTERNS,
+                )
             )
 
 

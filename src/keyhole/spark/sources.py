@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data.columns import require_flat
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
 from keyhole.data.frames import from_arrow, unreadable
@@ -74,8 +75,11 @@ class LocalFiles:
         forms = {find_format(file) for file in self.files}
         if forms not in ({"text"}, {"Parquet"}):
             raise OptionError(
-                f"the spark engine reads Parquet and text files (.csv, .tsv). Got "
-                f"{last_of(path)!r} instead: write it as Parquet, or use --engine disk."
+                Problem(
+                    "the spark engine reads Parquet and text files (.csv, .tsv). Got {0!r} "
+                    "instead: write it as Parquet, or use {engine} disk.",
+                    last_of(path),
+                )
             )
         self.is_text = forms == {"text"}
         if not self.is_text:
@@ -179,8 +183,11 @@ def _require_names(files: Sequence[Path]) -> None:
         else:
             continue
         raise FileError(
-            f"{file.name!r} {reason}, so that Spark cannot read it. Rename it, or use "
-            f"--engine disk."
+            Problem(
+                "{0!r} {1}, so that Spark cannot read it. Rename it, or use {engine} disk.",
+                file.name,
+                reason,
+            )
         )
 
 
@@ -401,9 +408,12 @@ class ParquetSource(FrameSource):
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
         problems = [
-            f"column {name!r} of {self._seen.name!r} holds times of Parquet's old type INT96, "
-            f"whose nanoseconds Spark would cut off. Write them as microseconds, or use "
-            f"--engine disk."
+            Problem(
+                "column {0!r} of {1!r} holds times of Parquet's old type INT96, whose nanoseconds "
+                "Spark would cut off. Write them as microseconds, or use {engine} disk.",
+                name,
+                self._seen.name,
+            )
             for name in dict.fromkeys(names)
             if name in self._stamps
         ]
