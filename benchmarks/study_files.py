@@ -16,7 +16,7 @@ from keyhole.reidentification import Pairs, link
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.linking import prepare
 from keyhole.reidentification.study import linking_question
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["ALPHA", "CAP", "METRICS", "SCORES", "Files", "make_files", "variables_of"]
 
@@ -84,7 +84,7 @@ class Files:
     def _loaded(self) -> tuple[Any, Any]:
         return load(self.puf, name="puf"), load(self.eif, name="eif")
 
-    def categories(self) -> list[Category]:
+    def categories(self) -> list[LinkCodes]:
         """Return the variables encoded for unicity: numeric ones in quintiles."""
         return list(
             prepare(*self._loaded, linking_question(**self._settings("unicity"))).categories

@@ -19,7 +19,7 @@ from benchmarks.study_answers import Found, joined, keep_ranks
 from benchmarks.study_files import ALPHA, CAP
 from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import Costs, Graded
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["Broadcast", "OneHot", "Scorer"]
 
@@ -179,7 +179,7 @@ def _missing_bits(costs: Costs, file: str) -> Array:
     return together
 
 
-def _smallest(category: Category) -> tuple[Array, Array]:
+def _smallest(category: LinkCodes) -> tuple[Array, Array]:
     """Return the codes in as few bytes as they need; missing ones agree with nothing."""
     kind = np.min_scalar_type(category.missing + 1)
     eif = np.where(category.eif == category.missing, category.missing + 1, category.eif)

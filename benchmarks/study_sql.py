@@ -19,7 +19,7 @@ from benchmarks.study_answers import Found, keep_ranks
 from benchmarks.study_files import CAP
 from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import Costs, Graded
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["DuckDB", "Splink"]
 
@@ -118,10 +118,10 @@ class DuckDB:
 
     def _terms(self) -> Iterator[str]:
         stepped = prices(self._costs)
-        variables: list[Category | Graded] = [*self._costs.counted, *self._costs.graded]
+        variables: list[LinkCodes | Graded] = [*self._costs.counted, *self._costs.graded]
         for k, variable in enumerate(variables):
             left, right = f"puf.c{k}", f"eif.c{k}"
-            if isinstance(variable, Category) or variable.kind != LOGISTIC:
+            if isinstance(variable, LinkCodes) or variable.kind != LOGISTIC:
                 cases = [
                     f"WHEN {condition.format(l=left, r=right)} THEN {price!r}"
                     for condition, price in next(stepped)

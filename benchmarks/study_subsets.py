@@ -14,7 +14,7 @@ import polars as pl
 
 from benchmarks.rivals import CORES
 from benchmarks.study_answers import Found, smallest_sets
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["Sets", "SetsBySorting", "SetsBySql", "SetsByUnique"]
 
@@ -28,7 +28,7 @@ class Sets:
     name: ClassVar[str]
     kind: ClassVar[str] = "numpy"
 
-    def __init__(self, variables: Sequence[Category]) -> None:
+    def __init__(self, variables: Sequence[LinkCodes]) -> None:
         self.variables = variables
         self.complete = [
             [getattr(v, file) != v.missing for v in variables] for file in ("puf", "eif")
@@ -61,7 +61,7 @@ class Sets:
 class _Packed(Sets):
     """A 64-bit integer a record: under a set's mask it stands for the cell."""
 
-    def __init__(self, variables: Sequence[Category]) -> None:
+    def __init__(self, variables: Sequence[LinkCodes]) -> None:
         super().__init__(variables)
         bits = [(v.size - 1).bit_length() for v in variables]
         starts = [0, *itertools.accumulate(bits)]
@@ -106,7 +106,7 @@ class SetsBySorting(_Packed):
 
     name: ClassVar[str] = "NumPy, sorted together"
 
-    def __init__(self, variables: Sequence[Category]) -> None:
+    def __init__(self, variables: Sequence[LinkCodes]) -> None:
         super().__init__(variables)
         self.most = max(len(v) for v in (variables[0].puf, variables[0].eif))
         self.shift = self.most.bit_length() + 1
@@ -137,7 +137,7 @@ class SetsBySql(Sets):
     name: ClassVar[str] = "DuckDB"
     kind: ClassVar[str] = "sql"
 
-    def __init__(self, variables: Sequence[Category]) -> None:
+    def __init__(self, variables: Sequence[LinkCodes]) -> None:
         super().__init__(variables)
         frames = [self._frame(file, side) for side, file in enumerate(("puf", "eif"))]
         self._connection = duckdb.connect(config={"threads": CORES})

@@ -11,7 +11,7 @@ from keyhole.errors import FileError, InputError, OptionError
 from keyhole.reidentification.compare import compare_studies
 from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import link, study
-from keyhole.reidentification.variables import Number, quintiles, z_scores
+from keyhole.reidentification.variables import LinkValues, quintiles, z_scores
 
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 LINK = ("sex", "age", "state")
@@ -112,7 +112,7 @@ def test_durations_are_the_same_in_any_unit():
 def test_z_scores_and_quintiles_do_not_depend_on_the_unit(size):
     puf = np.array([1.0, 2, 4, 8, 3, np.nan])
     eif = np.array([-8.0, 5, np.nan, 4])
-    ours, theirs = Number("x", puf, eif), Number("x", puf * size, eif * size)
+    ours, theirs = LinkValues("x", puf, eif), LinkValues("x", puf * size, eif * size)
     for one, other in zip(_both(z_scores(ours)), _both(z_scores(theirs)), strict=True):
         np.testing.assert_array_equal(one, other)
     for one, other in zip(_both(quintiles(ours)), _both(quintiles(theirs)), strict=True):
@@ -124,13 +124,13 @@ def _both(column):
 
 
 def test_both_ends_of_what_a_float_holds_can_be_cut():
-    number = Number("x", np.array([-1.7e308, 1.7e308]), np.array([0.0]))
+    number = LinkValues("x", np.array([-1.7e308, 1.7e308]), np.array([0.0]))
     assert quintiles(number).puf.tolist() == [0, 4]
 
 
 def test_a_value_far_beyond_the_puf_is_as_far_as_six_deviations():
     puf = np.array([1e-300, 2e-300, 3e-300])
-    scaled = z_scores(Number("x", puf, np.array([1e300, -1e300, 2e-300])))
+    scaled = z_scores(LinkValues("x", puf, np.array([1e300, -1e300, 2e-300])))
     assert np.isfinite(scaled.eif).all()
     assert scaled.eif[0] - scaled.puf.max() > 6 < scaled.puf.min() - scaled.eif[1]
     assert scaled.eif[2] == scaled.puf[1]

@@ -14,8 +14,8 @@ from keyhole.reidentification.indexing import collapse
 from keyhole.reidentification.strata import number_strata
 from keyhole.reidentification.study import link
 from keyhole.reidentification.variables import (
-    Category,
-    Number,
+    LinkCodes,
+    LinkValues,
     common_codes,
     common_numbers,
     quintiles,
@@ -23,7 +23,7 @@ from keyhole.reidentification.variables import (
 )
 
 
-def codes(one: list, other: list, **types) -> Category:
+def codes(one: list, other: list, **types) -> LinkCodes:
     frames = (pl.DataFrame({"x": pl.Series(values, **types)}) for values in (one, other))
     return common_codes(*(load(frame) for frame in frames), "x")
 
@@ -74,7 +74,7 @@ def test_categorical_and_enum_are_text():
 
 
 def cut(puf: list, eif: list, cuts="puf") -> tuple[list, list]:
-    found = quintiles(Number("x", np.array(puf, float), np.array(eif, float)), cuts)
+    found = quintiles(LinkValues("x", np.array(puf, float), np.array(eif, float)), cuts)
     return found.puf.tolist(), found.eif.tolist()
 
 
@@ -112,16 +112,16 @@ def test_quintiles_keep_the_order_and_hold_a_fifth_at_least_where_values_differ(
 
 
 def test_z_scores_use_the_mean_and_deviation_of_the_puf():
-    found = z_scores(Number("x", np.array([1.0, 2, 3, np.nan]), np.array([10.0])))
-    assert isinstance(found, Number)
+    found = z_scores(LinkValues("x", np.array([1.0, 2, 3, np.nan]), np.array([10.0])))
+    assert isinstance(found, LinkValues)
     assert found.puf[:3].tolist() == [-1, 0, 1]
     assert found.eif.tolist() == [8]
 
 
 @pytest.mark.parametrize("values", [[0.1] * 7, [5.0, np.nan], [np.nan]])
 def test_a_constant_has_no_scale_and_becomes_a_category(values):
-    found = z_scores(Number("x", np.array(values), np.array([0.1, 3.0])))
-    assert isinstance(found, Category)
+    found = z_scores(LinkValues("x", np.array(values), np.array([0.1, 3.0])))
+    assert isinstance(found, LinkCodes)
     assert found.eif[0] != found.eif[1]
 
 

@@ -13,7 +13,7 @@ from keyhole.core.options import bind
 from keyhole.reidentification import indexing, neighbours
 from keyhole.reidentification.costs import euclidean, taxicab
 from keyhole.reidentification.study import link, study
-from keyhole.reidentification.variables import Category, Number
+from keyhole.reidentification.variables import LinkCodes, LinkValues
 
 NAMES = ("a", "b", "c", "x", "y")
 
@@ -194,11 +194,11 @@ def random_costs(seed: int):
     for name in range(int(rng.integers(1, 9))):
         size = int(rng.choice([2, 3, 5, 90]))
         codes = [rng.integers(0, size + 1, n).astype(np.int32) for n in (puf, eif)]
-        categories.append(Category(str(name), *codes, pl.Series(range(size))))
+        categories.append(LinkCodes(str(name), *codes, pl.Series(range(size))))
     if seed % 2:
         return taxicab(categories, bind(study, {"alpha": [0.5, 0.25, 1 / 3, 1.0, 0.7][seed % 5]}))
     measured = [
-        Number("z", *(np.where(rng.random(n) < 0.1, np.nan, np.round(rng.normal(size=n), 1))
+        LinkValues("z", *(np.where(rng.random(n) < 0.1, np.nan, np.round(rng.normal(size=n), 1))
                       for n in (puf, eif)))
         for _ in range(int(rng.integers(0, 4)))
     ]  # fmt: skip
@@ -213,7 +213,7 @@ def random_strata(costs, seed: int):
     rng = np.random.default_rng(seed)
     first = (costs.counted or costs.graded)[0]
     codes = [rng.integers(0, 4, len(x)).astype(np.int32) for x in (first.puf, first.eif)]
-    return Category("strata", *codes, pl.Series(range(4)))
+    return LinkCodes("strata", *codes, pl.Series(range(4)))
 
 
 def vectorised_twin(costs, strata, cap):

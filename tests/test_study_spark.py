@@ -15,7 +15,7 @@ from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import text_ids
-from keyhole.reidentification.variables import Number, quintiles, z_scores
+from keyhole.reidentification.variables import LinkValues, quintiles, z_scores
 from keyhole.spark import study as spark_study
 from keyhole.spark.study_tasks import count_by_stratum
 
@@ -245,8 +245,8 @@ def test_values_with_counts_scale_like_records(counted, random):
     order = list(range(int(counts.sum())))
     random.shuffle(order)
     records = np.repeat(values, counts)[order]
-    whole = Number("x", records, values)
-    short = Number("x", values, values, (counts, np.ones_like(counts)))
+    whole = LinkValues("x", records, values)
+    short = LinkValues("x", values, values, (counts, np.ones_like(counts)))
     for scale in (quintiles, z_scores):
         assert scale(short).eif.tolist() == scale(whole).eif.tolist()
 

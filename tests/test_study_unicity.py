@@ -16,7 +16,7 @@ from keyhole.kernels.smallest_sets import smallest_isolating_set, start_search
 from keyhole.reidentification import unicity as mates
 from keyhole.reidentification.study import link
 from keyhole.reidentification.unicity import find_mates
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 Rows = list[tuple]
 
@@ -48,17 +48,17 @@ def _cells(rows: Rows, strata, chosen: list[int]) -> dict[tuple, list[int]]:
     return cells
 
 
-def categories(puf: Rows, eif: Rows, size: int) -> list[Category]:
+def categories(puf: Rows, eif: Rows, size: int) -> list[LinkCodes]:
     def coded(rows, j):
         return np.array([size if row[j] is None else row[j] for row in rows], dtype=np.int32)
 
     levels = pl.Series(range(size))
-    return [Category(f"v{j}", coded(puf, j), coded(eif, j), levels) for j in range(len(puf[0]))]
+    return [LinkCodes(f"v{j}", coded(puf, j), coded(eif, j), levels) for j in range(len(puf[0]))]
 
 
-def as_strata(puf, eif) -> Category:
+def as_strata(puf, eif) -> LinkCodes:
     codes = [np.array(x, dtype=np.int32) for x in (puf, eif)]
-    return Category("strata", *codes, pl.Series(range(3)))
+    return LinkCodes("strata", *codes, pl.Series(range(3)))
 
 
 def as_dict(found) -> dict[tuple[int, int], int]:

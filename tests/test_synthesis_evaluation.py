@@ -28,7 +28,7 @@ from keyhole.synthesis.comparisons import target_bars
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate, evaluation_problems
-from keyhole.synthesis.goals import Limits, decoy_goal, homogeneity_goal, monotone_goal
+from keyhole.synthesis.goals import GoalLimits, decoy_goal, homogeneity_goal, monotone_goal
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.remaining_risk import (
     VisibleChanges,
@@ -381,7 +381,7 @@ def test_decoys_must_reach_the_level_asked_for(six):
 
 def test_limits_are_shares():
     with pytest.raises(OptionError, match="true_exposure"):
-        Limits(true_exposure=5)
+        GoalLimits(true_exposure=5)
 
 
 # The whole
@@ -427,12 +427,12 @@ def test_the_goals_follow_the_figures(evaluation):
 
 
 def test_a_failed_test_names_its_variable(evaluation):
-    goal = homogeneity_goal(evaluation.homogeneity, Limits(p=1.0))
+    goal = homogeneity_goal(evaluation.homogeneity, GoalLimits(p=1.0))
     assert goal.met == (evaluation.homogeneity.smallest >= 1.0)
     tests = evaluation.homogeneity.tests
     worse = dataclasses.replace(tests[0], adjusted=0.001)
     found = dataclasses.replace(evaluation.homogeneity, tests=(worse, *tests[1:]))
-    goal = homogeneity_goal(found, Limits())
+    goal = homogeneity_goal(found, GoalLimits())
     assert goal.met is False
     assert tests[0].name in goal.advice
 

@@ -11,7 +11,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise
 
 TARGETS = ("race1", "ms", "age", "income")
@@ -100,7 +100,7 @@ def test_no_rule_that_was_kept_is_broken():
     age[:3] = 20
     frame = pl.DataFrame({"age": age, "vietnam": served.astype(int), "retired": retired})
     data = load(frame, kinds={"age": "measure", "vietnam": "category", "retired": "category"})
-    rules = Rules.parse(
+    rules = EditRules.parse(
         {"service": "vietnam = 1 => age >= 65", "rest": "retired = 'yes' => age >= 60"}
     )
     before = rules.broken(data)

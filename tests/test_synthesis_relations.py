@@ -16,10 +16,10 @@ from keyhole.synthesis.associations import associate, compare_relations, related
 from keyhole.synthesis.comparisons import pool_rare
 from keyhole.synthesis.constraints import find_constraints, revealing_columns
 from keyhole.synthesis.design import make_level_scores, scores_name
-from keyhole.synthesis.goals import Limits, exposure_goals, homogeneity_goal, relations_goal
+from keyhole.synthesis.goals import GoalLimits, exposure_goals, homogeneity_goal, relations_goal
 from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.remaining_risk import contradictions
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 
 KEYS = ["sex", "age", "race1", "ms", "psx"]
 TARGETS = ["age", "race1", "ms", "income"]
@@ -243,7 +243,7 @@ def test_donors_of_targeted_records_are_alike(targeted):
 def test_advice_names_no_option_that_is_taken(targeted):
     found = targeted.evaluation
     asked = {"targeted": True, "change": 1, "graded": False, "donors": "folds", "cycles": 1}
-    strict = Limits(p=1.0, true_exposure=0.0, self_match=0.0)
+    strict = GoalLimits(p=1.0, true_exposure=0.0, self_match=0.0)
     told = homogeneity_goal(found.homogeneity, strict, asked).advice
     assert "targeted" not in told.replace("without targeted", "")
     assert "common" not in told
@@ -286,7 +286,7 @@ def test_too_few_changes_are_not_called_homogeneous(people):
 def test_relations_without_anything_to_compare_are_not_judged():
     data = load(pl.DataFrame({"age": [*range(60)]}), kinds={"age": "measure"})
     one = Implicates(data, ("age",), np.array([0]), (np.array([[1]], dtype=np.int32),), 1, 0)
-    assert relations_goal(compare_relations(one), Limits()).met is None
+    assert relations_goal(compare_relations(one), GoalLimits()).met is None
 
 
 def test_subgroups_that_borrow_are_named(people):
@@ -311,7 +311,7 @@ def test_all_that_is_wrong_with_rules_is_told(people, tmp_path):
         keyhole.synthesise(people, keys=KEYS, targets=["age"], rules=path, seed=1)
     assert "rule 'a'" in str(error.value)
     assert "'agee'" in str(error.value)
-    assert Rules.sound({"a": "age >"})[1]
+    assert EditRules.sound({"a": "age >"})[1]
 
 
 def test_a_name_unlike_all_others_is_not_guessed_at(people):

@@ -15,7 +15,7 @@ from keyhole.data import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.synthesis.rule_syntax import RuleProblem, parse_rule, rule_columns
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 
 PEOPLE = pl.DataFrame(
     {
@@ -32,7 +32,7 @@ PEOPLE = pl.DataFrame(
 
 
 def broken(rule: str, frame: pl.DataFrame = PEOPLE) -> list[bool]:
-    return Rules.parse([rule]).broken(frame)[:, 0].tolist()
+    return EditRules.parse([rule]).broken(frame)[:, 0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_which_records_break_a_rule(rule: str, records: list[int]) -> None:
 
 
 def test_several_rules_are_columns_in_order() -> None:
-    rules = Rules.parse({"adult": "age >= 18", "earner": "income >= 0"})
+    rules = EditRules.parse({"adult": "age >= 18", "earner": "income >= 0"})
     assert rules.names == ("adult", "earner")
     assert rules.columns == {"age", "income"}
     assert rules.broken(PEOPLE).tolist() == [[False] * 2, [False] * 2, [False] * 2, [True] * 2]
@@ -287,7 +287,7 @@ def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
 def test_a_bad_rule_is_one_message(text: str) -> None:
     start = time.perf_counter()
     with pytest.raises(OptionError) as caught:
-        Rules.parse({"bad": text})
+        EditRules.parse({"bad": text})
     assert len(caught.value.problems) == 1
     message = str(caught.value)
     assert message.startswith("rule 'bad', character ")
@@ -311,7 +311,7 @@ def test_nested_quotients_stay_small() -> None:
 
 
 def test_all_problems_of_all_rules_are_told_with_their_place() -> None:
-    rules = Rules.parse(
+    rules = EditRules.parse(
         {
             "one": "agee > 5 and state = 3",
             "two": "served < true",
@@ -339,12 +339,12 @@ def test_all_problems_of_all_rules_are_told_with_their_place() -> None:
 
 def test_syntax_problems_of_all_rules_are_told_at_once() -> None:
     with pytest.raises(OptionError) as caught:
-        Rules.parse({"one": "age >", "two": "age > 1", "three": "(age"})
+        EditRules.parse({"one": "age >", "two": "age > 1", "three": "(age"})
     assert [p.split(",")[0] for p in caught.value.problems] == ["rule 'one'", "rule 'three'"]
 
 
 def test_a_number_alone_is_a_condition_only_if_it_is_0_or_1() -> None:
-    rules = Rules.parse({"flag": "age => served"})
+    rules = EditRules.parse({"flag": "age => served"})
     with pytest.raises(ColumnError, match=r"character 1: column 'age' .* 0, 1") as caught:
         rules.broken(PEOPLE)
     assert "70" not in str(caught.value)
@@ -359,7 +359,7 @@ def test_declared_missing_codes_are_missing() -> None:
             Variable("sex", "category", missing_codes=(9,)),
         ),
     )
-    rules = Rules.parse(["age >= 18", "sex = '1'", "sex is missing"])
+    rules = EditRules.parse(["age >= 18", "sex = '1'", "sex is missing"])
     assert rules.broken(data).T.tolist() == [
         [False, True, False],
         [False, False, False],
@@ -390,10 +390,10 @@ def test_types_that_compare_in_a_way_of_their_own() -> None:
 
 
 def test_no_records_and_no_rules() -> None:
-    assert Rules.parse({"a": "age > 1", "b": "age > 2"}).broken(PEOPLE.clear()).shape == (0, 2)
+    assert EditRules.parse({"a": "age > 1", "b": "age > 2"}).broken(PEOPLE.clear()).shape == (0, 2)
     nothing = pl.DataFrame({"none": pl.Series([], dtype=pl.Null)})
-    assert Rules.parse(["none > 1"]).broken(nothing).shape == (0, 1)
-    assert Rules.parse({}).broken(PEOPLE).shape == (4, 0)
+    assert EditRules.parse(["none > 1"]).broken(nothing).shape == (0, 1)
+    assert EditRules.parse({}).broken(PEOPLE).shape == (4, 0)
 
 
 def test_toml_of_either_shape(tmp_path) -> None:
@@ -403,8 +403,8 @@ def test_toml_of_either_shape(tmp_path) -> None:
         '[[rules]]\nname = "adult"\nrule = "age >= 18"\n[[rules]]\nrule = "age < 99"\n',
         encoding="utf-8",
     )
-    assert Rules.read(table).names == ("adult", "ny")
-    assert Rules.read(tables).names == ("adult", "rule 2")
+    assert EditRules.read(table).names == ("adult", "ny")
+    assert EditRules.read(tables).names == ("adult", "rule 2")
 
 
 @pytest.mark.parametrize(
@@ -428,16 +428,16 @@ def test_files_that_are_no_rules(tmp_path, content: bytes, says: str) -> None:
     path = tmp_path / "rules.toml"
     path.write_bytes(content)
     with pytest.raises(FileError, match=says) as caught:
-        Rules.read(path)
+        EditRules.read(path)
     assert str(path)[-10:] in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(FileError, match="cannot be read"):
-        Rules.read(tmp_path / "none.toml")
+        EditRules.read(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize("given_rules", ["age > 1", 3, None, [3], {"a": 3}, {3: "age > 1"}])
 def test_what_is_no_rules(given_rules: object) -> None:
     with pytest.raises(OptionError, match="rule"):
-        Rules.parse(given_rules)
+        EditRules.parse(given_rules)

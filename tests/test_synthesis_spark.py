@@ -19,7 +19,7 @@ from keyhole.spark.synthesis import draw_on
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, find_constraints
 from keyhole.synthesis.implicates import draw_implicates
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise
 
 TARGETS = ("race1", "age", "income")
@@ -37,7 +37,7 @@ def plan_of(data, **options):
     """Replace some targets of some records, by rules, constraints, and no equal values for some."""
     random = np.random.default_rng(0)
     blank = random.random((data.records, len(TARGETS))) < 0.3
-    rules = Rules.parse({"old": "ms is missing or age >= 20"})
+    rules = EditRules.parse({"old": "ms is missing or age >= 20"})
     constraints = find_constraints(data, TARGETS, ["ag8r", "sex"])
     assert constraints
     acceptance = Acceptance(

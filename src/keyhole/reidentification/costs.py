@@ -17,7 +17,7 @@ import numpy as np
 from keyhole.core.options import Question
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import LOGISTIC
-from keyhole.reidentification.variables import Category, Number, quintiles, z_scores
+from keyhole.reidentification.variables import LinkCodes, LinkValues, quintiles, z_scores
 
 __all__ = ["BEST_SCORE", "DECIMALS", "Costs", "Graded", "additive", "euclidean", "taxicab"]
 
@@ -82,7 +82,7 @@ class Costs:
         What the user should know of prices and threshold.
     """
 
-    counted: tuple[Category, ...]
+    counted: tuple[LinkCodes, ...]
     graded: tuple[Graded, ...]
     differ: float
     absent: float
@@ -109,9 +109,9 @@ class Costs:
         most = self.bound / self.scale
         return most * most if self.root else most
 
-    def by_name(self) -> dict[str, Category | Graded]:
+    def by_name(self) -> dict[str, LinkCodes | Graded]:
         """Return all variables by their names."""
-        variables: list[Category | Graded] = [*self.counted, *self.graded]
+        variables: list[LinkCodes | Graded] = [*self.counted, *self.graded]
         return {variable.name: variable for variable in variables}
 
     def puf_base(self) -> Floats:
@@ -146,27 +146,29 @@ def _common_unit(prices: list[float]) -> float:
     return unit if unit >= max(prices) / 64 else 0.0
 
 
-def taxicab(variables: Sequence[Category | Number], question: Question) -> Costs:
+def taxicab(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:
     """Price for taxicab: 0 same, 1 different, alpha missing; suspected below alpha / 2.
 
     The mean over v variables is ranked as the sum, which is exact.
     """
-    counted = [v if isinstance(v, Category) else quintiles(v, question.cuts) for v in variables]
+    counted = [v if isinstance(v, LinkCodes) else quintiles(v, question.cuts) for v in variables]
     alpha = question.alpha
     most = Fraction(str(alpha)) * len(variables) / 2 * DECIMALS
     return Costs(tuple(counted), (), 1.0, alpha, alpha / 2, math.ceil(most))
 
 
-def euclidean(variables: Sequence[Category | Number], question: Question) -> Costs:
+def euclidean(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:
     """Price for euclidean: squares of the scores; the root of the sum over v is the metric.
 
     Suspected below alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`).
     """
-    scaled = [v if isinstance(v, Category) else z_scores(v) for v in variables]
-    counted = tuple(v for v in scaled if isinstance(v, Category))
+    scaled = [v if isinstance(v, LinkCodes) else z_scores(v) for v in variables]
+    counted = tuple(v for v in scaled if isinstance(v, LinkCodes))
     alpha, count = question.alpha, len(variables)
     missing = alpha * alpha
-    graded = tuple(Graded(v.name, v.puf, v.eif, missing) for v in scaled if isinstance(v, Number))
+    graded = tuple(
+        Graded(v.name, v.puf, v.eif, missing) for v in scaled if isinstance(v, LinkValues)
+    )
     derived, largest = alpha / math.sqrt(2 * count), 1 / math.sqrt(count)
     threshold = alpha / 2 if question.threshold == "published" else derived
     bound = max(1, round(threshold * DECIMALS))  # a score of 0 is below every threshold
@@ -182,7 +184,7 @@ def euclidean(variables: Sequence[Category | Number], question: Question) -> Cos
 
 
 def additive(
-    variables: Sequence[Category | Graded], lacking: float, warnings: Sequence[str] = ()
+    variables: Sequence[LinkCodes | Graded], lacking: float, warnings: Sequence[str] = ()
 ) -> Costs:
     """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2.
 
@@ -196,7 +198,7 @@ def additive(
     warnings
         What the user should know of the scores.
     """
-    counted = tuple(v for v in variables if isinstance(v, Category))
+    counted = tuple(v for v in variables if isinstance(v, LinkCodes))
     graded = tuple(v for v in variables if isinstance(v, Graded))
     threshold = BEST_SCORE * len(variables) / 2
     bound = round(threshold * DECIMALS)

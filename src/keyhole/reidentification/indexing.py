@@ -25,8 +25,8 @@ from keyhole.reidentification.costs import Costs, Graded
 
 __all__ = [
     "Arrangement",
+    "FilePatterns",
     "Index",
-    "Patterns",
     "arrange",
     "collapse",
     "entropy",
@@ -50,7 +50,7 @@ FEWEST_BINS, MOST_BINS = 16, CODES - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Patterns:
+class FilePatterns:
     """The distinct patterns of a file.
 
     Parameters
@@ -78,7 +78,7 @@ class Patterns:
         return self.records[self.starts[:-1]]
 
 
-def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> Patterns:
+def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> FilePatterns:
     """Collapse the records to their distinct patterns.
 
     Parameters
@@ -109,7 +109,7 @@ def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> Patterns:
     codes = np.empty((len(first), len(columns)), dtype=np.int32)
     for v, column in enumerate(columns):
         codes[:, v] = column[first]
-    return Patterns(codes, counts, tags)
+    return FilePatterns(codes, counts, tags)
 
 
 def entropy(counts: npt.NDArray[np.integer] | npt.NDArray[np.floating]) -> float:
@@ -232,7 +232,7 @@ def _floors(graded: Graded, codes: Numbers, values: Floats, count: int) -> Float
 
 
 def make_index(
-    costs: Costs, patterns: Patterns, values: Floats, codes: Numbers, strata: int, trees: int
+    costs: Costs, patterns: FilePatterns, values: Floats, codes: Numbers, strata: int, trees: int
 ) -> Index:
     """Plant the trees.
 
@@ -279,7 +279,7 @@ def make_index(
     )
 
 
-def _side(rows: Words, values: Floats, patterns: Patterns, places: Ints) -> Side:
+def _side(rows: Words, values: Floats, patterns: FilePatterns, places: Ints) -> Side:
     """Put the patterns of the external file in order for the kernels."""
     weights = np.minimum(patterns.counts[places], np.iinfo(np.int32).max)
     return Side(rows[places], values[places], weights.astype(np.int32), places.astype(np.int32))
@@ -334,7 +334,7 @@ class _Split:
 
 
 def arrange(
-    costs: Costs, rules: Rules, puf: Patterns, eif: Patterns, asked: Asked, values: Floats
+    costs: Costs, rules: Rules, puf: FilePatterns, eif: FilePatterns, asked: Asked, values: Floats
 ) -> Arrangement:
     """Arrange the patterns of the external file for those of the public one.
 
@@ -360,7 +360,7 @@ def arrange(
 
 
 def _coarsen(
-    costs: Costs, rules: Rules, asked: Asked, eif: Patterns, values: Floats
+    costs: Costs, rules: Rules, asked: Asked, eif: FilePatterns, values: Floats
 ) -> tuple[Prices, Numbers]:
     """Return the least prices, and the codes of the patterns, coarse for graded variables."""
     counted = len(costs.counted)
@@ -414,7 +414,7 @@ def _price_rows(
     return out
 
 
-def _anchor(costs: Costs, eif: Patterns) -> int:
+def _anchor(costs: Costs, eif: FilePatterns) -> int:
     """Return the counted variable that the fewest share, if few do; else -1."""
     best, least = -1, SHARED
     for v in range(len(costs.counted)):
@@ -424,7 +424,7 @@ def _anchor(costs: Costs, eif: Patterns) -> int:
     return best
 
 
-def _split(puf: Patterns, codes: Numbers, anchor: int) -> _Split:
+def _split(puf: FilePatterns, codes: Numbers, anchor: int) -> _Split:
     """Take variables to the front, those of few codes first, while there are few cells."""
     strata, variables = puf.codes.shape[1] - 1, range(puf.codes.shape[1] - 1)
     groups, cells = puf.codes[:, strata].astype(np.int64), codes[:, strata].astype(np.int64)
@@ -448,7 +448,7 @@ def _number(cells: Ints, codes: npt.NDArray[np.integer]) -> Ints:
 
 
 def _lay_out(
-    costs: Costs, puf: Patterns, eif: Patterns, split: _Split, codes: Numbers, anchor: int,
+    costs: Costs, puf: FilePatterns, eif: FilePatterns, split: _Split, codes: Numbers, anchor: int,
     places: Ints,
 ) -> tuple[Cells, Ints]:  # fmt: skip
     """Put the patterns into their places; return them and by query where its mates are."""

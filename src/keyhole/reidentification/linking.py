@@ -31,7 +31,7 @@ from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import number_strata
 from keyhole.reidentification.unicity import find_mates
 from keyhole.reidentification.variables import (
-    Category,
+    LinkCodes,
     linking_category,
     linking_variable,
     variable_problems,
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 Places = Mapping[str, npt.NDArray[np.integer]]
-V = TypeVar("V", bound=Category | Graded)
+V = TypeVar("V", bound=LinkCodes | Graded)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -145,7 +145,7 @@ class Attack:
     """
 
     question: Question
-    categories: tuple[Category, ...] = ()
+    categories: tuple[LinkCodes, ...] = ()
     costs: Costs | None = None
 
     @property
@@ -159,7 +159,7 @@ class Attack:
         return () if self.costs is None else self.costs.warnings
 
     def find(
-        self, strata: Category | None = None, progress: Progress | None = None
+        self, strata: LinkCodes | None = None, progress: Progress | None = None
     ) -> dict[str, Any]:
         """Search; return the pairs, their scores and ranks by their names in `Pairs`."""
         asked = self.question

@@ -20,7 +20,7 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import Asked
 from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.indexing import (
-    Patterns,
+    FilePatterns,
     arrange,
     collapse,
     make_bins,
@@ -28,7 +28,7 @@ from keyhole.reidentification.indexing import (
     make_rules,
     pack_counted,
 )
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["Progress", "Ranked", "find_nearest", "in_turn"]
 
@@ -61,7 +61,7 @@ class Ranked:
 
 def find_nearest(
     costs: Costs,
-    strata: Category | None,
+    strata: LinkCodes | None,
     cap: int,
     *,
     trees: int = 2,
@@ -91,7 +91,7 @@ def find_nearest(
     return _expand(np.concatenate(list(found)), puf, eif)
 
 
-def _patterns(costs: Costs, strata: Category | None, file: str) -> Patterns:
+def _patterns(costs: Costs, strata: LinkCodes | None, file: str) -> FilePatterns:
     """Collapse a file by counted variables, graded values and stratum."""
     columns = [getattr(category, file) for category in costs.counted]
     sizes = [category.size for category in costs.counted]
@@ -114,7 +114,7 @@ def _graded_values(costs: Costs, file: str) -> Floats:
     return np.column_stack(columns) if columns else np.zeros((records, 0))
 
 
-def _ask(costs: Costs, puf: Patterns, filled: Flags) -> Asked:
+def _ask(costs: Costs, puf: FilePatterns, filled: Flags) -> Asked:
     """Lay the queries out; who is in a stratum that the EIF has not is asked nothing."""
     first, counted = puf.first_records, len(costs.counted)
     values = _graded_values(costs, "puf")[first]
@@ -135,7 +135,9 @@ def _ask(costs: Costs, puf: Patterns, filled: Flags) -> Asked:
 class _Search:
     """The queries to be searched for, and how."""
 
-    def __init__(self, costs: Costs, puf: Patterns, eif: Patterns, cap: int, trees: int) -> None:
+    def __init__(
+        self, costs: Costs, puf: FilePatterns, eif: FilePatterns, cap: int, trees: int
+    ) -> None:
         self._costs, self._puf, self._eif, self._cap, self._trees = costs, puf, eif, cap, trees
         self._values = _graded_values(costs, "eif")[eif.first_records]
         strata = max(int(puf.codes[:, -1].max()), int(eif.codes[:, -1].max())) + 1
@@ -246,7 +248,7 @@ def in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-def _expand(found: Ints, puf: Patterns, eif: Patterns) -> Ranked:
+def _expand(found: Ints, puf: FilePatterns, eif: FilePatterns) -> Ranked:
     """Turn pairs of patterns into pairs of records, in order of PUF record, rank, EIF record."""
     query, pattern, keys = found[np.lexsort(found.T[[1, 2, 0]])].T
     ranks = _dense_ranks(query, keys)
@@ -274,7 +276,7 @@ def _dense_ranks(query: Ints, keys: Ints) -> Ints:
     return np.asarray(numbers - before, dtype=np.int64)
 
 
-def _product(puf: Patterns, query: Ints, eif: Patterns, pattern: Ints) -> tuple[Ints, Ints]:
+def _product(puf: FilePatterns, query: Ints, eif: FilePatterns, pattern: Ints) -> tuple[Ints, Ints]:
     """Return all pairs of records of each pair of patterns."""
     sizes = puf.counts[query] * eif.counts[pattern]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

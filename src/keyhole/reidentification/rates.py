@@ -22,7 +22,7 @@ from keyhole.kernels.grading import BAND, DECIMALS, TABLE
 from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import Strata
-from keyhole.reidentification.variables import Category, linking_category
+from keyhole.reidentification.variables import LinkCodes, linking_category
 from keyhole.results import Table, share
 
 __all__ = [
@@ -302,9 +302,9 @@ def agreements(
         yield agree(priced.get(name) or linking_category(puf, eif, name, question), pairs)
 
 
-def agree(variable: Category | Graded, pairs: tuple[Ints, Ints]) -> Flags:
+def agree(variable: LinkCodes | Graded, pairs: tuple[Ints, Ints]) -> Flags:
     """Tell which pairs have the same category, or the highest score of a graded variable."""
-    if isinstance(variable, Category):
+    if isinstance(variable, LinkCodes):
         codes = variable.puf[pairs[0]]
         return np.asarray((codes == variable.eif[pairs[1]]) & (codes != variable.missing))
     one, other = variable.puf[pairs[0]], variable.eif[pairs[1]]

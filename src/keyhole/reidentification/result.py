@@ -41,7 +41,7 @@ from keyhole.results import Result, Table, share
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Overlap", "Study"]
+__all__ = ["Study", "StudyOverlap"]
 
 LINE = 88
 CAVEATS = ("study.caveat.time", "study.caveat.knowledge", "study.caveat.safety")
@@ -57,7 +57,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class StudyOverlap:
     """PUF records that are in the EIF too, and the share of them that the attack finds."""
 
     records: Annotated[int, COUNT]
@@ -65,7 +65,7 @@ class Overlap:
     interval: Interval | None
 
     @classmethod
-    def of(cls, records: int, confirmed: int) -> Overlap:
+    def of(cls, records: int, confirmed: int) -> StudyOverlap:
         """Return the share of an overlap that is confirmed, with its exact 95% interval."""
         found = Rate(confirmed, records)
         return cls(records, found.value, found.interval)
@@ -108,7 +108,7 @@ class Study(Result):
     rates: Annotated[Rates, SPREAD]
     baseline: Baseline | None
     seed: int
-    overlap: Overlap
+    overlap: StudyOverlap
     by_stratum: tuple[RatesByStratum, ...]
     gaps: Annotated[Gaps | None, Named("unlinked")]
     by_agreement: tuple[RatesByAgreement, ...]

@@ -37,7 +37,7 @@ from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
 from keyhole.reidentification.question import Score
 from keyhole.reidentification.variables import (
-    Category,
+    LinkCodes,
     common_codes,
     common_numbers,
     family_of,
@@ -162,7 +162,7 @@ def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
 class _Priced:
     """A variable with its prices, and what its highest score lacks of 5."""
 
-    variable: Category | Graded
+    variable: LinkCodes | Graded
     lacking: float = 0.0
 
 
@@ -192,7 +192,7 @@ def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: li
     return _price_bands(puf, eif, name, score)
 
 
-def _price_exact(category: Category, best: float) -> _Priced:
+def _price_exact(category: LinkCodes, best: float) -> _Priced:
     if best == BEST_SCORE:
         return _Priced(category)
     prices = (0.0, best)  # a difference of codes of 0, and of anything more
@@ -237,7 +237,7 @@ def _as_limit(value: Any) -> float:
         return math.inf
 
 
-def _price_table(category: Category, score: Mapping[str, Any], warnings: list[str]) -> _Priced:
+def _price_table(category: LinkCodes, score: Mapping[str, Any], warnings: list[str]) -> _Priced:
     size = _pairwise_size(category)
     values = np.full((size, size), float(score.get("other", 0)))
     np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
@@ -266,7 +266,7 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _price_function(category: Category, function: Callable[[Any, Any], Any]) -> _Priced:
+def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) -> _Priced:
     size = _pairwise_size(category)
     levels = category.levels.to_numpy()
     left, right = np.repeat(levels, size), np.tile(levels, size)
@@ -290,7 +290,7 @@ def _price_function(category: Category, function: Callable[[Any, Any], Any]) -> 
     return _priced_by(category, values.reshape(size, size))
 
 
-def _priced_by(category: Category, values: Floats) -> _Priced:
+def _priced_by(category: LinkCodes, values: Floats) -> _Priced:
     best = float(values.max())
     graded = Graded(
         category.name, *_as_values(category), absent=best, kind=TABLE, table=best - values
@@ -298,7 +298,7 @@ def _priced_by(category: Category, values: Floats) -> _Priced:
     return _Priced(graded, BEST_SCORE - best)
 
 
-def _pairwise_size(category: Category) -> int:
+def _pairwise_size(category: LinkCodes) -> int:
     """Return the number of values, if it is not too large to score them pair by pair."""
     size = len(category.levels)
     if size * size > MOST_ENTRIES:
@@ -309,7 +309,7 @@ def _pairwise_size(category: Category) -> int:
     return size
 
 
-def _as_values(category: Category) -> tuple[Floats, Floats]:
+def _as_values(category: LinkCodes) -> tuple[Floats, Floats]:
     """Return the codes as numbers, missing as not a number."""
     puf, eif = (
         np.where(codes == category.missing, np.nan, codes) for codes in (category.puf, category.eif)

@@ -13,7 +13,7 @@ from keyhole.core.marks import COUNT, Named
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.reidentification.variables import Category, common_codes
+from keyhole.reidentification.variables import LinkCodes, common_codes
 
 __all__ = ["Gap", "Gaps", "Strata", "number_strata"]
 
@@ -32,10 +32,10 @@ class Strata:
     labels: tuple[str, ...]
     without: Flags
 
-    def as_category(self) -> Category:
+    def as_category(self) -> LinkCodes:
         """Return the strata as a variable, of which no value is missing."""
         levels = pl.Series(range(len(self.labels)))
-        return Category("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
+        return LinkCodes("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
 
     def gaps(self, counts: tuple[Ints, Ints] | None = None) -> Gaps:
         """Return what cannot be linked of the PUF, and of the EIF.
@@ -152,7 +152,7 @@ def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strat
     return Strata(here, there, labels, without)
 
 
-def _word(puf: Microdata, column: Category, code: int) -> str:
+def _word(puf: Microdata, column: LinkCodes, code: int) -> str:
     if code == column.missing:
         return MISSING
     value = column.levels[code]

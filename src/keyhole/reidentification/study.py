@@ -58,7 +58,7 @@ from keyhole.reidentification.rates import (
     rates_by_pair,
     rates_by_stratum,
 )
-from keyhole.reidentification.result import Overlap, Study
+from keyhole.reidentification.result import Study, StudyOverlap
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import (
@@ -441,7 +441,7 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
         rates=rates,
         baseline=baseline,
         seed=int(question.seed),
-        overlap=Overlap.of(truth.overlap, rates.confirmed),
+        overlap=StudyOverlap.of(truth.overlap, rates.confirmed),
         by_stratum=parts,
         gaps=None if strata is None else strata.gaps(),
         by_agreement=rates_by_pair(RatesByAgreement, linked.puf, confirmed, agreeing, records),

@@ -37,7 +37,7 @@ __all__ = [
     "require_rows",
     "restore",
     "text_ids",
-    "unknown_problems",
+    "unknown_id_problems",
 ]
 
 
@@ -121,7 +121,7 @@ def find_truth(
     puf_rows, eif_rows = (side.find(iuf) for side in sides)
     for side, rows in zip(sides, (puf_rows, eif_rows), strict=True):
         strange = int((rows == UNKNOWN).sum())
-        problems += unknown_problems(side.file, side.names, strange, iuf.records)
+        problems += unknown_id_problems(side.file, side.names, strange, iuf.records)
     if problems:
         raise ColumnError(problems)
     complete = (puf_rows >= 0) & (eif_rows >= 0)
@@ -191,7 +191,7 @@ def id_problems(
     return problems
 
 
-def unknown_problems(file: str, names: Sequence[str], count: int, rows: int) -> list[str]:
+def unknown_id_problems(file: str, names: Sequence[str], count: int, rows: int) -> list[str]:
     """Say how many rows of the IUF name a record that is not in a file."""
     if not count:
         return []
@@ -221,7 +221,7 @@ def incomplete_warnings(incomplete: int, rows: int) -> list[str]:
     ]
 
 
-class Named(Protocol):
+class HasColumns(Protocol):
     """Data whose columns can be asked for by name."""
 
     def require(self, names: Iterable[str], *, purpose: str = ...) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ class Named(Protocol):
 
 
 def name_problems(
-    puf: tuple[Named, Sequence[str]], eif: tuple[Named, Sequence[str]], iuf: Named
+    puf: tuple[HasColumns, Sequence[str]], eif: tuple[HasColumns, Sequence[str]], iuf: HasColumns
 ) -> list[str]:
     """Say what is wrong with the names of the columns of ids."""
     problems = []
@@ -247,7 +247,7 @@ def name_problems(
     return list(dict.fromkeys(problems))
 
 
-def absent_problems(data: Named, names: Sequence[str], purpose: str) -> list[str]:
+def absent_problems(data: HasColumns, names: Sequence[str], purpose: str) -> list[str]:
     """Say which names are no columns of the data, or are given twice."""
     try:
         data.require(names, purpose=purpose)

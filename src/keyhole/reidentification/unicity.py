@@ -18,10 +18,10 @@ from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Ints, Numbers, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
-from keyhole.reidentification.indexing import Patterns, collapse, entropy
+from keyhole.reidentification.indexing import FilePatterns, collapse, entropy
 from keyhole.reidentification.neighbours import Progress, in_turn
 from keyhole.reidentification.question import Orders
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 
 __all__ = ["MOST_VARIABLES", "Mates", "find_mates"]
 
@@ -41,8 +41,8 @@ class Mates:
 
 
 def find_mates(
-    variables: Sequence[Category],
-    strata: Category | None,
+    variables: Sequence[LinkCodes],
+    strata: LinkCodes | None,
     orders: Orders = "all",
     progress: Progress | None = None,
 ) -> Mates:
@@ -72,12 +72,12 @@ def find_mates(
     return _smallest(keys, masks)
 
 
-def _patterns(variables: Sequence[Category], strata: Category | None, file: str) -> Patterns:
+def _patterns(variables: Sequence[LinkCodes], strata: LinkCodes | None, file: str) -> FilePatterns:
     columns = list(variables) if strata is None else [*variables, strata]
     return collapse([getattr(c, file) for c in columns], [c.size for c in columns])
 
 
-def _highest(variables: Sequence[Category], puf: Patterns, eif: Patterns) -> Mates:
+def _highest(variables: Sequence[LinkCodes], puf: FilePatterns, eif: FilePatterns) -> Mates:
     """Match the records that are alone on all variables, and complete."""
     names = [str(i) for i in range(puf.codes.shape[1])]
     frames = []
@@ -99,7 +99,7 @@ def _highest(variables: Sequence[Category], puf: Patterns, eif: Patterns) -> Mat
 class _Search:
     """Both files arranged for the kernel: the most selective variables come first."""
 
-    def __init__(self, variables: Sequence[Category], strata: Category | None) -> None:
+    def __init__(self, variables: Sequence[LinkCodes], strata: LinkCodes | None) -> None:
         given = [] if strata is None else [strata]
         entropies = [entropy(_counts(v)) for v in variables]
         order = sorted(range(len(variables)), key=lambda v: -entropies[v])
@@ -144,7 +144,7 @@ class _Search:
         self._watch[0] = 1
 
 
-def _plan(order: Sequence[Category], bits: Sequence[int], layout: Layout) -> unicity.Plan:
+def _plan(order: Sequence[LinkCodes], bits: Sequence[int], layout: Layout) -> unicity.Plan:
     missing = [v.missing if bit else _NO_CODE for v, bit in zip(order, bits, strict=True)]
     return unicity.Plan(
         layout.word,
@@ -157,7 +157,7 @@ def _plan(order: Sequence[Category], bits: Sequence[int], layout: Layout) -> uni
     )
 
 
-def _counts(variable: Category) -> Ints:
+def _counts(variable: LinkCodes) -> Ints:
     """Count the records of both files by code."""
     codes = np.concatenate([variable.puf, variable.eif])
     return np.bincount(codes, minlength=variable.size)

@@ -24,8 +24,8 @@ from keyhole.reidentification.question import Cuts, graded_variables
 __all__ = [
     "EXACT",
     "WIDE",
-    "Category",
-    "Number",
+    "LinkCodes",
+    "LinkValues",
     "common_codes",
     "common_numbers",
     "family_of",
@@ -49,7 +49,7 @@ FAR = 7.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Category:
+class LinkCodes:
     """A linking variable as codes common to both files.
 
     Parameters
@@ -79,7 +79,7 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Number:
+class LinkValues:
     """A linking variable as numbers in both files; not a number is missing.
 
     Where a number stands for several records, `counts` tells for how many, in the PUF and in
@@ -92,7 +92,7 @@ class Number:
     counts: tuple[Ints, Ints] | None = None
 
 
-def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
+def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
     """Encode a variable so that a value has the same code in both files.
 
     Examples
@@ -107,7 +107,7 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> Category:
     one, other = alike(puf.column(name), eif.column(name))
     both = encode(pl.concat([one, other]))
     values = both.values.astype(np.int32)
-    return Category(name, values[: len(one)], values[len(one) :], both.levels)
+    return LinkCodes(name, values[: len(one)], values[len(one) :], both.levels)
 
 
 def common_numbers(
@@ -117,16 +117,16 @@ def common_numbers(
     *,
     ratios: bool = False,
     counts: tuple[Ints, Ints] | None = None,
-) -> Number:
+) -> LinkValues:
     """Take a variable as numbers; dates count in days.
 
     Whole numbers too large to be told apart as floating-point ones are counted from the smallest,
-    unless ratios are wanted of them. For `counts` see `Number`.
+    unless ratios are wanted of them. For `counts` see `LinkValues`.
     """
     one, other = alike(puf.column(name), eif.column(name))
     if not ratios:
         one, other = _from_smallest(one, other)
-    return Number(name, as_floats(one), as_floats(other), counts)
+    return LinkValues(name, as_floats(one), as_floats(other), counts)
 
 
 def linking_variable(
@@ -135,7 +135,7 @@ def linking_variable(
     name: str,
     question: Question,
     counts: tuple[Ints, Ints] | None = None,
-) -> Category | Number:
+) -> LinkCodes | LinkValues:
     """Return a linking variable as numbers, if the question takes it so, or as codes."""
     if name in question.numeric:
         return common_numbers(puf, eif, name, counts=counts)
@@ -148,10 +148,10 @@ def linking_category(
     name: str,
     question: Question,
     counts: tuple[Ints, Ints] | None = None,
-) -> Category:
+) -> LinkCodes:
     """Return a linking variable as what must be the same in both files to agree on it."""
     variable = linking_variable(puf, eif, name, question, counts)
-    return variable if isinstance(variable, Category) else quintiles(variable, question.cuts)
+    return variable if isinstance(variable, LinkCodes) else quintiles(variable, question.cuts)
 
 
 def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -166,7 +166,7 @@ def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Seri
     return first, second
 
 
-def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
+def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
     """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
 
     Parameters
@@ -180,24 +180,24 @@ def quintiles(number: Number, cuts: Cuts = "puf") -> Category:
     Examples
     --------
     >>> five = np.array([1.0, 2, 3, 4, 5])
-    >>> quintiles(Number("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
+    >>> quintiles(LinkValues("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
     [0, 1, 4, 5]
     """
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
     counts = number.counts or (None, None)
     codes = [_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose)]
-    return Category(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
+    return LinkCodes(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
 
 
-def z_scores(number: Number) -> Number | Category:
+def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
     """Scale by the public file's mean and n - 1 standard deviation.
 
     A variable that is constant in the public file has no such scale: it becomes a category.
 
     Examples
     --------
-    >>> z_scores(Number("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
+    >>> z_scores(LinkValues("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
     [2.0]
     """
     filled = ~np.isnan(number.puf)
@@ -207,7 +207,7 @@ def z_scores(number: Number) -> Number | Category:
         both = encode(values)
         codes = both.values.astype(np.int32)
         count = len(number.puf)
-        return Category(number.name, codes[:count], codes[count:], both.levels)
+        return LinkCodes(number.name, codes[:count], codes[count:], both.levels)
     counts = None if number.counts is None else number.counts[0][filled]
     mean, deviation = _scale(_near_one(known, known), counts)
     puf, eif = (
@@ -215,7 +215,7 @@ def z_scores(number: Number) -> Number | Category:
     )
     # Farther from everybody than distances count; so that nothing is infinite.
     low, high = np.nanmin(puf) - FAR, np.nanmax(puf) + FAR
-    return Number(number.name, puf, np.clip(eif, low, high))
+    return LinkValues(number.name, puf, np.clip(eif, low, high))
 
 
 def is_empty(series: pl.Series) -> bool:

@@ -10,7 +10,7 @@ from keyhole.errors import InputError
 from keyhole.reviews.files import read_steadily
 from keyhole.reviews.source import Problem, Source
 from keyhole.synthesis.checks import data_problems
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
 
 __all__ = ["check_synthesis"]
@@ -38,7 +38,7 @@ def check_synthesis(
     found: list[tuple[Place, str]] = []
     if given.rules_file is not None:
         try:
-            read, _ = read_steadily(source.path.parent / given.rules_file, Rules.read)
+            read, _ = read_steadily(source.path.parent / given.rules_file, EditRules.read)
             given = given.replace(rules={rule.name: rule.text for rule in read.rules})
         except InputError as error:
             found += [(("rules",), text) for text in error.problems]

@@ -34,10 +34,10 @@ from keyhole.reidentification.rates import (
     RatesBySubset,
     VariableUse,
 )
-from keyhole.reidentification.result import Overlap, Study
+from keyhole.reidentification.result import Study, StudyOverlap
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import incomplete_warnings
-from keyhole.reidentification.variables import Category, common_codes, linking_category
+from keyhole.reidentification.variables import LinkCodes, common_codes, linking_category
 from keyhole.spark.columns import SparkColumn
 from keyhole.spark.preflight import Header, Ids, check_names, stratum_problems
 from keyhole.spark.session import collect, failures
@@ -149,13 +149,13 @@ class _Sides:
             out[: len(held)] = held
         return out
 
-    def agreeing(self, attack: Attack) -> Iterator[Category | Graded]:
+    def agreeing(self, attack: Attack) -> Iterator[LinkCodes | Graded]:
         """Return what tells on which variables a pair agrees."""
         asked, counts = self.question, self.counts()
         priced = attack.costs.by_name() if asked.metric == "adhoc" and attack.costs else {}
         for name in asked.link:
             found = priced.get(name) or linking_category(*self.levels, name, asked, counts[name])
-            yield _unnamed(found) if isinstance(found, Category) else found
+            yield _unnamed(found) if isinstance(found, LinkCodes) else found
 
     def encoded(self, ids: Ids) -> tuple[DataFrame, DataFrame]:
         """Return the records of both files as codes and ids, on the cluster."""
@@ -207,7 +207,7 @@ def _levels(file: SparkFile, columns: dict[str, SparkColumn]) -> Microdata:
 
 
 def _strata_file(
-    levels: Microdata, commons: Sequence[Category], codes: Sequence[npt.NDArray[Any]]
+    levels: Microdata, commons: Sequence[LinkCodes], codes: Sequence[npt.NDArray[Any]]
 ) -> Microdata:
     """Return the strata of a file, a row each, as the values of their variables."""
     columns = [
@@ -248,7 +248,7 @@ def _bare(attack: Attack) -> Attack:
     return replace(attack, question=question, categories=categories, costs=costs)
 
 
-def _unnamed(category: Category) -> Category:
+def _unnamed(category: LinkCodes) -> LinkCodes:
     return replace(category, levels=pl.Series(range(len(category.levels))))
 
 
@@ -410,7 +410,7 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
         rates=rates,
         baseline=baseline,
         seed=int(answers.question.seed),
-        overlap=Overlap.of(truth.overlap, rates.confirmed),
+        overlap=StudyOverlap.of(truth.overlap, rates.confirmed),
         by_stratum=answers.by_stratum(baseline),
         gaps=None if groups is None else groups.strata.gaps(groups.counts),
         by_agreement=answers.parts("agreeing", RatesByAgreement),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from keyhole.core.options import Problem
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.frames import from_arrow
@@ -26,7 +27,7 @@ from keyhole.reidentification.truth import (
     id_problems,
     require_rows,
     text_ids,
-    unknown_problems,
+    unknown_id_problems,
 )
 from keyhole.reidentification.variables import WIDE
 from keyhole.spark.columns import SparkColumn, describe_on_spark
@@ -159,8 +160,13 @@ class SparkFile:
             self.source.check()
             raise
         problems = [
-            f"column {name!r} has {column.size:,} different values in {self.name!r}, too many for "
-            f"a study on Spark. Round it, or use the memory engine (--engine memory)."
+            Problem(
+                "column {0!r} has {1:,} different values in {2!r}, too many for a study on Spark. "
+                "Round it, or use {engine} memory.",
+                name,
+                column.size,
+                self.name,
+            )
             for name, column in found.items()
             if column.levels is None
         ]
@@ -401,7 +407,7 @@ def find_truth_on_spark(
     rows, incomplete, overlap, *unknown = _count_named(named, frames)
     require_rows(iuf, rows)
     for file, names, count in zip(("PUF", "EIF"), ids, unknown, strict=True):
-        problems += unknown_problems(file, names, count, rows)
+        problems += unknown_id_problems(file, names, count, rows)
     if problems:
         raise ColumnError(problems)
     return SparkTruth(named.dropna().distinct(), overlap, rows, incomplete)

@@ -27,7 +27,7 @@ from keyhole.reidentification.rates import (
     measure_rates,
     rates_by_pair,
 )
-from keyhole.reidentification.variables import Category
+from keyhole.reidentification.variables import LinkCodes
 from keyhole.spark.tasks import without_words
 
 __all__ = ["ALONE", "COUNTS", "KINDS", "StudyBlock", "count_by_broadcast", "count_by_stratum"]
@@ -57,7 +57,7 @@ class StudyBlock:
     """
 
     attack: Attack
-    agreeing: tuple[Category | Graded, ...]
+    agreeing: tuple[LinkCodes | Graded, ...]
     strata: Mapping[tuple[int, ...], int]
     order: Sequence[pl.DataType]
 

@@ -11,11 +11,11 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.synthesis.design import is_number
+from keyhole.synthesis.design import is_numeric
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.release import unsafe_columns
-from keyhole.synthesis.rules import Rule, Rules
+from keyhole.synthesis.rules import EditRules, Rule
 from keyhole.synthesis.targets import TargetChoice
 from keyhole.utility.formulas import formula_columns
 
@@ -62,7 +62,7 @@ def _columns(question: Question, data: Microdata) -> Found:
                 Problem("target {0!r} is missing everywhere. Leave it out of {targets}.", name),
             )  # fmt: skip
     for name, model in (question.models or {}).items():
-        if model != "canonical" and name in data.names and not is_number(data, name):
+        if model != "canonical" and name in data.names and not is_numeric(data, name):
             yield (
                 ("models", name),
                 Problem("{models} of {0!r} must be canonical, since it is not a number.", name),
@@ -101,7 +101,7 @@ def _rules(question: Question, data: Microdata) -> Found:
 
 
 def _rule_problems(rule: Rule, data: Microdata) -> Sequence[str]:
-    alone = Rules([rule])
+    alone = EditRules([rule])
     try:
         alone.bind(data)
         broken = alone.broken(data)
@@ -112,17 +112,21 @@ def _rule_problems(rule: Rule, data: Microdata) -> Sequence[str]:
     return [f"rule {rule.name!r} is kept by no record. Correct it, or leave it out."]
 
 
-def _sound_rules(given: Any) -> tuple[Rules, list[str]]:
-    if isinstance(given, Rules):
+def _sound_rules(given: Any) -> tuple[EditRules, list[str]]:
+    if isinstance(given, EditRules):
         return given, []
-    return Rules.read_sound(given) if isinstance(given, str | os.PathLike) else Rules.sound(given)
+    return (
+        EditRules.read_sound(given)
+        if isinstance(given, str | os.PathLike)
+        else EditRules.sound(given)
+    )
 
 
-def read_rules(given: Any) -> Rules | None:
-    """Read rules: a file, texts by name, a list of them, or `Rules`."""
-    if given is None or isinstance(given, Rules):
+def read_rules(given: Any) -> EditRules | None:
+    """Read rules: a file, texts by name, a list of them, or `EditRules`."""
+    if given is None or isinstance(given, EditRules):
         return given
-    return Rules.read(given) if isinstance(given, str | os.PathLike) else Rules.parse(given)
+    return EditRules.read(given) if isinstance(given, str | os.PathLike) else EditRules.parse(given)
 
 
 def _work(question: Question, data: Microdata) -> Found:

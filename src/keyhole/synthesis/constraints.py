@@ -19,7 +19,7 @@ import polars as pl
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
-from keyhole.synthesis.design import Coded, is_number
+from keyhole.synthesis.design import Coded, is_numeric
 
 __all__ = ["Acceptance", "Constraint", "RuleSet", "find_constraints", "revealing_columns"]
 
@@ -108,7 +108,7 @@ def _tells(data: Microdata, name: str, target: str, before: Ints, after: Ints) -
     if min(data.codes(name).size, data.codes(target).size) < 2:
         return False
     values = data.codes(target).values.astype(np.int64)
-    if not is_number(data, target):
+    if not is_numeric(data, target):
         return _sureness(values, before, after) >= FOLLOWS
     counts = np.bincount(values)
     rank = (np.cumsum(counts) - counts / 2) / len(values)
@@ -128,7 +128,7 @@ def _neighbours(data: Microdata, name: str) -> tuple[Ints, Ints]:
     shuffled = np.random.default_rng(0).permutation(len(values))
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     before, after = order[:-1], order[1:]
-    if is_number(data, name):
+    if is_numeric(data, name):
         return before, after
     same = values[before] == values[after]
     return before[same], after[same]
@@ -146,7 +146,7 @@ def _sureness(groups: Ints, before: Ints, after: Ints) -> float:
 def _groups(data: Microdata, name: str) -> Ints:
     """Return the codes of a column, a number of very many values in bins."""
     codes = data.codes(name)
-    if codes.size <= MOST_GROUPS or not is_number(data, name):
+    if codes.size <= MOST_GROUPS or not is_numeric(data, name):
         return codes.values.astype(np.int64)
     return grouped(data, name)
 
@@ -155,7 +155,7 @@ def _constraint(data: Microdata, target: str, name: str, groups: Ints) -> Constr
     codes = data.codes(target)
     seen = np.zeros((codes.size, int(groups.max()) + 1), dtype=np.bool_)
     seen[codes.values, groups] = True
-    if is_number(data, target):
+    if is_numeric(data, target):
         # Between the lowest and the highest number of a group all are possible.
         known = seen[: len(codes.levels)]
         below = np.maximum.accumulate(known, axis=0)

@@ -29,7 +29,7 @@ __all__ = [
     "Design",
     "LevelScores",
     "find_knots",
-    "is_number",
+    "is_numeric",
     "make_design",
     "make_level_scores",
     "scores_name",
@@ -291,7 +291,7 @@ def make_design(
         counts = np.bincount(codes[:, v], minlength=len(present))
         if name in short:
             blocks.append(_block(_standard(short[name].scores[present], counts)))
-        elif is_number(data, name):
+        elif is_numeric(data, name):
             blocks.append(_numeric(_numbers(column)[present], counts, knots))
         else:
             blocks.append(_categories(counts))
@@ -308,7 +308,7 @@ def _local(column: Codes, rows: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(seen), place[values]
 
 
-def is_number(data: Coded, name: str) -> bool:
+def is_numeric(data: Coded, name: str) -> bool:
     """Tell whether a column is modelled as a number: a measure or a date."""
     type_ = data.codes(name).levels.dtype
     known = type_.is_numeric() or type_.is_temporal()

@@ -25,7 +25,7 @@ from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.goals import (
     Goal,
-    Limits,
+    GoalLimits,
     decoy_goal,
     exposure_goals,
     goal_table,
@@ -157,7 +157,7 @@ def evaluate(
     family: str = "ols",
     bins: int = 10,
     self_match: int = 2_000,
-    limits: Limits | None = None,
+    limits: GoalLimits | None = None,
     asked: Mapping[str, Any] | None = None,
     seed: int,
     progress: Progress | None = None,
@@ -225,7 +225,9 @@ def evaluate(
         **protection,
         **utility,
         notes=notes,
-        goals=_goals(protection, utility, designation, targets, limits or Limits(), asked or {}),
+        goals=_goals(
+            protection, utility, designation, targets, limits or GoalLimits(), asked or {}
+        ),
         bars=tuple(target_bars(implicates, target) for target in targets),
     )
 
@@ -262,7 +264,7 @@ def _goals(
     utility: dict[str, Any],
     designation: Designation,
     targets: Sequence[str],
-    limits: Limits,
+    limits: GoalLimits,
     asked: Mapping[str, Any],
 ) -> tuple[Goal, ...]:
     return (

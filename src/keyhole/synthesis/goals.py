@@ -29,7 +29,7 @@ from keyhole.utility.figures import sentences
 __all__ = [
     "LEAST_JUDGED",
     "Goal",
-    "Limits",
+    "GoalLimits",
     "decoy_goal",
     "exposure_goals",
     "goal_table",
@@ -51,7 +51,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GoalLimits:
     """What the goals ask for.
 
     Parameters
@@ -117,7 +117,7 @@ def _measured(value: float | tuple[float | None, ...] | None) -> str:
     return "not estimable" if value is None else f"{value:.4f}"
 
 
-def homogeneity_goal(found: Distributions, limits: Limits, asked: Asked = NOTHING) -> Goal:
+def homogeneity_goal(found: Distributions, limits: GoalLimits, asked: Asked = NOTHING) -> Goal:
     """Judge whether all adjusted p are large enough."""
     failing = dict.fromkeys(one.name for one in found.tests if one.adjusted < limits.p)
     advice = ""
@@ -152,7 +152,7 @@ def _is_sparse(one: VariableTest) -> bool:
     return not nothing and one.test.changed < LEAST_CHANGED * max(one.test.df, 1)
 
 
-def relations_goal(found: Relations, limits: Limits) -> Goal:
+def relations_goal(found: Relations, limits: GoalLimits) -> Goal:
     """Judge whether targets hang together with all other columns as before."""
     name, wanted = Note("goal.relations"), f"at most {limits.relation:g}"
     if found.largest is None:
@@ -195,7 +195,7 @@ def monotone_goal(levels: Sequence[LevelChanges]) -> Goal:
 
 
 def exposure_goals(
-    found: TrueExposure, limits: Limits, targets: Sequence[str], asked: Asked = NOTHING
+    found: TrueExposure, limits: GoalLimits, targets: Sequence[str], asked: Asked = NOTHING
 ) -> list[Goal]:
     """Judge the true exposure of the implicates, and of their mean or mode."""
     advice = f"Try {_or(_more_change(found.keys, targets, asked))}"
@@ -221,7 +221,7 @@ def exposure_goals(
 
 
 def self_match_goal(
-    found: SelfMatch, limits: Limits, targets: Sequence[str], asked: Asked = NOTHING
+    found: SelfMatch, limits: GoalLimits, targets: Sequence[str], asked: Asked = NOTHING
 ) -> Goal:
     """Judge how many protected records link to themselves, by the worse metric."""
     wanted = f"at most {limits.self_match:g}"

@@ -20,7 +20,7 @@ __all__ = [
     "Model",
     "canonical_fit",
     "centred",
-    "fit",
+    "fit_model",
     "fit_quantiles",
     "refit",
     "regress",
@@ -170,7 +170,7 @@ def _explained(
     return float(np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns))
 
 
-def fit(
+def fit_model(
     design: Design, moments: CentredGram, target: str, predictors: Sequence[str], question: Question
 ) -> tuple[Floats, Fitted]:
     """Fit a target: return the weights of its columns in its variates, and the model of those."""

@@ -18,7 +18,7 @@ from keyhole.synthesis.constraints import Acceptance, Constraint, find_constrain
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_here, draw_implicates
 from keyhole.synthesis.remaining_risk import visibly_changed
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import (
     TargetChoice,
     choose_targets,
@@ -86,7 +86,7 @@ class SynthesisRequest:
     question: Question
     data: Microdata
     targets: tuple[str, ...]
-    rules: Rules | None
+    rules: EditRules | None
     designating: Callable[[float], Designation]
     drawing: Drawing = draw_here
 

@@ -16,7 +16,7 @@ from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.evaluation import Evaluation
 from keyhole.synthesis.implicates import Implicates, Subgroup
 from keyhole.synthesis.release import write_release
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import TargetChoice
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Synthesis(Result):
     notes: tuple[str, ...]
     choice: Annotated[TargetChoice, HIDDEN]
     implicates: Annotated[Implicates, HIDDEN]
-    rules: Annotated[Rules | None, HIDDEN]
+    rules: Annotated[EditRules | None, HIDDEN]
     parameters: Annotated[Mapping[str, Any], HIDDEN]
 
     @property

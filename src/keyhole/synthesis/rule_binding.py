@@ -19,8 +19,6 @@ import polars as pl
 from keyhole.core.names import absent
 from keyhole.synthesis.rule_syntax import (
     Arithmetic,
-    Column,
-    Comparison,
     Constant,
     Implies,
     Junction,
@@ -29,6 +27,8 @@ from keyhole.synthesis.rule_syntax import (
     Negative,
     Node,
     Not,
+    RuleColumn,
+    RuleComparison,
     RuleProblem,
 )
 
@@ -58,7 +58,7 @@ class Bound:
     """A rule as an expression, and the numeric columns it uses as conditions (0 or 1)."""
 
     expression: pl.Expr
-    flags: tuple[Column, ...]
+    flags: tuple[RuleColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class _Binder:
 
     schema: Mapping[str, pl.DataType]
     problems: list[RuleProblem] = field(default_factory=list)
-    flags: list[Column] = field(default_factory=list)
+    flags: list[RuleColumn] = field(default_factory=list)
 
     def problem(self, at: int, text: str) -> None:
         self.problems.append(RuleProblem(at, text))
@@ -103,17 +103,17 @@ class _Binder:
         value = self.value(node)
         if value is None or value.kind in ("truth", "nothing"):
             return None if value is None else value.expression.cast(pl.Boolean)
-        if isinstance(node, Column) and value.kind == "number":
+        if isinstance(node, RuleColumn) and value.kind == "number":
             self.flags.append(node)
             return value.expression != 0
         what = self.described(node, value)
-        how = f", as in {node.name} == 'yes'" if isinstance(node, Column) else ""
+        how = f", as in {node.name} == 'yes'" if isinstance(node, RuleColumn) else ""
         self.problem(node.at, f"a condition is expected, not {what}. Compare it{how}.")
         return None
 
     def value(self, node: Node) -> _Value | None:
         match node:
-            case Column():
+            case RuleColumn():
                 return self.column(node)
             case Constant():
                 return _constant(node.value)
@@ -121,7 +121,7 @@ class _Binder:
                 return self.negative(node)
             case Arithmetic():
                 return self.arithmetic(node)
-            case Comparison():
+            case RuleComparison():
                 return self.comparison(node)
             case Membership():
                 return self.membership(node)
@@ -150,7 +150,7 @@ class _Binder:
         joined = pl.all_horizontal(known) if node.operator == "and" else pl.any_horizontal(known)
         return _Value("truth", joined)
 
-    def column(self, node: Column) -> _Value | None:
+    def column(self, node: RuleColumn) -> _Value | None:
         dtype = self.schema.get(node.name)
         if dtype is None:
             self.problem(node.at, absent([node.name], list(self.schema))[0])
@@ -185,7 +185,7 @@ class _Binder:
             second = second.replace(0.0, None)
         return _Value(kind, OPERATORS[node.operator](first, second), computed=True)
 
-    def comparison(self, node: Comparison) -> _Value | None:
+    def comparison(self, node: RuleComparison) -> _Value | None:
         left, right = self.value(node.left), self.value(node.right)
         if left is None or right is None or not self.comparable(node, left, node.right, right):
             return None
@@ -197,12 +197,12 @@ class _Binder:
         return _Value("truth", _compared(node.operator, left, right))
 
     def comparable(
-        self, node: Comparison | Membership, left: _Value, at: Node, right: _Value
+        self, node: RuleComparison | Membership, left: _Value, at: Node, right: _Value
     ) -> bool:
         """Note it if the two are of different kinds."""
         if left.kind == right.kind or "nothing" in (left.kind, right.kind):
             return True
-        first = node.left if isinstance(node, Comparison) else node.operand
+        first = node.left if isinstance(node, RuleComparison) else node.operand
         one, other = self.described(first, left), self.described(at, right)
         self.problem(
             at.at, f"{one} cannot be compared with {other}. {_remedy(left, right)}".rstrip()
@@ -234,7 +234,7 @@ class _Binder:
 
     def described(self, node: Node, value: _Value) -> str:
         held = WORDS[value.kind]
-        return f"column {node.name!r}, which holds {held}" if isinstance(node, Column) else held
+        return f"column {node.name!r}, which holds {held}" if isinstance(node, RuleColumn) else held
 
 
 def _column(name: str, dtype: pl.DataType) -> _Value | None:

@@ -29,8 +29,6 @@ from typing import Literal as OneOf
 
 __all__ = [
     "Arithmetic",
-    "Column",
-    "Comparison",
     "Constant",
     "Implies",
     "Junction",
@@ -39,6 +37,8 @@ __all__ = [
     "Negative",
     "Node",
     "Not",
+    "RuleColumn",
+    "RuleComparison",
     "RuleProblem",
     "parse_rule",
     "rule_columns",
@@ -72,7 +72,7 @@ class RuleProblem(ValueError):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RuleColumn:
     """The value of a column."""
 
     name: str
@@ -106,7 +106,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RuleComparison:
     """Two values compared."""
 
     operator: str
@@ -161,11 +161,11 @@ class Implies:
 
 
 Node = (
-    Column
+    RuleColumn
     | Constant
     | Negative
     | Arithmetic
-    | Comparison
+    | RuleComparison
     | Membership
     | Missing
     | Not
@@ -179,10 +179,10 @@ def rule_columns(node: Node) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(rule_columns(Comparison("<", Column("entry", 1), Column("age", 9), 7)))
+    >>> sorted(rule_columns(RuleComparison("<", RuleColumn("entry", 1), RuleColumn("age", 9), 7)))
     ['age', 'entry']
     """
-    return frozenset(part.name for part in walk(node) if isinstance(part, Column))
+    return frozenset(part.name for part in walk(node) if isinstance(part, RuleColumn))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -194,7 +194,7 @@ def walk(node: Node) -> Iterator[Node]:
         match part:
             case Negative() | Membership() | Missing() | Not():
                 todo.append(part.operand)
-            case Arithmetic() | Comparison() | Implies():
+            case Arithmetic() | RuleComparison() | Implies():
                 todo += [part.left, part.right]
             case Junction():
                 todo += part.parts
@@ -219,8 +219,8 @@ def parse_rule(text: str) -> Node:
 
     Examples
     --------
-    >>> parse_rule("age >= 65")
-    Comparison(operator='>=', left=Column(name='age', at=1), right=Constant(value=65, at=8), at=5)
+    >>> parse_rule("age >= 65").left
+    RuleColumn(name='age', at=1)
     >>> parse_rule("age >= and")
     Traceback (most recent call last):
     ...
@@ -328,7 +328,7 @@ class _Parser:
         left = self.sum()
         sign = self.take(*COMPARISONS)
         if sign is not None:
-            return Comparison(COMPARISONS[sign.text], left, self.sum(), sign.at)
+            return RuleComparison(COMPARISONS[sign.text], left, self.sum(), sign.at)
         sign = self.take("is")
         if sign is not None:
             negated = self.take("not") is not None
@@ -399,11 +399,11 @@ class _Parser:
                 quote = token.text[0]
                 return Constant(token.text[1:-1].replace(quote * 2, quote), token.at)
             case "name":
-                return Column(token.text[1:-1].replace("``", "`"), token.at)
+                return RuleColumn(token.text[1:-1].replace("``", "`"), token.at)
             case "word" if token.word in ("true", "false"):
                 return Constant(token.word == "true", token.at)
             case "word" if token.word not in KEYWORDS:
-                return Column(token.text, token.at)
+                return RuleColumn(token.text, token.at)
         raise RuleProblem(token.at, f"a value is expected, not {_shown(token)}.")
 
 

@@ -30,7 +30,7 @@ from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
 from keyhole.synthesis.rule_syntax import Node, RuleProblem, parse_rule, rule_columns
 
-__all__ = ["BoundRules", "Rule", "Rules"]
+__all__ = ["BoundRules", "EditRules", "Rule"]
 
 
 MOST_RULES = 1_000
@@ -52,12 +52,12 @@ class Rule:
         return rule_columns(self.tree)
 
 
-class Rules:
+class EditRules:
     """Rules on the columns of a record.
 
     Examples
     --------
-    >>> rules = Rules.parse({"vietnam": "served => age >= 65"})
+    >>> rules = EditRules.parse({"vietnam": "served => age >= 65"})
     >>> rules.names, sorted(rules.columns)
     (('vietnam',), ['age', 'served'])
     >>> people = pl.DataFrame({"served": [True, True, None], "age": [70, 40, 40]})
@@ -70,7 +70,7 @@ class Rules:
         self._last: tuple[tuple[tuple[str, pl.DataType], ...], BoundRules] | None = None
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Rules:
+    def read(cls, path: str | os.PathLike[str]) -> EditRules:
         r"""Read rules from a TOML file.
 
         Examples
@@ -79,7 +79,7 @@ class Rules:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "rules.toml")
         ...     _ = path.write_text('[[rules]]\nname = "adult"\nrule = "age >= 17"\n')
-        ...     Rules.read(path)
+        ...     EditRules.read(path)
         Rules: adult
         """
         rules, problems = cls.read_sound(path)
@@ -88,7 +88,7 @@ class Rules:
         return rules
 
     @classmethod
-    def read_sound(cls, path: str | os.PathLike[str]) -> tuple[Rules, list[str]]:
+    def read_sound(cls, path: str | os.PathLike[str]) -> tuple[EditRules, list[str]]:
         """Read the rules of a TOML file that can be read, and say what is wrong with the others."""
         content = _toml(path)
         where = f"rules {str(path)!r}"
@@ -103,14 +103,14 @@ class Rules:
         return rules, [f"{where}: {problem}" for problem in problems]
 
     @classmethod
-    def parse(cls, given: Mapping[str, str] | Sequence[Any]) -> Rules:
+    def parse(cls, given: Mapping[str, str] | Sequence[Any]) -> EditRules:
         """Read rules from texts by name, or from a list of texts or of name and rule.
 
         Examples
         --------
-        >>> Rules.parse(["age >= 17", {"name": "paid", "rule": "income > 0"}])
+        >>> EditRules.parse(["age >= 17", {"name": "paid", "rule": "income > 0"}])
         Rules: rule 1, paid
-        >>> Rules.parse({"a": "age >", "b": "age ? 5"})
+        >>> EditRules.parse({"a": "age >", "b": "age ? 5"})
         Traceback (most recent call last):
         ...
         keyhole.errors.OptionError: rule 'a', character 6: a value is expected, not the end.
@@ -122,12 +122,12 @@ class Rules:
         return rules
 
     @classmethod
-    def sound(cls, given: Mapping[str, str] | Sequence[Any]) -> tuple[Rules, list[str]]:
+    def sound(cls, given: Mapping[str, str] | Sequence[Any]) -> tuple[EditRules, list[str]]:
         """Return the rules that can be read, and what is wrong with the others.
 
         Examples
         --------
-        >>> Rules.sound({"a": "age >= 17", "b": "age >"})
+        >>> EditRules.sound({"a": "age >= 17", "b": "age >"})
         (Rules: a, ["rule 'b', character 6: a value is expected, not the end."])
         """
         named, problems = _named(given)
@@ -149,17 +149,17 @@ class Rules:
         """The columns that any of the rules mentions."""
         return frozenset().union(*(rule.columns for rule in self.rules))
 
-    def about(self, columns: Iterable[str]) -> Rules:
+    def about(self, columns: Iterable[str]) -> EditRules:
         """Return the rules that mention any of these columns."""
         wanted = frozenset(columns)
-        return Rules(rule for rule in self.rules if rule.columns & wanted)
+        return EditRules(rule for rule in self.rules if rule.columns & wanted)
 
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
         """Constraint the rules to columns, or say everything that makes no sense in any of them.
 
         Examples
         --------
-        >>> rules = Rules.parse({"a": "agee > 5", "b": "sex = 1"})
+        >>> rules = EditRules.parse({"a": "agee > 5", "b": "sex = 1"})
         >>> rules.bind({"age": pl.Int64(), "sex": pl.String()})
         Traceback (most recent call last):
         ...
@@ -206,7 +206,7 @@ class Rules:
 class BoundRules:
     """Rules tied to the columns of a table."""
 
-    rules: Rules
+    rules: EditRules
     bound: tuple[Bound, ...]
 
     def broken(self, frame: pl.DataFrame) -> Flags:

@@ -38,14 +38,14 @@ from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.synthesis.checks import data_problems, read_rules, require_changes
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
-from keyhole.synthesis.goals import Limits
+from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, Implicates, draw_here
 from keyhole.synthesis.matching import Match
 from keyhole.synthesis.models import Model
 from keyhole.synthesis.planning import Drawn, SynthesisRequest, draw_with_decoys, part_of
 from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
-from keyhole.synthesis.rules import Rules
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import order_targets
 from keyhole.utility.implicates import MOST_IMPLICATES
 
@@ -63,10 +63,10 @@ DRAWING = (
 
 @dataclass(frozen=True, slots=True)
 class _Rules(TableOrFile):
-    """Rules by name, or the TOML file that holds them; in Python also a list, or `Rules`."""
+    """Rules by name, or the TOML file that holds them; in Python also a list, or `EditRules`."""
 
     def fault(self, value: Any) -> str | None:
-        is_read = isinstance(value, Rules | list | tuple)
+        is_read = isinstance(value, EditRules | list | tuple)
         return None if is_read else TableOrFile.fault(self, value)
 
 
@@ -103,7 +103,7 @@ def synthesise(
         ),
     ] = (),
     rules: Annotated[
-        Rules | Mapping[str, str] | Sequence[Any] | str | os.PathLike[str] | None,
+        EditRules | Mapping[str, str] | Sequence[Any] | str | os.PathLike[str] | None,
         Option(
             "Rules that no replaced record may break if it kept them: conditions by name, or a "
             "TOML file of them.",
@@ -298,7 +298,7 @@ def synthesise(
         crosses=question.crosses,
         formula=question.formula,
         self_match=question.self_match,
-        limits=Limits(relation=question.relations),
+        limits=GoalLimits(relation=question.relations),
         asked=asked,
         seed=question.seed,
         progress=part_of(tell, 0.7, 1.0),
