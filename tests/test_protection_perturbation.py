@@ -16,12 +16,11 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.mdav import mdav
 from keyhole.kernels.nearest_donors import rank_partners
+from keyhole.protection.methods.leaving_out import sample
 from keyhole.protection.methods.microaggregation import microaggregate
 from keyhole.protection.methods.noise import add_noise
 from keyhole.protection.methods.pram import invariant, pram
-from keyhole.protection.methods.rank_swapping import rank_swap
-from keyhole.protection.methods.record_swapping import swap_records
-from keyhole.protection.methods.sampling import sample
+from keyhole.protection.methods.swapping import rank_swap, swap_records
 
 KEYS = ["sex", "ag8r", "race1", "ms"]
 

@@ -15,9 +15,9 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Category, Coding
 from keyhole.errors import InputError, OptionError
 from keyhole.protection.methods.areas import merge_areas
-from keyhole.protection.methods.dropping import drop
 from keyhole.protection.methods.extremes import bottom_code, top_code
 from keyhole.protection.methods.generalising import generalise
+from keyhole.protection.methods.leaving_out import drop
 from keyhole.protection.methods.recoding import recode
 from keyhole.protection.methods.rounding import round_to_base
 

@@ -19,8 +19,8 @@ from keyhole.protection.methods.extremes import top_code
 from keyhole.protection.methods.microaggregation import microaggregate
 from keyhole.protection.methods.noise import add_noise
 from keyhole.protection.methods.pram import pram
-from keyhole.protection.methods.rank_swapping import rank_swap
 from keyhole.protection.methods.rounding import round_to_base
+from keyhole.protection.methods.swapping import rank_swap
 from keyhole.protection.plan import Plan
 
 SEED = 2**61 + 12_345

@@ -1,4 +1,4 @@
-"""Charts of protection: the risk-utility map of plans, and exposure before and after one.
+"""Charts of protection: the risk-utility map of plans, exposure before and after, tables.
 
 This module is imported when a chart is asked for, so Altair may be imported at its top.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import numpy as np
 
 from keyhole.chart_labels import (
     Label,
@@ -34,11 +35,13 @@ from keyhole.charts import (
     plain,
 )
 from keyhole.errors import OptionError
+from keyhole.protection.tables.result import ProtectedTable, cell_figure, digits_of
+from keyhole.utility.figures import cell_label
 
 if TYPE_CHECKING:
     from keyhole.protection.results import Ledger, LedgerLine, Protection
 
-__all__ = ["before_after_chart", "ledger_chart"]
+__all__ = ["before_after_chart", "ledger_chart", "table_chart"]
 
 WIDTH, HEIGHT = 640, 400
 # How far labels keep off lines, in pixels.
@@ -65,10 +68,7 @@ class _Path:
 def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan.
 
-    Parameters
-    ----------
-    ledgers
-        What `keyhole.ledger` returned, by the name of the plan.
+    The ledgers are those of `keyhole.ledger`, by the name of the plan.
 
     Examples
     --------
@@ -251,3 +251,80 @@ def before_after_chart(protection: Protection) -> alt.TopLevelMixin:
     return house_style(
         chart, title=f"The plan takes {where}", subtitle=f"Key: {listed(after.keys)}.", width=66
     )
+
+
+# More numbers than this cannot be read in a picture; the colours still can.
+LABELLED = 400
+
+
+def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
+    """Draw a heat map: rows down, columns across, suppressed cells marked, totals left out."""
+    down, heads = (
+        _side_labels(table, 0, len(table.rows)),
+        _side_labels(table, len(table.rows), None),
+    )
+    rows = _squares(table, down, heads)
+    across = ", ".join(plain(name) for name in table.cols) or " "
+    base = alt.Chart(inline(rows)).encode(
+        x=alt.X("across:O", title=across, sort=heads).axis(
+            orient="top", labelAngle=0, domain=False
+        ),
+        y=alt.Y("down:O", title=listed(table.rows), sort=down).axis(domain=False),
+    )
+    shown = base.transform_filter("!datum.suppressed").mark_rect(stroke="white").encode(
+        color=alt.Color("value:Q", title=table.magnitude or "Records").scale(
+            scheme="blues", type="sqrt"
+        )
+    )  # fmt: skip
+    hidden = base.transform_filter("datum.suppressed").mark_rect(
+        fill="#eef0f2", stroke="#8795a1", strokeDash=[2, 2]
+    )
+    layers = [shown, hidden]
+    layers.append(_marks(base, "datum.suppressed", INK))
+    if len(rows) <= LABELLED:
+        layers.append(_marks(base, "!datum.suppressed && !datum.dark", INK))
+        layers.append(_marks(base, "!datum.suppressed && datum.dark", "white"))
+    chart = alt.layer(*layers).properties(width=alt.Step(46), height=alt.Step(26))
+    return house_style(chart, title=table.title(), subtitle=_table_notes(table), width=70)
+
+
+def _marks(base: Any, condition: str, colour: str) -> Any:
+    return base.transform_filter(condition).mark_text(color=colour).encode(text="text:N")
+
+
+def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
+    digits = digits_of(table.shown)
+    inner = table.shown.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
+    largest = float(np.nanmax(inner)) if np.isfinite(inner).any() else 0.0
+    return [
+        {
+            "down": down[row],
+            "across": heads[col],
+            "value": None if np.isnan(value) else float(value),
+            "suppressed": bool(np.isnan(value)),
+            "dark": bool(value > 0.35 * largest),
+            "text": cell_figure(value, digits),
+        }
+        for (row, col), value in np.ndenumerate(inner.reshape(len(down), len(heads)))
+    ]
+
+
+def _side_labels(table: ProtectedTable, first: int, last: int | None) -> list[str]:
+    """Name the combinations of categories on one side, each by a name of its own."""
+    levels = table.levels[first:last]
+    found: list[str] = []
+    for one in product(*levels):
+        label = ", ".join(plain(cell_label(level), 24) for level in one) or " "
+        found.append(label if label not in found else f"{label} ({len(found) + 1})")
+    return found
+
+
+def _table_notes(table: ProtectedTable) -> list[str]:
+    if table.protect == "round":
+        return [f"Every cell is a multiple of {table.base:g}; rows and columns add up."]
+    if table.protect == "none":
+        return ["Not protected: do not publish this picture."]
+    inner = table.suppressed.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
+    return [
+        f"{int(inner.sum()):,} of {inner.size:,} cells are not shown (×), to protect contributors."
+    ]

@@ -151,14 +151,8 @@ def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
 class Outcome:
     """A step beside the file that is released after all steps, to hold its goal against.
 
-    Parameters
-    ----------
-    columns, options, step
-        What the step was to change, its options, and what it did.
-    before, rows
-        The file before the step, and which of its records are released.
-    released, later
-        The released file, and the steps after this one.
+    `columns` is what the step was to change, `rows` which records of `before`, the file before the
+    step, are released, and `later` the steps after this one.
     """
 
     columns: Sequence[str]

@@ -24,10 +24,10 @@ __all__ = [
     "Seed",
     "TomlValue",
     "by_form",
-    "draw_from",
     "exactly_one",
     "find_by_form",
     "forms_of",
+    "given_options",
     "numeric_problems",
     "plain_number",
     "value_text",
@@ -44,12 +44,7 @@ POSITIVE = Number(above=0, high=math.inf)
 class TomlValue(Kind):
     """A value that a function checks, typed as a plan writes it.
 
-    Parameters
-    ----------
-    check
-        Says what a value must be where it is not; None where it is fit.
-    named
-        The columns that a fit value names, if any.
+    `check` says what a value must be where it is unfit, and `named` which columns a fit one names.
     """
 
     check: Callable[[Any], str | None]
@@ -113,9 +108,9 @@ Seed = Annotated[
 ]
 
 
-def draw_from(seed: int | np.random.SeedSequence | None) -> np.random.Generator:
-    """Return a generator for a secret seed; None draws from the system's entropy."""
-    return np.random.default_rng(seed)
+def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options among a method's arguments (its `locals`) that were given."""
+    return {n: v for n, v in values.items() if v is not None and n not in ("data", "seed")}
 
 
 def forms_of(values: Iterable[Any]) -> set[str]:

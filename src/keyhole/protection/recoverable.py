@@ -42,16 +42,9 @@ RIGHT = 0.9
 class Treated:
     """A column and what a step did to it, for the records of the file that goes out.
 
-    Parameters
-    ----------
-    name, method
-        The column, and what was done to it.
-    values
-        Its values before the step; of a suppression, at the detail of the file that goes out.
-    truth, seen
-        The same as codes, and what is seen instead; -1 where nothing is.
-    hidden
-        The records whose value is no longer seen.
+    `values` are those before the step; of a suppression, at the detail of the file that goes out.
+    `truth` has them as codes, and `seen` what is seen instead, -1 where nothing is. `hidden` are
+    the records whose value is no longer seen.
     """
 
     name: str
@@ -340,12 +333,7 @@ def find_recoverable(
 ) -> Recoverable:
     """Find what an outsider can read off a release.
 
-    Parameters
-    ----------
-    original, steps, final
-        The file, what was done to it, and the file that goes out.
-    keep_order
-        Whether it goes out in the order of the records.
+    `keep_order` says whether it goes out in the order of the records.
 
     Examples
     --------

@@ -44,13 +44,8 @@ def small_seed(seed: int | None) -> list[str]:
 class Secret:
     """What is drawn from a seed for one file.
 
-    Parameters
-    ----------
-    seed
-        The secret number; drawn from the system's entropy if None, but for the order of the
-        records, which then depends on the file alone.
-    data
-        The file as it was given.
+    Without a seed it is drawn from the system's entropy, but for the order of the records, which
+    then depends on the file alone.
     """
 
     def __init__(self, seed: int | None, data: Microdata) -> None:

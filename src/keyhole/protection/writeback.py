@@ -114,13 +114,6 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
     A number within a range of missing codes is mirrored at the end of the range that it came
     over; where that leads to another code, it becomes the nearest number outside.
 
-    Parameters
-    ----------
-    data, name
-        The file and the column.
-    new, old, changed
-        The new numbers, the old ones, and which are to be looked at.
-
     Examples
     --------
     >>> import polars as pl
@@ -228,14 +221,8 @@ def put_numbers(
 ) -> tuple[Microdata, int]:
     """Return the file with these numbers in a column, and how many are new.
 
-    Parameters
-    ----------
-    data, name
-        The file and the column.
-    values
-        One number a record; what is missing stays missing, whatever is given there.
-    precise
-        Keep every digit; else numbers are rounded to the precision that the column has.
+    What is missing stays missing, whatever is given there. Unless `precise`, numbers are rounded to
+    the precision that the column has.
 
     Examples
     --------

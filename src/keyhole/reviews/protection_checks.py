@@ -31,19 +31,7 @@ def check_protection(
 ) -> tuple[Question, list[Problem]]:
     """Say everything that is wrong with a protection, absent columns of its own settings aside.
 
-    Parameters
-    ----------
-    source
-        The review file.
-    given
-        The settings, as far as they are fit.
-    data
-        The file under review.
-
-    Returns
-    -------
-    tuple
-        The settings with the plan in place, and the problems.
+    Returns the settings with the plan in place, and the problems.
     """
     plan, found = _plan(source, given)
     if plan is not None:

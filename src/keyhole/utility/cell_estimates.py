@@ -83,14 +83,7 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
 def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
     r"""Return the share of each cell in the weight of its group of cells.
 
-    Parameters
-    ----------
-    cells
-        The cell of each record.
-    groups
-        The group of each cell.
-    weights
-        The weight of each record.
+    `cells` has the cell of each record, and `groups` the group of each cell.
 
     Notes
     -----
@@ -152,16 +145,8 @@ def interval(
 ) -> tuple[Floats, Floats]:
     r"""Return the bounds of confidence intervals.
 
-    Parameters
-    ----------
-    estimate, se, df
-        Estimates with their standard errors and degrees of freedom, which may be infinite.
-    level
-        The confidence level.
-    scale
-        Where the estimate is taken to be normal: as it is, its logarithm, or its logit.
-    top
-        With `logit`, the largest value an estimate can have.
+    `scale` says where an estimate is taken to be normal: as it is, its logarithm, or its logit,
+    with `top` the largest value it can have.
 
     Notes
     -----

@@ -34,13 +34,7 @@ SIDES = ("original", "combined")
 
 
 def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
-    """Draw a bar a cell with its interval, a colour for each column of the table.
-
-    Parameters
-    ----------
-    found
-        What `keyhole.utility.tabulate` returned.
-    """
+    """Draw a bar a cell with its interval, a colour for each column of the table."""
     rows, dropped = _bars(found)
     names = list(dict.fromkeys(row["side"] for row in rows))
     heads = list(dict.fromkeys(row["head"] for row in rows))
@@ -115,13 +109,7 @@ def _explanation(found: Tabulation, dropped: int) -> list[str]:
 
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
-    """Draw each coefficient's interval on the original, and combined, in the former's errors.
-
-    Parameters
-    ----------
-    found
-        What `keyhole.utility.compare_coefficients` returned.
-    """
+    """Draw each coefficient's interval on the original, and combined, in the former's errors."""
     rows = _intervals(found)
     names = list(dict.fromkeys(row["name"] for row in rows))
     colour = alt.Color("side:N", title=None, sort=SIDES).scale(

@@ -32,12 +32,7 @@ _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
 def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a formula names, or say everything that is wrong with it.
 
-    Parameters
-    ----------
-    formula
-        Like ``income ~ age + C(race) + log(wealth)``; a name that is no word goes in ``Q("…")``.
-    names
-        The columns there are.
+    A name that is no word goes in ``Q("…")``.
 
     Examples
     --------

@@ -43,16 +43,8 @@ def load_implicates(
 ) -> tuple[Microdata, ...]:
     """Load implicates, one after the other, and keep the columns that are needed.
 
-    Parameters
-    ----------
-    source
-        The folder of a release, one frame or file, or a list of them.
-    columns
-        The columns to keep; all if left out.
-    purpose
-        What the columns are for, as a message calls them.
-    reading
-        How to read them, as for `keyhole.load`: missing codes, encoding and so on.
+    The source is the folder of a release, one frame or file, or a list of them. `purpose` is what a
+    message calls the columns, and `reading` how to read files, as for `keyhole.load`.
     """
     wanted = None if columns is None else tuple(dict.fromkeys(columns))
     kept: list[Microdata] = []
@@ -185,18 +177,8 @@ def load_sides(
 ) -> list[Microdata]:
     """Return the original, then the implicates, with the same columns.
 
-    Parameters
-    ----------
-    original
-        The data before synthesis.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
-    variables
-        The columns to be compared; all the original's if left out.
-    more
-        Further columns that are needed.
-    problems
-        What is wrong with other options, told together with what is found here.
+    The columns are `variables`, all the original's if left out, and `more`. What is wrong with
+    other options (`problems`) is told together with what is found here.
 
     Examples
     --------

@@ -224,12 +224,7 @@ def at_detail_of(original: Microdata, protected: Microdata, names: Sequence[str]
     records became; one that has become nothing but missing stays missing. What was swapped or
     drawn among the original's categories stays as it is.
 
-    Parameters
-    ----------
-    original, protected
-        The same records, in the same order.
-    names
-        The columns, which both files have.
+    Both have the same records in the same order, and the columns.
 
     Examples
     --------

@@ -31,6 +31,7 @@ from keyhole.protection.options import (
     by_form,
     exactly_one,
     forms_of,
+    given_options,
 )
 from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
@@ -41,15 +42,8 @@ __all__ = ["merge_areas"]
 def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
     """Return for each part the number of the group it is merged into: that of its first part.
 
-    Parameters
-    ----------
-    sizes
-        The size of each part.
-    threshold
-        The least size of a group.
-    neighbours
-        For each part its neighbours, in lists from near to far: a farther one is merged with
-        only where there is no nearer one left.
+    `neighbours` has for each part its neighbours, in lists from near to far: a farther one is
+    merged with only where there is no nearer one left.
 
     Examples
     --------
@@ -491,12 +485,7 @@ def merge_areas(
     >>> made.data.frame["county"].to_list()
     ['A+B', 'A+B', 'A+B', 'C', 'C', 'C']
     """
-    given = {
-        "column": column, "threshold": threshold, "population": population,
-        "adjacency": adjacency, "hierarchy": hierarchy, "ordered": ordered, "within": within,
-        "areas": areas, "separator": separator,
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
+    options = given_options(locals())
     names = _names(data, column)
     people = _people(data, options)
     if areas is not None:

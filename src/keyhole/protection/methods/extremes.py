@@ -29,6 +29,7 @@ from keyhole.protection.options import (
     FINITE,
     Options,
     exactly_one,
+    given_options,
     plain_number,
 )
 from keyhole.protection.writeback import keep_precision, put
@@ -154,8 +155,30 @@ class _NumberOrDate(Number):
         return str(value)
 
 
-Replace = Literal["limit", "mean", "median", "label"]
 Column = Annotated[str, Option("A column of numbers or dates.", column="column")]
+LimitValue = Annotated[
+    Any, Option("The limit: all values beyond it are replaced.", kind=_NumberOrDate())
+]
+ShareBeyond = Annotated[
+    float | None,
+    Option(
+        "Instead of `value`, the largest share of the records that may be beyond the limit. The "
+        "limit is the nearest such value, rounded outwards to three digits (a date to New Year), "
+        "since the value itself would reveal the person who has it.",
+        above=0,
+        below=1,
+    ),
+]
+Replace = Annotated[
+    Literal["limit", "mean", "median", "label"] | None,
+    Option(
+        "What replaces them: the `limit` itself (default), the `mean` or the `median` of the "
+        "values beyond it, or a `label`."
+    ),
+]
+BeyondLabel = Annotated[
+    str | None, Option("The label; by default as in 'above 89' or 'below 18'.", kind=Text())
+]
 Replacement = Annotated[
     float | None,
     Option(
@@ -276,29 +299,10 @@ def top_code(
     data: Microdata,
     *,
     column: Column,
-    value: Annotated[
-        Any, Option("The limit: all values above it are replaced.", kind=_NumberOrDate())
-    ] = None,
-    share: Annotated[
-        float | None,
-        Option(
-            "Instead of `value`, the largest share of the records that may be above the limit. "
-            "The limit is the lowest such value, rounded up to three digits (a date to New Year), "
-            "since the value itself would reveal the person who has it.",
-            above=0,
-            below=1,
-        ),
-    ] = None,
-    replace: Annotated[
-        Replace | None,
-        Option(
-            "What replaces them: the `limit` itself (default), the `mean` or the `median` of the "
-            "values above it, or a `label`."
-        ),
-    ] = None,
-    label: Annotated[
-        str | None, Option("The label; by default as in 'above 89'.", kind=Text())
-    ] = None,
+    value: LimitValue = None,
+    share: ShareBeyond = None,
+    replace: Replace = None,
+    label: BeyondLabel = None,
     replacement: Replacement = None,
 ) -> Protected:
     """Replace the values above a limit.
@@ -316,11 +320,7 @@ def top_code(
     >>> top_code(people, column="age", value=89).data.frame["age"].to_list()
     [34, 89, 89, 89]
     """
-    given = {
-        "column": column, "value": value, "share": share, "replace": replace, "label": label,
-        "replacement": replacement,
-    }  # fmt: skip
-    return _coded(data, given, top=True)
+    return _coded(data, given_options(locals()), top=True)
 
 
 @method(
@@ -339,28 +339,10 @@ def bottom_code(
     data: Microdata,
     *,
     column: Column,
-    value: Annotated[
-        Any, Option("The limit: all values below it are replaced.", kind=_NumberOrDate())
-    ] = None,
-    share: Annotated[
-        float | None,
-        Option(
-            "Instead of `value`, the largest share of the records that may be below the limit; "
-            "the limit is found as in `top_code`.",
-            above=0,
-            below=1,
-        ),
-    ] = None,
-    replace: Annotated[
-        Replace | None,
-        Option(
-            "What replaces them: the `limit` itself (default), the `mean` or the `median` of the "
-            "values below it, or a `label`."
-        ),
-    ] = None,
-    label: Annotated[
-        str | None, Option("The label; by default as in 'below 18'.", kind=Text())
-    ] = None,
+    value: LimitValue = None,
+    share: ShareBeyond = None,
+    replace: Replace = None,
+    label: BeyondLabel = None,
     replacement: Replacement = None,
 ) -> Protected:
     """Replace the values below a limit.
@@ -373,15 +355,10 @@ def bottom_code(
     >>> made.data.frame["born"].to_list()
     ['before 1920', '1921', '1950']
     """
-    given = {
-        "column": column, "value": value, "share": share, "replace": replace, "label": label,
-        "replacement": replacement,
-    }  # fmt: skip
-    return _coded(data, given, top=False)
+    return _coded(data, given_options(locals()), top=False)
 
 
-def _coded(data: Microdata, given: Options, *, top: bool) -> Protected:
-    options = {name: value for name, value in given.items() if value is not None}
+def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
     name, replace = options["column"], options.get("replace", "limit")
     series = data.column(name)
     limit = _limit(series, options, top=top)

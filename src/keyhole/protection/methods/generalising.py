@@ -15,7 +15,7 @@ from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became
-from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of
+from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of, given_options
 from keyhole.protection.writeback import put_levels
 
 __all__ = ["generalise"]
@@ -146,9 +146,7 @@ def generalise(
     >>> generalise(people, column="state", groups=ladder, level=1).data.frame["state"].to_list()
     ['North', 'North', 'South', 'North']
     """
-    given = {"column": column, "groups": groups, "level": level, "coding": coding}
-    options = {name: value for name, value in given.items() if value is not None}
-    new = _new_levels(data, options)
+    new = _new_levels(data, given_options(locals()))
     out, changed = put_levels(data, column, new, value_labels={})
     note = became(len(new), len(set(new)))
     return Protected(out, "generalise", {column: changed}, (note,))

@@ -18,7 +18,6 @@ from keyhole.protection.options import (
     POSITIVE,
     Options,
     Seed,
-    draw_from,
     numeric_problems,
 )
 from keyhole.protection.writeback import infinite_notes, put_numbers
@@ -132,7 +131,7 @@ def add_noise(
     """
     names = tuple(columns)
     values, told = np.column_stack([numbers(data, n) for n in names]), infinite_notes(data, names)
-    draws = draw_from(seed).standard_normal(values.shape)
+    draws = np.random.default_rng(seed).standard_normal(values.shape)
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused below
         new = _noisy(values, draws, size, kind or "additive", bool(rescale))
     highest, by_column, notes = np.inf if high is None else high, {}, []

@@ -18,12 +18,11 @@ from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
-from keyhole.protection.methods.rank_swapping import exchange
+from keyhole.protection.methods.swapping import exchange
 from keyhole.protection.options import (
     Options,
     Seed,
     TomlValue,
-    draw_from,
     exactly_one,
     forms_of,
 )
@@ -153,7 +152,7 @@ def pram(
     used = transition_matrix(codes, p=p, matrix=matrix, spread=spread or "even")
     if invariant:
         used = _invariant(used, _counts(codes))
-    out, changed = _changed(data, column, used, draw_from(seed))
+    out, changed = _changed(data, column, used, np.random.default_rng(seed))
     notes = _notes(codes, out.codes(column)) if invariant else ()
     return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
 

@@ -28,6 +28,7 @@ from keyhole.protection.options import (
     exactly_one,
     find_by_form,
     forms_of,
+    given_options,
     numeric_problems,
     plain_number,
     value_text,
@@ -395,15 +396,8 @@ def recode(
     >>> recode(people, column="ms", map=together).changed
     4
     """
-    given = {
-        "column": column, "map": map, "bands": bands, "cuts": cuts, "width": width,
-        "start": start, "labels": labels, "rest": rest, "keep_rest": keep_rest, "output": output,
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
-    if map is not None:
-        new, changed = _by_map(data, options)
-    else:
-        new, changed = _by_bands(data, options)
+    options = given_options(locals())
+    new, changed = (_by_bands if map is None else _by_map)(data, options)
     before, after = len(data.codes(column).levels), len(new.codes(column).levels)
     return Protected(new, "recode", {column: changed}, (became(before, after),))
 

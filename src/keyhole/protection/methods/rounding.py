@@ -15,7 +15,6 @@ from keyhole.protection.options import (
     POSITIVE,
     Options,
     Seed,
-    draw_from,
     numeric_problems,
 )
 from keyhole.protection.writeback import infinite_notes, put, put_numbers
@@ -44,10 +43,11 @@ def round_whole(series: pl.Series, base: int, how: str, seed: Seed) -> pl.Series
     >>> round_whole(pl.Series([2**53 + 1, None]), 2, "up", None).to_list()
     [9007199254740994, None]
     """
-    draws = draw_from(seed).random(len(series)).tolist() if how == "random" else [0.0] * len(series)
+    size = len(series)
+    draws = np.random.default_rng(seed).random(size) if how == "random" else np.zeros(size)
     new = [
         None if value is None else _whole_multiple(value, base, how, draw)
-        for value, draw in zip(series.to_list(), draws, strict=True)
+        for value, draw in zip(series.to_list(), draws.tolist(), strict=True)
     ]
     return pl.Series(series.name, new, dtype=pl.Int128)
 
@@ -155,5 +155,5 @@ def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:
     low = np.floor(quotients)
     if how == "down":
         return low
-    found: Floats = low + (draw_from(seed).random(len(low)) < quotients - low)
+    found: Floats = low + (np.random.default_rng(seed).random(len(low)) < quotients - low)
     return found

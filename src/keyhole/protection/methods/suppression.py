@@ -18,10 +18,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.kernels.arrays import Words
 from keyhole.protection.method import GoalCheck, Outcome, Protected, PublicNote, method
-from keyhole.protection.options import (
-    Options,
-    exactly_one,
-)
+from keyhole.protection.options import Options, exactly_one, given_options
 from keyhole.protection.suppression_search import (
     Sets,
     make_key,
@@ -166,17 +163,9 @@ def suppress(
     >>> made.data.frame["age"].to_list(), made.changed
     ([30, 30, 30, 30, None], 1)
     """
-    given = {
-        "keys": tuple(keys), "k": k, "limit": limit, "cutoff": cutoff, "missing": missing,
-        "importance": importance, "never": never,
-    }  # fmt: skip
-    return _suppressed(data, {name: v for name, v in given.items() if v is not None})
-
-
-def _suppressed(data: Microdata, options: Options) -> Protected:
-    names, policy = options["keys"], options.get("missing", "wildcard")
-    k = options.get("k", options.get("cutoff", CUTOFF))
-    allowed = int(options.get("limit", 0) * data.records + 1e-9)
+    options, names, policy = given_options(locals()), tuple(keys), missing or "wildcard"
+    k = k or cutoff or CUTOFF
+    allowed = int((limit or 0) * data.records + 1e-9)
     gone = _chosen(data, names, k, allowed, policy, _sets(data, options))
     by_column, several = dict.fromkeys(names, 0), []
     for v, name in enumerate(names):

@@ -87,12 +87,8 @@ class Attacker(Protocol):
 class Programs:
     """The outsider with a solver of linear programs (HiGHS).
 
-    Parameters
-    ----------
-    matrix
-        The sums, one row each.
-    whole
-        Whether cells are known to be whole numbers, which is a mixed-integer program.
+    `matrix` has the sums, one row each. Cells that are known to be `whole` numbers make it a
+    mixed-integer program.
     """
 
     matrix: Any
@@ -176,12 +172,8 @@ UNITS = 720_720
 class Network:
     """The outsider of a two-way table.
 
-    Parameters
-    ----------
-    tails, heads
-        The sums that each cell's arc leaves and enters.
-    programs
-        The solver that decides where whole units are too coarse.
+    Each cell's arc leaves one sum (`tails`) and enters another (`heads`); `programs` decides where
+    whole units are too coarse.
     """
 
     tails: Ints

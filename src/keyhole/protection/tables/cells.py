@@ -23,23 +23,11 @@ __all__ = ["CrossTable", "SensitivityRules", "Unsafe", "cross", "find_unsafe"]
 class CrossTable:
     """A table and its margins; cells are numbered in the order of `shape`, totals last.
 
-    Parameters
-    ----------
-    rows, cols
-        The variables of the rows and of the columns.
-    levels
-        The categories of each variable, in order; missing is None and the last.
-    values
-        What a cell holds: the number of records, of people they stand for, or an amount.
-    counts
-        The records that contribute to a cell.
-    largest
-        The largest contributions to a cell, from the largest on; 0 where there are none.
-    magnitude, weight
-        The variable that is added up and the weight, if any.
-    least
-        The least that a cell with a record in it can hold: 1 of a count, the smallest weight of a
-        weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it.
+    `levels` are the categories of each variable; missing is None and the last. `values` are
+    records, the people they stand for, or amounts; `counts` the records that contribute to each
+    cell, and `largest` the largest contributions, from the largest on (0 where there are none).
+    `least` is the least that a cell with a record in it can hold: 1 of a count, the smallest weight
+    of a weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it.
     """
 
     rows: tuple[str, ...]
@@ -104,18 +92,7 @@ def cross(
     A record whose contribution is missing, or whose weight is 0, contributes to no cell. The
     contribution of a record is its amount times its weight.
 
-    Parameters
-    ----------
-    data
-        The records.
-    rows, cols
-        The variables of the rows and of the columns.
-    contributions, weights
-        The amount and the weight of each record; 1 if left out.
-    magnitude, weight
-        Their names.
-    deepest
-        How many of the largest contributions to keep for each cell.
+    `deepest` says how many of the largest contributions to keep for each cell.
 
     Examples
     --------

@@ -464,7 +464,7 @@ class ProtectedTable(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the table as a heat map with suppressed cells marked."""
-        from keyhole.protection.tables.charts import table_chart
+        from keyhole.protection.charts import table_chart
 
         return table_chart(self)
 

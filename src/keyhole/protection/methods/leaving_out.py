@@ -1,4 +1,7 @@
-"""Sampling: an intruder no longer knows who is in the file."""
+"""Leaving out: columns that are dropped, and records that are not sampled.
+
+After sampling an intruder no longer knows who is in the file.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,51 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
+from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import (
     Options,
     Seed,
-    draw_from,
     exactly_one,
 )
 from keyhole.protection.writeback import cell_numbers, put_numbers
 from keyhole.utility.implicates import numbers
 
-__all__ = ["sample"]
+__all__ = ["drop", "sample"]
+
+
+def _drop_unfit(data: Microdata, options: Options) -> list[str]:
+    if set(drop.columns(options)) < set(data.names):
+        return []
+    return ["columns must leave at least one column in the file. Got all of them instead."]
+
+
+def _suggest(_: Microdata, fix: Fix) -> Options | None:
+    return {"columns": [fix.variable]} if fix.action == "drop" else None
+
+
+@method(
+    "drop", "drops", note=PublicNote("Left out: {columns}."), unfit=_drop_unfit, suggest=_suggest
+)
+def drop(
+    data: Microdata,
+    *,
+    columns: Annotated[Names, Option("The columns to drop from the release.", kind=Columns())],
+) -> Protected:
+    """Leave columns out of the file.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"name": ["Ann", "Bo"], "age": [30, 41]}))
+    >>> drop(people, columns=["name"]).data.names
+    ('age',)
+    """
+    gone = tuple(columns)
+    kept = data.select(name for name in data.names if name not in gone)
+    return Protected(kept, "drop", dict.fromkeys(gone, data.records))
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
@@ -92,7 +128,7 @@ def sample(
     10
     """
     strata = tuple(by or ())
-    generator = draw_from(seed)
+    generator = np.random.default_rng(seed)
     cells = cell_numbers(data, strata)
     counts = np.bincount(cells)
     sizes = _sizes(counts, _size(data, {"fraction": fraction, "size": size}), generator)

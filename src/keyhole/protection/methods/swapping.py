@@ -1,7 +1,8 @@
-"""Targeted record swapping: records at risk change areas with others that are like them.
+"""Swapping: numbers change places with others of nearly the same rank, records at risk with others.
 
-An area's tables on the matched variables stay exactly what they were, because the two records
-have the same values there; what else they have moves with them.
+In targeted record swapping, records at risk change areas with others that are like them. An area's
+tables on the matched variables stay exactly what they were, because the two records have the same
+values there; what else they have moves with them.
 """
 
 from __future__ import annotations
@@ -10,20 +11,106 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.kinds import Columns
 from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
+from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
-from keyhole.protection.methods.rank_swapping import exchange
-from keyhole.protection.options import Options, Seed, draw_from
-from keyhole.protection.writeback import cell_numbers
+from keyhole.protection.options import Options, Seed
+from keyhole.protection.writeback import cell_numbers, one_form
 
-__all__ = ["swap_records"]
+__all__ = ["exchange", "rank_swap", "swap_records"]
+
+
+def _unfit(data: Microdata, options: Options) -> list[str]:
+    return [
+        f"column {name!r} must hold values in an order: numbers or dates. Got text instead: "
+        f"recode it to numbers first, or choose another column."
+        for name in rank_swap.columns(options)
+        if not (data.column(name).dtype.is_numeric() or data.column(name).dtype.is_temporal())
+    ]
+
+
+@method(
+    "rank-swap",
+    "exchanges",
+    public=("columns",),
+    note=PublicNote("Numbers were exchanged between records with similar ones.", WEAKER),
+    unfit=_unfit,
+    needs_order=True,
+)
+def rank_swap(
+    data: Microdata,
+    *,
+    columns: Annotated[
+        Names, Option("Columns of numbers or dates, each swapped by itself.", kind=Columns())
+    ],
+    share: Annotated[
+        float,
+        Option(
+            "How far apart two ranks may be, as a share of the values that are not missing.",
+            above=0,
+            below=1,
+        ),
+    ],
+    seed: Seed = None,
+) -> Protected:
+    """Swap the values of columns among records of nearly the same rank.
+
+    Notes
+    -----
+    Moore (1996): records are ranked, equal ones in random order, and each is swapped with one
+    at most p percent of the ranks away that has not been swapped. Every value stays in the file
+    as often as it was: the column's distribution is exactly the same. What is missing stays.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"income": [40, 10, 30, 20]}))
+    >>> made = rank_swap(people, columns=["income"], share=0.25, seed=1)
+    >>> made.data.frame["income"].to_list()
+    [30, 20, 40, 10]
+    """
+    generator = np.random.default_rng(seed)
+    by_column = {}
+    for name in columns:
+        order = _ranked(data.codes(name), generator)
+        partner = _partners(len(order), share, generator)
+        source = np.arange(data.records)
+        source[order] = order[partner]
+        data, by_column[name] = exchange(data, name, source)
+    return Protected(data, "rank-swap", by_column)
+
+
+def _ranked(codes: Codes, generator: np.random.Generator) -> Ints:
+    """Return the records that are not missing by rank, equal ones in random order."""
+    known = np.flatnonzero(codes.values < len(codes.levels))
+    shuffled = generator.permutation(known)
+    return shuffled[np.argsort(codes.values[shuffled], kind="stable")]
+
+
+def _partners(count: int, share: float, generator: np.random.Generator) -> Ints:
+    from keyhole.kernels.nearest_donors import rank_partners
+
+    window = max(1, int(share * count))
+    found: Ints = rank_partners(window, generator.random(count))
+    return found
+
+
+def exchange(data: Microdata, name: str, source: Ints) -> tuple[Microdata, int]:
+    """Give each record the cell of another in a column; return how many values are new."""
+    codes = data.codes(name).values
+    changed = int((codes[source] != codes).sum())
+    # The text of a number that came along would tell whose it was.
+    data = one_form(data, name) if changed else data
+    moved = data.frame[name].gather(pl.Series(source, dtype=pl.UInt32))
+    return data.replace(frame=data.frame.with_columns(moved.alias(name))), changed
 
 
 def pair_across(
@@ -74,7 +161,7 @@ def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) ->
     return None
 
 
-def _clashes(options: Options) -> list[str]:
+def _swap_clashes(options: Options) -> list[str]:
     both = [name for name in options["area"] if name in options["match"]]
     found = [f"{name!r} is an area and a match. Leave it out of one." for name in both]
     if "cutoff" in options and "keys" not in options:
@@ -84,7 +171,7 @@ def _clashes(options: Options) -> list[str]:
     return found
 
 
-def _unfit(data: Microdata, options: Options) -> list[str]:
+def _swap_unfit(data: Microdata, options: Options) -> list[str]:
     areas = cell_numbers(data, options["area"])
     if areas.max(initial=0) >= 1:
         return []
@@ -97,8 +184,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     public=("area", "match", "keys"),
     note=PublicNote("Values were exchanged between pairs of similar records.", WEAKER),
     writes=("area",),
-    clashes=_clashes,
-    unfit=_unfit,
+    clashes=_swap_clashes,
+    unfit=_swap_unfit,
 )
 def swap_records(
     data: Microdata,
@@ -149,7 +236,6 @@ def swap_records(
 
     Examples
     --------
-    >>> import polars as pl
     >>> from keyhole.data import load
     >>> people = load(pl.DataFrame({"county": [*"AAABBB"], "sex": [*"ffmffm"],
     ...                             "age": [30, 31, 40, 30, 30, 40]}))
@@ -159,7 +245,7 @@ def swap_records(
     (2, True)
     """
     areas = tuple(area)
-    generator = draw_from(seed)
+    generator = np.random.default_rng(seed)
     at_risk = np.zeros(data.records, dtype=np.bool_)
     if keys is not None:
         at_risk = risk(data, keys=keys).f < (3 if cutoff is None else cutoff)
