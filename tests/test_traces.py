@@ -20,7 +20,8 @@ from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.methods import METHODS
 from keyhole.protection.options import Seed
 from keyhole.protection.plan import Plan
-from keyhole.protection.writeback import numbers, put_numbers
+from keyhole.protection.writeback import put_numbers
+from keyhole.utility.implicates import numbers
 from keyhole.workbench.page import SentForm
 from keyhole.workbench.pages.protect import read_step, step_fields
 
@@ -164,8 +165,8 @@ def test_words_for_everybody_cannot_tell_what_is_secret(words):
 @pytest.mark.parametrize(
     ("name", "home"),
     [("geographic-threshold", "areas"), ("generalise", "generalising"),
-     ("rank-swap", "rank_swapping"), ("microaggregate", "microaggregation"),
-     ("swap-records", "record_swapping")],
+     ("rank-swap", "swapping"), ("microaggregate", "microaggregation"),
+     ("swap-records", "swapping")],
 )  # fmt: skip
 def test_a_method_is_named_in_its_module_alone(name, home):
     source = Path(keyhole.__file__).parent
