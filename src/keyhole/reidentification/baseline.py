@@ -34,10 +34,10 @@ class Baseline:
 
     permutations: int
     within_strata: bool
-    confirmed: float
+    confirmed: Annotated[float, "Mean over the permutations."]
     confirmed_rate: Annotated[float, Share("puf_records")]
     conditional_rate: Annotated[float | None, Share("suspected")]
-    p_value: float
+    p_value: Annotated[float, "The chance to confirm at least as many."]
     interval: Annotated[tuple[float, float], Named("confirmed_rate_interval")]
     conditional_interval: Annotated[
         tuple[float, float] | None, Named("conditional_rate_interval")

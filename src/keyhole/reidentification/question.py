@@ -83,12 +83,14 @@ class Linkage:
     link: tuple[str, ...]
     numeric: tuple[str, ...]
     strata: tuple[str, ...]
-    alpha: Annotated[float | None, WHEN_SET] = None
+    alpha: Annotated[float | None, WHEN_SET, "What a missing value costs."] = None
     cuts: Annotated[Cuts | None, WHEN_SET] = None
-    orders: Annotated[Orders | None, WHEN_SET] = None
+    orders: Annotated[Orders | None, WHEN_SET, "Which sets of variables were tried."] = None
     rank_cap: Annotated[int | None, WHEN_SET] = None
     threshold: Annotated[Threshold | None, WHEN_SET] = None
-    effective_threshold: Annotated[float | None, WHEN_SET] = None
+    effective_threshold: Annotated[float | None, WHEN_SET, "The score a pair was held against."] = (
+        None
+    )
     agreement_cuts: Annotated[Cuts, HIDDEN] = "puf"
 
     @classmethod

@@ -90,8 +90,8 @@ class Rates:
 
     puf_records: Annotated[int, COUNT]
     pairs: Annotated[int, COUNT]
-    suspected: Annotated[int, COUNT]
-    confirmed: Annotated[int, COUNT]
+    suspected: Annotated[int, COUNT, "PUF records with a suspected pair."]
+    confirmed: Annotated[int, COUNT, "PUF records with a pair that is true."]
     true_pairs: Annotated[int, COUNT]
 
     @property
@@ -107,7 +107,7 @@ class Rates:
         return Rate(self.confirmed, self.puf_records).value
 
     @property
-    @figure(Share("suspected"))
+    @figure(Share("suspected"), "Confirmed over suspected: what a release hangs on.")
     def conditional_rate(self) -> float | None:
         """Of the PUF records suspected, the share confirmed: what a release hangs on."""
         return Rate(self.confirmed, self.suspected).value
@@ -128,7 +128,7 @@ class Rates:
         }
 
     @property
-    @figure()
+    @figure("Exact 95% intervals (Clopper and Pearson).")
     def intervals(self) -> dict[str, Interval | None]:
         """The exact 95% interval of each rate."""
         return {name: rate.interval for name, rate in self.named().items()}

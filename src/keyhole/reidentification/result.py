@@ -106,11 +106,15 @@ class Study(Result):
     linkage: Annotated[Linkage, SPREAD]
     eif_records: Annotated[int, COUNT]
     rates: Annotated[Rates, SPREAD]
-    baseline: Baseline | None
+    baseline: Annotated[
+        Baseline | None, "The same pairs under random matching; null without permutations."
+    ]
     seed: int
-    overlap: StudyOverlap
+    overlap: Annotated[StudyOverlap, "PUF records that are in the EIF, and the share found."]
     by_stratum: tuple[RatesByStratum, ...]
-    gaps: Annotated[Gaps | None, Named("unlinked")]
+    gaps: Annotated[
+        Gaps | None, Named("unlinked"), "With strata, the records that cannot be linked."
+    ]
     by_agreement: tuple[RatesByAgreement, ...]
     by_variables: tuple[VariableUse, ...]
     perturbation: Perturbation | None

@@ -86,8 +86,12 @@ class Evaluation(Result):
     """
 
     implicates: int
-    changed: Annotated[ChangeTable, Named("changed_by_level")]
-    mean_mode: Annotated[ChangeTable, Named("mean_mode_attack")]
+    changed: Annotated[
+        ChangeTable, Named("changed_by_level"), "In the first implicate, and the mean of all."
+    ]
+    mean_mode: Annotated[
+        ChangeTable, Named("mean_mode_attack"), "After means and modes over the implicates."
+    ]
     exposure: Annotated[TrueExposure, Named("true_exposure")]
     visible: Annotated[VisibleChanges, Named("visibly_changed")]
     self_match: SelfMatch
@@ -96,13 +100,13 @@ class Evaluation(Result):
     moments: Moments
     correlations: Correlations
     propensity: Propensity
-    coefficients: Coefficients | None
+    coefficients: Annotated[Coefficients | None, "Null without a formula, or where it fails."]
     goals: tuple[Goal, ...]
     bars: Annotated[tuple[TargetBars, ...], HIDDEN] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    @figure(Named("goals_met"))
+    @figure(Named("goals_met"), "Those not judged do not count.")
     def met(self) -> bool:
         """Whether no goal is missed; those that cannot be judged do not count."""
         return all(goal.met is not False for goal in self.goals)

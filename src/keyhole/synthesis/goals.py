@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 from keyhole.charts import listed
 from keyhole.core.kinds import Number, kind_problems
@@ -87,9 +87,11 @@ class Goal:
     """
 
     goal: str
-    measured: float | tuple[float | None, ...] | None
+    measured: Annotated[
+        float | tuple[float | None, ...] | None, "A figure, or one for each level of risk."
+    ]
     wanted: str
-    met: bool | None
+    met: Annotated[bool | None, "Null where it cannot be judged."]
     advice: str = ""
 
 

@@ -98,7 +98,7 @@ class FileExposure:
 
     name: Annotated[str, Named("of")]
     unique_before: Annotated[int, COUNT]
-    still: Annotated[int, COUNT, Named("still_unique")]
+    still: Annotated[int, COUNT, Named("still_unique"), "Still unique, with their own key."]
     designated_exposure: Annotated[float | None, Share("at_risk")]
     unique_after: Annotated[int, COUNT]
     nobody: Annotated[float | None, Share("unique_after")]

@@ -54,11 +54,11 @@ class Synthesis(Result):
         What was asked for, the seed included: for the producer alone.
     """
 
-    designation: Designation
-    targets: tuple[str, ...]
-    replaced: Annotated[int, COUNT]
+    designation: Annotated[Designation, "Who was at risk and why."]
+    targets: Annotated[tuple[str, ...], "In the order in which they were filled."]
+    replaced: Annotated[int, COUNT, "Records of which any target was to be replaced."]
     subgroups: int
-    borrowed: int
+    borrowed: Annotated[int, "Subgroups too small for a model of their own."]
     borrowing: tuple[Subgroup, ...]
     withheld: tuple[str, ...]
     evaluation: Annotated[Evaluation, SPREAD]
