@@ -338,12 +338,12 @@ def test_sizes_and_overlap_are_as_asked(fraction, external_fraction, overlap):
 def test_any_settings_that_can_be_met_are_met(n, fraction, external_fraction, overlap):
     asked = {"fraction": fraction, "external_fraction": external_fraction, "overlap": overlap}
     try:
-        sample, both, external = Settings(n=n, **asked).sizes()
+        world = veterans(n, **asked)
     except OptionError:
         shared = fraction * overlap
         assert shared > external_fraction or external_fraction > 1 - fraction + shared
         return
-    world = veterans(n, **asked)
+    sample, both, external = Settings(n=n, **asked).sizes()
     assert (world.sample.records, world.truth.records) == (sample, both)
     assert world.external.records == external
     assert 1 <= sample <= n
@@ -417,7 +417,7 @@ def test_all_problems_of_the_options_at_once():
     with pytest.raises(OptionError) as caught:
         veterans(0, seed=-1, fraction=0, overlap=2, error_rate="x", missing_rate=-0.1, years=1.5)
     named = [problem.split()[0] for problem in caught.value.problems]
-    assert named == ["n", "seed", "years", "fraction", "overlap", "error_rate", "missing_rate"]
+    assert named == ["n", "seed", "fraction", "overlap", "error_rate", "missing_rate", "years"]
     assert all("must be" in p and "instead." in p for p in caught.value.problems)
 
 

@@ -16,7 +16,6 @@ class Report(Protocol):
 
     def __call__(self, done: object = "", most: float | None = None, /) -> None:
         """Show it."""
-        ...
 
 
 @contextmanager

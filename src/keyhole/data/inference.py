@@ -51,12 +51,7 @@ class Inferred:
 def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
     """Type a column of text; empty cells are null already.
 
-    Parameters
-    ----------
-    series
-        The column as text.
-    codes
-        Declared missing codes, which do not spoil a type.
+    Missing codes do not spoil a type.
 
     Examples
     --------
@@ -231,14 +226,7 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
     5. Whole numbers are a category where they take at most 32 distinct values and at most
        half as many as there are records; else a measure. Other numbers are a measure.
 
-    Parameters
-    ----------
-    series
-        The column.
-    labelled
-        Whether any value other than a missing code has a label.
-    measurement
-        ``nominal``, ``ordinal``, ``scale`` or nothing.
+    `labelled` is whether any value other than a missing code has a label.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -18,10 +18,10 @@ from keyhole.core.names import absent, repeated
 from keyhole.data.columns import Codes, Role, Variable, encode
 from keyhole.data.describing import describe, role_problems
 from keyhole.data.missing import blank
-from keyhole.errors import ColumnError, FileError
+from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.results import Table
 
-__all__ = ["Microdata", "Origin", "require_columns", "require_records"]
+__all__ = ["KeyedData", "Microdata", "Origin", "require_columns", "require_key", "require_records"]
 
 # What makes values missing: where it is the same, the codes of a column are the same.
 _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
@@ -360,3 +360,32 @@ def _described(dtype: pl.DataType) -> str:
         pl.Null: "nothing",
     }
     return words.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")
+
+
+class KeyedData(Protocol):
+    """A key made from a scenario, as `ScenarioKey` of `keyhole.environment` is one."""
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+
+    def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
+        """Return a file with its key columns recoded; `partial`: those that it has."""
+
+
+def require_key(scenario: KeyedData) -> None:
+    """Say so if this is not the key of a scenario, or an empty one."""
+    if not hasattr(scenario, "recode"):
+        raise OptionError(
+            "scenario must be the key of a scenario, as scenario.key(environment, data, target) "
+            f"gives it. Got a {type(scenario).__name__} instead."
+        )
+    if not scenario.keys:
+        raise OptionError(
+            f"the key of scenario {scenario.name!r} is empty: nobody in it holds anything that "
+            "matches the file. Nothing can be measured on it."
+        )

@@ -75,14 +75,7 @@ def open_pieces(
 ) -> Pieces:
     """Open a file that is to be read in pieces.
 
-    Parameters
-    ----------
-    path
-        The file.
-    copy
-        Gives a new place for a copy of a text that is packed or not in UTF-8.
-    encoding, delimiter, sheet
-        As in `load`.
+    `copy` gives a new place for a copy of a text that is packed or not in UTF-8.
     """
     require_file(path)
     form = find_format(path)

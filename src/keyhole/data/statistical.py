@@ -64,16 +64,8 @@ def read_statistical(
 ) -> tuple[pl.DataFrame, Origin, Mapping[str, Facts]]:
     """Read the wanted columns of a statistical file, and what it says of them.
 
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        Its format: ``SAS``, ``SAS transport``, ``SPSS`` or ``Stata``.
-    request
-        What the caller asked for.
-    encoding
-        The encoding of its text, if it tells none or the wrong one.
+    `name` is its format; `encoding` is for text whose encoding the file does not tell, or tells
+    wrong.
     """
     _, about = read_with_metadata(path, name, encoding, metadataonly=True)
     chosen = request.choose(list(about.column_names), repr(path.name))

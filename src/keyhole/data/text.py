@@ -63,14 +63,7 @@ def read_text(
     encoding; else it is UTF-8 unless `encoding` says another. The delimiter is the one among
     comma, semicolon, tab and bar that gives the first records as many cells as the header.
 
-    Parameters
-    ----------
-    path
-        The file; ``.gz`` is unpacked.
-    choose
-        Given all names, returns those to be read.
-    encoding, delimiter
-        Taken as said, not detected.
+    `choose`, given all names, returns those to be read.
     """
     data = b"".join(_unpacked(path)) if path.suffix.lower() == ".gz" else path.read_bytes()
     used, mark = _encoding(data, encoding)
@@ -416,17 +409,7 @@ class TextFile:
 def open_text(
     path: Path, copy: Callable[[], Path], *, encoding: str | None, delimiter: str | None
 ) -> TextFile:
-    """Open a text; one that is packed or not in UTF-8 is first copied as plain UTF-8.
-
-    Parameters
-    ----------
-    path
-        The file.
-    copy
-        Gives a new place for such a copy.
-    encoding, delimiter
-        Taken as said, not detected.
-    """
+    """Open a text; one that is packed or not in UTF-8 is first copied as plain UTF-8."""
     used, mark = _encoding(b"".join(_unpacked(path, 8)), encoding)
     plain, skipped = path, len(mark)
     if path.suffix.lower() == ".gz" or used != "utf-8":

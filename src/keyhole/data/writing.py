@@ -39,20 +39,6 @@ def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) 
     SAS transport     labels and formats
     Excel             numbers, dates and text; text never becomes a formula
     ================  ============================================================
-
-    Parameters
-    ----------
-    data
-        The microdata.
-    path
-        The file to be written.
-    force
-        Replace the file if it exists.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     target = Path(path)
     name = find_format(target, writing=True)

@@ -210,19 +210,8 @@ def cluster_for(
     Verbs that know no other place ask this. What is wrong is raised here where the work is done
     in memory; a `keyhole.spark.cluster.Cluster` raises it with what its files tell.
 
-    Parameters
-    ----------
-    engine
-        ``auto``, ``memory``, ``spark`` or a Spark session; ``auto`` is memory, and Spark if a
-        source is a frame of Spark's own.
-    master
-        Where Spark runs; see `keyhole.spark.session.open_session`.
-    sources
-        The data.
-    verb
-        What is to be done, for messages.
-    in_memory_for
-        By its name what was asked for that can only be done in memory; options in braces.
+    Verbs that know no place but memory and Spark ask this; `sources` is the data. `in_memory_for`
+    has by its words what was asked for that can only be done in memory; options in braces.
 
     Examples
     --------

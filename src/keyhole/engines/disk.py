@@ -40,16 +40,7 @@ class DiskData(AskedColumns):
     Columns are encoded when they are first asked for, all those together that have been named
     by then (`require`), so that the file is read once.
 
-    Parameters
-    ----------
-    name
-        What the data is called.
-    names
-        The columns, in the order of the file.
-    folder
-        Where the codes are.
-    note
-        Why the data is here rather than in memory, if nobody asked for it.
+    `note` says why the data is here rather than in memory, if nobody asked for it.
     """
 
     def __init__(

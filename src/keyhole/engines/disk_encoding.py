@@ -44,16 +44,8 @@ class _TooManyError(Exception):
 class Dictionary:
     """Numbers the values of one column, 0 for a missing one, and writes the numbers to a file.
 
-    Parameters
-    ----------
-    name
-        The column's name.
-    path
-        A new file for the numbers, each in as few bytes as it takes by then.
-    memory
-        What the different values may take.
-    gives_up
-        Whether a column with more of them is given up; else that is an error.
+    `memory` is what the different values may take. A column with more of them is given up where
+    it `gives_up`; else that is an error.
     """
 
     def __init__(self, name: str, path: Path, memory: int, *, gives_up: bool = False) -> None:
@@ -232,32 +224,26 @@ class Numbered(Protocol):
     @property
     def name(self) -> str:
         """What the column is called."""
-        ...
 
     @property
     def records(self) -> int:
         """The number of records."""
-        ...
 
     @property
     def values(self) -> Any:
         """The different values, an array of Arrow; None if there are none."""
-        ...
 
     @property
     def counts(self) -> Ints:
         """The records of each number."""
-        ...
 
     @property
     def first(self) -> Ints:
         """The numbers of the first records."""
-        ...
 
     @property
     def filled(self) -> Ints:
         """The numbers of the first records that are not missing."""
-        ...
 
 
 def encode_pieces(
@@ -273,18 +259,7 @@ def encode_pieces(
     Also returns the columns that were given up, each with what is to be said of it, and the
     number of records.
 
-    Parameters
-    ----------
-    pieces
-        The file.
-    names
-        The columns.
-    request
-        What the caller declared about the columns.
-    folder
-        Where the codes go, and how much memory may be used.
-    what_fits
-        Whether columns with more different values than memory holds are given up.
+    `what_fits`: give up columns with more different values than memory holds.
     """
     size = min(max(folder.memory // PIECE_SHARE, SMALLEST_PIECE), LARGEST_PIECE)
     found = _read(pieces, names, folder, size, what_fits)

@@ -33,12 +33,7 @@ __all__ = [
 class MemoryEngine:
     """Counts cells of encoded columns held in memory.
 
-    Parameters
-    ----------
-    columns
-        The encoded columns by name; all of the same length.
-    storage
-        Where arrays with a value a record are made; counting on disk has them in mapped files.
+    `storage` makes the arrays with a value for each record: in memory, or in mapped files.
 
     Notes
     -----

@@ -33,20 +33,9 @@ def minimal_uniques(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Find the minimal uniques of every record.
 
-    Parameters
-    ----------
-    columns
-        The key variables, encoded.
-    max_size
-        The largest number of variables of a minimal unique.
-    progress
-        Called now and then with the sets visited and the sets there are at most.
-    storage
-        Where the records are sorted; it refuses a search that needs too much memory.
-
-    Returns
-    -------
-    The record and the mask of variables (bit j is column j) of each minimal unique.
+    Returns the record and the mask of variables (bit j is column j) of each. The storage refuses
+    a search that needs too much memory; `progress` hears of the sets visited and of all there may
+    be.
     """
     cells = SortedCells(columns, drop=False, storage=storage)
     storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")

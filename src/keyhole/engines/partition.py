@@ -138,18 +138,8 @@ PART_SIZE = 4
 class Partition:
     """Rows sorted into cells by a growing set of variables; rows alone in a cell are settled.
 
-    Parameters
-    ----------
-    rows, weights
-        Packed rows and how many records each stands for. Taken over and sorted in place.
-    plan
-        The layout of the rows.
-    cutoff
-        Cells smaller than this are at risk.
-    workers
-        How many threads to use.
-    storage
-        Where arrays as long as the rows are made.
+    Packed rows and how many records each stands for are taken over and sorted in place; cells
+    smaller than `cutoff` are at risk.
     """
 
     def __init__(
@@ -373,12 +363,7 @@ def _parts(count: int) -> list[tuple[int, int]]:
 class PatternTable:
     """One row a distinct pattern, and how many records have it.
 
-    Parameters
-    ----------
-    patterns
-        The patterns.
-    places
-        By column its number among those the patterns are made of.
+    `places` has by column its number among those the patterns are made of.
     """
 
     def __init__(self, patterns: DistinctPatterns, places: Mapping[str, int]) -> None:

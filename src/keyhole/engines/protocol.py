@@ -95,18 +95,15 @@ class Cells(Protocol):
     @property
     def spectrum(self) -> Spectrum:
         """The records by the size of their cells."""
-        ...
 
     def sizes(self) -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`).
 
         Under `wildcard` it counts every record that agrees wherever both are known.
         """
-        ...
 
     def numbers(self) -> Ints:
         """Return for each record a number of its cell; -1 where it was left out."""
-        ...
 
 
 class Records(Protocol):
@@ -118,45 +115,35 @@ class Records(Protocol):
     @property
     def name(self) -> str:
         """What the data is called."""
-        ...
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        ...
 
     @property
     def records(self) -> int:
         """The number of records."""
-        ...
 
     def variable(self, name: str) -> Variable:
         """Return what is known of a column."""
-        ...
 
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong."""
-        ...
 
     def require_records(self, least: int = 1) -> None:
         """Say so if there are no records, or fewer than a stage can use."""
-        ...
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers."""
-        ...
 
     def column(self, name: str) -> pl.Series:
         """Return a column's values, missing ones null."""
-        ...
 
     def weights(self, name: str) -> npt.NDArray[np.float64]:
         """Return a column of sampling weights."""
-        ...
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Records:
         """Return the records for which the mask is true."""
-        ...
 
 
 class Engine(Protocol):
@@ -168,36 +155,29 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """What results call it."""
-        ...
 
     @property
     def records(self) -> int:
         """The number of records."""
-        ...
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
         """Tally one key."""
-        ...
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each candidate added in turn."""
-        ...
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
         """Tally the key with each removable variable left out in turn."""
-        ...
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> Cells:
         """Sort the records into the cells of a key."""
-        ...
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
-        ...
 
 
 class Backend(Protocol):
@@ -206,42 +186,28 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """What results call the engine."""
-        ...
 
     @property
     def is_here(self) -> bool:
         """Whether every record can be looked at here, in memory or on disk."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a result should say of where the data was counted."""
-        ...
 
     @property
     def storage(self) -> Storage:
         """Where arrays with a value for each record are made."""
-        ...
 
     def engine(self, data: Any, columns: Iterable[str]) -> Engine:
         """Return the engine that counts these columns of the data."""
-        ...
 
     def group(self, data: Any, by: str, code: int) -> Records:
         """Return the records of the data that have one code in a column."""
-        ...
 
 
 class AskedColumns(ABC):
-    """Data that remembers which of its columns were asked for.
-
-    Parameters
-    ----------
-    name
-        What the data is called.
-    names
-        The columns, in the order of the file.
-    """
+    """Data that remembers which of its columns were asked for."""
 
     def __init__(self, name: str, names: Iterable[str]) -> None:
         self.name, self.names = name, tuple(names)

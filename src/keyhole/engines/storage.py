@@ -48,15 +48,12 @@ class Storage(Protocol):
     @property
     def name(self) -> str:
         """What results call the engine that counts here."""
-        ...
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
         """Return an array whose values are not set."""
-        ...
 
     def require(self, size: int, what: str) -> None:
         """Refuse what would take so many bytes of memory if that is more than may be used."""
-        ...
 
 
 class InMemory:

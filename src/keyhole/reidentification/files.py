@@ -13,8 +13,7 @@ import polars as pl
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.data.implicates import first_implicate
-from keyhole.data.keyed import KeyedData, require_key
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import KeyedData, Microdata, require_key
 from keyhole.data.reading import load
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError, OptionError

@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from keyhole.core.codec import Figures
+from keyhole.core.marks import HIDDEN, figure
 from keyhole.workbench.state import WorkbenchState
 
 __all__ = ["Job", "JobState", "Jobs", "lock_path"]
@@ -28,17 +30,17 @@ _STARTING = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One job, as it is now."""
+class Job(Figures):
+    """One job, as it is now; pages show what is not hidden."""
 
     number: int
-    project: int
+    project: Annotated[int, HIDDEN]
     kind: str
-    asked: Mapping[str, Any]
+    asked: Annotated[Mapping[str, Any], HIDDEN]
     state: JobState
     step: str
-    started: float
-    ended: float | None
+    started: Annotated[float, HIDDEN]
+    ended: Annotated[float | None, HIDDEN]
     problem: str
 
     @property
@@ -46,17 +48,11 @@ class Job:
         """Whether it is under way."""
         return self.state == "running"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what a page shows of it."""
-        seconds = (self.ended or time.time()) - self.started
-        return {
-            "number": self.number,
-            "kind": self.kind,
-            "state": self.state,
-            "step": self.step,
-            "seconds": round(seconds, 1),
-            "problem": self.problem,
-        }
+    @property
+    @figure()
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return round((self.ended or time.time()) - self.started, 1)
 
 
 def lock_path(state: WorkbenchState, number: int) -> Path:

@@ -33,13 +33,6 @@ _SCALE = 1 << _BITS
 class Draws:
     """The random numbers of a world, by seed and purpose.
 
-    Parameters
-    ----------
-    seed
-        A whole number, 0 or more.
-    size
-        How many numbers each purpose gets.
-
     Examples
     --------
     >>> Draws(seed=1, size=3).of("sex")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import COUNT, HIDDEN, figure
+from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.data.examples.codebook import KEYS, release
 from keyhole.data.examples.files import (
     LINK,
@@ -25,14 +28,11 @@ from keyhole.data.examples.files import (
 )
 from keyhole.data.examples.people import Columns, make_people
 from keyhole.data.microdata import Microdata
-from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table
 
 __all__ = ["Settings", "World", "veterans", "veterans_sample"]
 
-_MOST_PEOPLE = 1_000_000_000
-_MOST_YEARS = 10
 _SLACK = 1e-9
 
 
@@ -44,11 +44,6 @@ class Settings:
     --------
     >>> Settings(n=1_000).sizes()
     (100, 50, 100)
-    >>> Settings(n=0, seed=-1)
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.OptionError: n must be a whole number from 1 to 1,000,000,000. Got 0 instead.
-    seed must be a whole number, 0 or more. Got -1 instead.
     """
 
     n: int
@@ -60,13 +55,6 @@ class Settings:
     missing_rate: float = 0.05
     years: int = 1
 
-    def __post_init__(self) -> None:
-        problems = self._number_problems() or self._size_problems()
-        if problems:
-            raise OptionError(problems)
-        for name in ("n", "seed", "years"):
-            object.__setattr__(self, name, int(getattr(self, name)))
-
     def sizes(self) -> tuple[int, int, int]:
         """Return the records of the sample, of both files, and of the external file.
 
@@ -77,58 +65,10 @@ class Settings:
         external = max(1, _nearest(self.n * self.external_fraction))
         return sample, both, min(max(external, both), both + self.n - sample)
 
-    def _number_problems(self) -> list[str]:
-        checks = [
-            _whole("n", self.n, 1, _MOST_PEOPLE),
-            _whole("seed", self.seed, 0, None),
-            _whole("years", self.years, 0, _MOST_YEARS),
-            _rate("fraction", self.fraction, above_zero=True),
-            _rate("external_fraction", self.external_fraction, above_zero=True),
-            *(
-                _rate(name, getattr(self, name))
-                for name in ("overlap", "error_rate", "missing_rate")
-            ),
-        ]
-        return [problem for problem in checks if problem]
-
-    def _size_problems(self) -> list[str]:
-        shared = self.fraction * self.overlap
-        most = 1 - self.fraction + shared
-        problems = []
-        if shared > self.external_fraction + _SLACK:
-            problems.append(
-                f"overlap must be at most {self.external_fraction / self.fraction:.4g}, since the "
-                f"external file holds everyone it shares with the sample. Got {self.overlap} "
-                f"instead. Lower it, or raise external_fraction."
-            )
-        if self.external_fraction > most + _SLACK:
-            problems.append(
-                f"external_fraction must be at most {most:.4g}, since the people it does not share "
-                f"with the sample are outside the sample. Got {self.external_fraction} instead. "
-                f"Lower it, lower fraction, or raise overlap."
-            )
-        return problems
-
 
 def _nearest(number: float) -> int:
     """Round half up, so that one half of one person is one person."""
     return math.floor(number + 0.5)
-
-
-def _whole(name: str, value: Any, least: int, most: int | None) -> str:
-    good = isinstance(value, Integral) and not isinstance(value, bool)
-    if good and least <= value and (most is None or value <= most):
-        return ""
-    span = f", {least} or more" if most is None else f" from {least} to {most:,}"
-    return f"{name} must be a whole number{span}. Got {value!r} instead."
-
-
-def _rate(name: str, value: Any, *, above_zero: bool = False) -> str:
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if good and 0 <= value <= 1 and (value > 0 or not above_zero):
-        return ""
-    span = "above 0 and at most 1" if above_zero else "from 0 to 1"
-    return f"{name} must be a number {span}. Got {value!r} instead."
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -155,23 +95,23 @@ class World(Result):
     """
 
     settings: Settings
-    population: Microdata
-    sample: Microdata
-    external: Microdata
-    truth: Microdata
-    sample_rows: Ints
-    external_rows: Ints
+    population: Annotated[Microdata, HIDDEN]
+    sample: Annotated[Microdata, HIDDEN]
+    external: Annotated[Microdata, HIDDEN]
+    truth: Annotated[Microdata, HIDDEN]
+    sample_rows: Annotated[Ints, HIDDEN]
+    external_rows: Annotated[Ints, HIDDEN]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings and the sizes of the files."""
+    @property
+    @figure(COUNT)
+    def records(self) -> dict[str, int]:
+        """The sizes of the files."""
         files = ("population", "sample", "external", "truth")
-        sizes = {name: getattr(self, name).records for name in files}
-        return {"settings": dataclasses.asdict(self.settings), "records": sizes}
+        return {name: getattr(self, name).records for name in files}
 
     def to_frame(self) -> pl.DataFrame:
         """Return the sizes of the files."""
-        records = self.to_dict()["records"]
-        return pl.DataFrame({"file": list(records), "records": list(records.values())})
+        return pl.DataFrame({"file": list(self.records), "records": list(self.records.values())})
 
     def tables(self) -> list[Table]:
         """Return the sizes of the files as a table."""
@@ -186,37 +126,39 @@ class World(Result):
         return [Table("Example world of veterans", ["file", "records", "what"], rows, [notes])]
 
 
+_People = Annotated[int, Option("People in the population.", low=1, high=1_000_000_000)]
+_Seed = Annotated[
+    int, Option("The same seed gives the same world, on every machine.", low=0, high=math.inf)
+]
+_Rate = partial(Option, low=0, high=1)
+
+
+@documented
 def veterans(
-    n: int = 10_000,
-    seed: int = 1,
+    n: _People = 10_000,
+    seed: _Seed = 1,
     *,
-    fraction: float = 0.1,
-    external_fraction: float = 0.1,
-    overlap: float = 0.5,
-    error_rate: float = 0.03,
-    missing_rate: float = 0.05,
-    years: int = 1,
+    fraction: Annotated[
+        float, Option("The share of the population in the sample.", above=0, high=1)
+    ] = 0.1,
+    external_fraction: Annotated[
+        float, Option("The share of the population in the intruder's file.", above=0, high=1)
+    ] = 0.1,
+    overlap: Annotated[
+        float, _Rate("The share of the sample that is in the intruder's file too.")
+    ] = 0.5,
+    error_rate: Annotated[
+        float, _Rate("The share of wrong values in each variable of the intruder's file.")
+    ] = 0.03,
+    missing_rate: Annotated[
+        float, _Rate("The share of missing values in each variable of the intruder's file.")
+    ] = 0.05,
+    years: Annotated[
+        int,
+        Option("How many years after the sample the intruder's file was made.", low=0, high=10),
+    ] = 1,
 ) -> World:
     """Make a population of veterans, a sample, an intruder's file and the truth.
-
-    Parameters
-    ----------
-    n
-        People in the population.
-    seed
-        The same seed gives the same world, on every machine.
-    fraction
-        The share of the population in the sample.
-    external_fraction
-        The share of the population in the intruder's file.
-    overlap
-        The share of the sample that is in the intruder's file too.
-    error_rate
-        The share of wrong values in each variable of the intruder's file.
-    missing_rate
-        The share of missing values in each variable of the intruder's file.
-    years
-        How many years after the sample the intruder's file was made.
 
     Returns
     -------
@@ -238,9 +180,9 @@ def veterans(
     >>> int(world.sample.weights("weight").sum())
     2000
     """
-    settings = Settings(
-        n, seed, fraction, external_fraction, overlap, error_rate, missing_rate, years
-    )
+    asked = bind(veterans, locals())
+    asked.require()
+    settings = Settings(**asked.values)
     people = make_people(settings.n, settings.seed)
     size, both, other = settings.sizes()
     sampled = choose_sample(people, size, settings.seed)
@@ -261,7 +203,26 @@ def veterans(
     )
 
 
-def veterans_sample(n: int = 10_000, seed: int = 1) -> Microdata:
+def veterans_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse files that would have to share more people than they hold."""
+    shared = asked.fraction * asked.overlap
+    most = 1 - asked.fraction + shared
+    if shared > asked.external_fraction + _SLACK:
+        template = (
+            "{overlap} must be at most {0:.4g}, since the external file holds everyone it shares "
+            "with the sample. Got {1} instead. Lower it, or raise {external_fraction}."
+        )
+        yield Problem(template, asked.external_fraction / asked.fraction, asked.overlap)
+    if asked.external_fraction > most + _SLACK:
+        template = (
+            "{external_fraction} must be at most {0:.4g}, since the people it does not share with "
+            "the sample are outside the sample. Got {1} instead. Lower it, lower {fraction}, or "
+            "raise {overlap}."
+        )
+        yield Problem(template, most, asked.external_fraction)
+
+
+def veterans_sample(n: _People = 10_000, seed: _Seed = 1) -> Microdata:
     """Make a sample of exactly n records, without the world around it.
 
     It has the columns of `World.sample`. The records are a simple random sample of households
@@ -273,9 +234,10 @@ def veterans_sample(n: int = 10_000, seed: int = 1) -> Microdata:
     >>> data.records, len(data.role("key")), data.role("weight")
     (1000, 16, ('weight',))
     """
-    settings = Settings(n=n, seed=seed)
-    people = make_people(settings.n, settings.seed)
-    return release_sample(people, np.arange(settings.n), nominal_weights(people, settings.seed))
+    asked = bind(veterans_sample, locals())
+    asked.require()
+    people = make_people(asked.n, asked.seed)
+    return release_sample(people, np.arange(asked.n), nominal_weights(people, asked.seed))
 
 
 def _release_truth(people: Columns, sampled: Ints, outside: Ints) -> Microdata:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyhole.core.options import Question
-from keyhole.data.keyed import require_key
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, require_key
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import InputError, OptionError
 
