@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
@@ -22,15 +22,13 @@ class VerbOutcome(Result):
     remark: Annotated[str, HIDDEN] = ""
 
     def tables(self) -> list[Table]:
-        """Return the tables of what was found, and why it is so."""
-        return [
-            *([] if self.found is None else self.found.tables()),
-            *([] if self.why is None else [self.why]),
-        ]
-
-    def summary(self) -> str:
-        """Return the tables as text, and the remark."""
-        return "\n\n".join(filter(None, [Result.summary(self), self.remark]))
+        """Return the tables of what was found, with the remark, and why it is so."""
+        if self.found is None:
+            return []
+        first, *rest = self.found.tables()
+        if self.remark:
+            first = replace(first, notes=[*first.notes, self.remark])
+        return [first, *rest, *([] if self.why is None else [self.why])]
 
     def aside(self) -> str:
         """Say what was written."""

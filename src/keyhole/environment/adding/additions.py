@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.options import Problem
 from keyhole.environment.adding.placing import Placement
 from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows
 from keyhole.environment.model import Environment
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "Batch"]
 
 _SHOWN = 60
-_DECIDE = (
-    "To decide: have the proposals for a form written to a file (propose), edit it, and import the "
-    "form again with it (decisions)."
+_DECIDE = Problem(
+    "To decide: import {form} NAME {propose} FILE.toml, edit the file, then import {form} NAME "
+    "{decisions} FILE.toml."
 )
 _DEEDS = {
     "assimilate": "assimilated",
