@@ -34,8 +34,7 @@ from keyhole.exposure.charts import contributions_chart, exposure_chart, levels_
 from keyhole.exposure.levels import LevelSummary
 from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator
 from keyhole.selection import backward, forward, stepwise
-from keyhole.selection.captions import within_figures
-from keyhole.selection.charts import HEIGHT, WIDTH, path_chart
+from keyhole.selection.charts import HEIGHT, WIDTH, path_chart, within_figures
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -16,12 +16,19 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, OptionError
 from keyhole.exposure import loglinear_models
 from keyhole.exposure.loglinear import population_uniques
-from keyhole.exposure.loglinear_models import Patterns, bias_test, fit, fits, forest, gains
+from keyhole.exposure.loglinear_models import (
+    PatternCounts,
+    bias_test,
+    can_fit,
+    fit_model,
+    forest,
+    gains,
+)
 
 
-def patterns_of(table: np.ndarray) -> Patterns:
+def patterns_of(table: np.ndarray) -> PatternCounts:
     codes = np.argwhere(table > 0)
-    return Patterns(codes, table[table > 0], table.shape)
+    return PatternCounts(codes, table[table > 0], table.shape)
 
 
 def everywhere(model, shape: tuple[int, ...]) -> np.ndarray:
@@ -57,7 +64,7 @@ def test_a_fit_is_that_of_the_whole_table(
     table = np.random.default_rng(seed).poisson(3.0, shape)
     table.flat[0] += 1
     chosen = sorted(pairs)
-    model = fit(patterns_of(table), chosen)
+    model = fit_model(patterns_of(table), chosen)
     assert model is not None
     assert np.abs(everywhere(model, shape) - slow_fit(table, chosen)).max() < 0.2
 
@@ -69,7 +76,7 @@ def test_margins_are_met_and_means_add_to_the_records(
 ) -> None:
     table = np.random.default_rng(seed).poisson(0.7, (2, 3, 4, 2))
     table.flat[5] += 1
-    model = fit(patterns_of(table), pairs)
+    model = fit_model(patterns_of(table), pairs)
     fitted = everywhere(model, table.shape)
     assert fitted.sum() == pytest.approx(table.sum(), rel=1e-3)
     for pair in pairs:
@@ -80,7 +87,7 @@ def test_margins_are_met_and_means_add_to_the_records(
 @pytest.mark.parametrize("pairs", [[], [(0, 1), (1, 2)], PAIRS[:5], PAIRS])
 def test_cells_are_drawn_as_often_as_their_mean_is_large(pairs: list[tuple[int, int]]) -> None:
     table = np.random.default_rng(3).poisson(2.0, (2, 3, 2, 3))
-    model = fit(patterns_of(table), pairs)
+    model = fit_model(patterns_of(table), pairs)
     drawn = model.draw(np.random.default_rng(1), 200_000)
     share = np.zeros(table.shape)
     np.add.at(share, tuple(drawn.T), 1 / len(drawn))
@@ -107,7 +114,7 @@ def test_the_bias_is_the_sum_over_all_cells(
 ) -> None:
     table = np.random.default_rng(7).poisson(0.5, (3, 4, 3, 5))
     patterns = patterns_of(table)
-    model = fit(patterns, pairs)
+    model = fit_model(patterns, pairs)
     slow = slow_bias(everywhere(model, table.shape), table, 0.2)
     assert bias_test(model, patterns, 0.2) == pytest.approx(slow)
     monkeypatch.setattr(loglinear_models, "MOST_CELLS", 1)
@@ -119,10 +126,10 @@ def test_the_bias_is_the_sum_over_all_cells(
 def test_too_large_a_core_is_not_fitted() -> None:
     table = np.ones((5, 5, 5), dtype=int)
     circle = [(0, 1), (1, 2), (0, 2)]
-    assert fit(patterns_of(table), circle, most_cells=124) is None
-    assert not fits(patterns_of(table), circle, most_cells=124)
-    assert fits(patterns_of(table), circle, most_cells=125)
-    assert fits(patterns_of(table), circle[:2], most_cells=1)
+    assert fit_model(patterns_of(table), circle, most_cells=124) is None
+    assert not can_fit(patterns_of(table), circle, most_cells=124)
+    assert can_fit(patterns_of(table), circle, most_cells=125)
+    assert can_fit(patterns_of(table), circle[:2], most_cells=1)
 
 
 def test_pairs_that_pay_are_those_that_hang_together() -> None:
@@ -131,7 +138,7 @@ def test_pairs_that_pay_are_those_that_hang_together() -> None:
     second = np.where(generator.random(2_000) < 0.7, first, generator.integers(4, size=2_000))
     other = generator.integers(20, size=2_000)
     codes, counts = np.unique(np.column_stack([first, second, other]), axis=0, return_counts=True)
-    worth = gains(Patterns(codes, counts, (4, 4, 20)))
+    worth = gains(PatternCounts(codes, counts, (4, 4, 20)))
     assert [pair for pair, gain in worth.items() if gain > 0] == [(0, 1)]
     assert forest(worth, 3) == ((0, 1), *list(worth)[1:2])
 

@@ -20,7 +20,14 @@ from keyhole.data.columns import Variable
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, OptionError
 from keyhole.results import plain_values
-from keyhole.screening.contents import GIVEN, SURNAMES, by_contents, iban_holds, luhn_holds, sample
+from keyhole.screening.contents import (
+    GIVEN,
+    SURNAMES,
+    by_contents,
+    iban_holds,
+    luhn_holds,
+    sample_values,
+)
 from keyhole.screening.inspection import find_record_number
 from keyhole.screening.safe_harbor import (
     ITEMS,
@@ -209,7 +216,7 @@ def test_bands_are_known_by_their_labels():
     labels = {1: "under 50", 2: "50 to 89", 3: "90 to 94", 4: "95 and over"}
     variable = Variable("age group", "category", value_labels=labels)
     column = data.column("agegrp")
-    found = find_age(variable, column, sample(column), year=2024)
+    found = find_age(variable, column, sample_values(column), year=2024)
     assert found is not None
     assert found.records == 18
 
@@ -242,7 +249,7 @@ DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(int(x)) for x in random.i
 )
 def test_dates_finer_than_the_year(values, what):
     column = pl.Series("admission_date", values)
-    found = find_date(Variable("admission_date", "category"), column, sample(column))
+    found = find_date(Variable("admission_date", "category"), column, sample_values(column))
     assert (found.what if found else None) == what
 
 
@@ -260,7 +267,7 @@ def test_dates_finer_than_the_year(values, what):
 )
 def test_elements_of_dates(name, values, is_one):
     column = pl.Series(name, values * 5)
-    found = find_date(Variable(name, "category"), column, sample(column))
+    found = find_date(Variable(name, "category"), column, sample_values(column))
     assert (found is not None) == is_one
 
 
@@ -320,11 +327,11 @@ NUMBERS = {
 @pytest.mark.parametrize("sort", NUMBERS)
 def test_record_numbers_are_known_by_their_make(sort):
     column = pl.Series("v", NUMBERS[sort])
-    found = find_record_number(Variable("v", "category"), column, sample(column), [])
+    found = find_record_number(Variable("v", "category"), column, sample_values(column), [])
     assert found is not None
     assert (found.sort, found.distinct, found.most) == (sort, 1.0, 1)
     shuffled = column.sample(fraction=1, shuffle=True, seed=1)
-    again = find_record_number(Variable("v", "category"), shuffled, sample(shuffled), [])
+    again = find_record_number(Variable("v", "category"), shuffled, sample_values(shuffled), [])
     assert again is not None
     assert ("in the order of the file" in found.reason) == (sort == "sequence")
     assert "in the order of the file" not in again.reason
@@ -449,7 +456,8 @@ def test_check_digits():
     # Numbers of sixteen digits that are no cards: one in ten passes the check by chance.
     numbers = pl.Series([f"{x:016}" for x in random.integers(10**15, 10**16, 200)])
     assert all(
-        one.kind != "account number" for one in by_contents(numbers, sample(numbers), place=False)
+        one.kind != "account number"
+        for one in by_contents(numbers, sample_values(numbers), place=False)
     )
 
 

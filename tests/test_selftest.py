@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keyhole.published import certificate, examples
-from keyhole.published.certificate import Certificate, Comparison, selftest
+from keyhole.published import certificate
+from keyhole.published.certificate import Certificate, FigureCheck, selftest
 from keyhole.published.figures import summary_rows
 
 
@@ -31,7 +31,7 @@ def test_every_printed_step_and_record_is_there(found):
 
 def test_the_same_figures_have_the_same_hash(found):
     assert selftest().sha256 == found.sha256
-    other = Certificate((*found.rows[:-1], Comparison("a", "b", "1", "2", False)), {}, "")
+    other = Certificate((*found.rows[:-1], FigureCheck("a", "b", "1", "2", False)), {}, "")
     assert other.sha256 != found.sha256
 
 
@@ -47,8 +47,8 @@ def test_the_certificate_prints_versions_result_and_hash(found):
 def test_a_wrong_choice_of_step_is_found(monkeypatch):
     rows = [dict(row) for row in summary_rows("forward")]
     rows[2]["variables"] = "sex ag8r pow aor cp"
-    monkeypatch.setattr(examples, "summary_rows", lambda run: rows if run == "forward" else [])
-    run = examples._lin_garin("forward", {"limit": 0.3})
+    monkeypatch.setattr(certificate, "summary_rows", lambda run: rows if run == "forward" else [])
+    run = certificate._lin_garin("forward", {"limit": 0.3})
     found = certificate._compared("x", run)
     assert [row.what for row in found if not row.agrees] == ["F3"]
 
@@ -70,7 +70,7 @@ def test_a_kernel_that_miscounts_fails_the_certificate(monkeypatch):
 
 
 def test_an_example_that_stops_is_a_failure_not_a_crash(monkeypatch):
-    monkeypatch.setattr(examples, "risk", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(certificate, "risk", lambda *_, **__: 1 / 0)
     found = selftest()
     assert not found.passed
     assert "stopped: ZeroDivisionError" in found.summary()

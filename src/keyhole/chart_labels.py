@@ -21,7 +21,7 @@ __all__ = [
     "LINE",
     "Box",
     "Label",
-    "Limit",
+    "LimitLine",
     "Placed",
     "RiskPlane",
     "draw_labels",
@@ -304,7 +304,7 @@ class RiskPlane:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitLine:
     """A limit on RP as it is drawn, and where its name stands; `dotted` is a second sort."""
 
     text: str
@@ -313,19 +313,19 @@ class Limit:
     box: Box
 
 
-def name_limits(plane: RiskPlane, asked: Iterable[tuple[str, float, bool]]) -> list[Limit]:
+def name_limits(plane: RiskPlane, asked: Iterable[tuple[str, float, bool]]) -> list[LimitLine]:
     """Name limits at the left, where paths seldom come; of near ones the next to the right."""
-    named: list[Limit] = []
+    named: list[LimitLine] = []
     for text, value, dotted in asked:
         top = plane.pixels(0, value)[1] + (2.0 if dotted else -LINE - 3)
         box = Box(2, top, 2 + len(text) * LETTER, top + LINE)
         while any(box.meets(other.box) for other in named):
             box = box.moved(100)
-        named.append(Limit(text, value, dotted, box))
+        named.append(LimitLine(text, value, dotted, box))
     return named
 
 
-def draw_limits(plane: RiskPlane, named: Sequence[Limit]) -> list[alt.Chart]:
+def draw_limits(plane: RiskPlane, named: Sequence[LimitLine]) -> list[alt.Chart]:
     """Draw the limits, and shade what lies above the limit if there is one."""
     axes = plane.axes()
     firm = [limit.rp for limit in named if not limit.dotted]
@@ -349,7 +349,7 @@ def draw_labels(
     *,
     points: Sequence[Point],
     lines: Sequence[tuple[Point, Point]],
-    limits: Sequence[Limit],
+    limits: Sequence[LimitLine],
     room: float = 0.0,
 ) -> list[alt.Chart]:
     """Place labels and draw them; one that stands far from its point is tied to it by a line.

@@ -33,7 +33,7 @@ from keyhole.engines.partition import PatternTable
 from keyhole.exposure.odds import MOST_LEVELS, Fit, OddsRatio, crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import (
     Apart,
-    Grouping,
+    LevelGroups,
     Regrouping,
     Totals,
     group_levels,
@@ -318,7 +318,7 @@ def drivers(
     return replace(found, notes=(*found.notes, why)) if told else found
 
 
-def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> Grouping:
+def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> LevelGroups:
     codes = data.codes(name)
     held = _summed(table.codes(name), table.records, codes.size)
     return group_levels(data.variable(name), codes, most_levels=most_levels, held=held)
@@ -330,7 +330,7 @@ def _summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:
 
 
 def _fit(
-    groupings: Sequence[Grouping],
+    groupings: Sequence[LevelGroups],
     groups: Sequence[Ints],
     at_risk: Flags,
     held: Ints,
@@ -354,7 +354,7 @@ def _fit(
 
 
 def _levels(
-    groupings: Sequence[Grouping],
+    groupings: Sequence[LevelGroups],
     groups: Sequence[Ints],
     at_risk: Flags,
     held: Ints,

@@ -26,10 +26,10 @@ from keyhole.exposure.loglinear_models import (
     MOST_CELLS,
     TOLERANCE,
     Pair,
-    Patterns,
+    PatternCounts,
     bias_test,
-    fit,
-    fits,
+    can_fit,
+    fit_model,
     forest,
     gains,
 )
@@ -203,13 +203,13 @@ def _weights(data: Microdata, weight: str | None, fraction: float | None) -> Flo
     return weights
 
 
-def _patterns(data: Microdata, names: Sequence[str], numbers: Ints) -> Patterns:
+def _patterns(data: Microdata, names: Sequence[str], numbers: Ints) -> PatternCounts:
     counts = np.bincount(numbers)
     first = np.zeros(len(counts), dtype=np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
     columns = [data.codes(name) for name in names]
     codes = np.column_stack([c.values[first].astype(np.int64) for c in columns])
-    return Patterns(codes, counts, tuple(c.size for c in columns))
+    return PatternCounts(codes, counts, tuple(c.size for c in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,7 +223,7 @@ class _Trial:
 
 
 def _trials(
-    patterns: Patterns,
+    patterns: PatternCounts,
     rate: float,
     uniques: Ints,
     weights: Floats,
@@ -232,7 +232,7 @@ def _trials(
     """Fit the models, the simplest first, as long as the last one is too simple."""
     out: list[_Trial] = []
     for name, pairs in _candidates(patterns, asked):
-        model = fit(patterns, pairs)
+        model = fit_model(patterns, pairs)
         if model is None:
             raise OptionError(
                 f"model {name!r} has more than {MOST_CELLS:,} cells to fit. "
@@ -249,7 +249,9 @@ def _trials(
     return out
 
 
-def _candidates(patterns: Patterns, asked: Choice) -> Iterator[tuple[ModelName, Sequence[Pair]]]:
+def _candidates(
+    patterns: PatternCounts, asked: Choice
+) -> Iterator[tuple[ModelName, Sequence[Pair]]]:
     """Yield the models that are asked for, without those that repeat the one before."""
     variables = len(patterns.sizes)
     if asked == "two-way":
@@ -274,13 +276,13 @@ def _choose(trials: Sequence[_Trial]) -> _Trial:
     return min(fair or paying or trials, key=lambda trial: abs(trial.test.z or 0.0))
 
 
-def _largest(patterns: Patterns, tree: Sequence[Pair], paying: Sequence[Pair]) -> list[Pair]:
+def _largest(patterns: PatternCounts, tree: Sequence[Pair], paying: Sequence[Pair]) -> list[Pair]:
     """Add to the forest as many of the best other pairs as can be fitted."""
     more = [pair for pair in paying if pair not in tree]
     low, high = 0, len(more)
     while low < high:
         middle = (low + high + 1) // 2
-        if fits(patterns, [*tree, *more[:middle]]):
+        if can_fit(patterns, [*tree, *more[:middle]]):
             low = middle
         else:
             high = middle - 1

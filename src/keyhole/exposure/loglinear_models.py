@@ -21,7 +21,16 @@ import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = ["MOST_CELLS", "Model", "Patterns", "bias_test", "fit", "fits", "forest", "gains"]
+__all__ = [
+    "MOST_CELLS",
+    "Model",
+    "PatternCounts",
+    "bias_test",
+    "can_fit",
+    "fit_model",
+    "forest",
+    "gains",
+]
 
 Pair = tuple[int, int]
 
@@ -38,12 +47,12 @@ MOST_NUMBERED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Patterns:
+class PatternCounts:
     """The distinct patterns of a key: their codes, how many records each has, levels by variable.
 
     Examples
     --------
-    >>> patterns = Patterns(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
+    >>> patterns = PatternCounts(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
     >>> patterns.records, patterns.margin(1).tolist(), patterns.margin(0, 1).tolist()
     (8, [4.0, 4.0], [[4.0, 2.0], [0.0, 2.0]])
     """
@@ -66,7 +75,7 @@ class Patterns:
         return table
 
 
-def gains(patterns: Patterns) -> dict[Pair, float]:
+def gains(patterns: PatternCounts) -> dict[Pair, float]:
     r"""Return what each pair is worth to a model: positive where it pays, the best first.
 
     Notes
@@ -76,7 +85,7 @@ def gains(patterns: Patterns) -> dict[Pair, float]:
 
     Examples
     --------
-    >>> alike = Patterns(np.array([[0, 0, 0], [1, 1, 0]]), np.array([8, 8]), (2, 2, 1))
+    >>> alike = PatternCounts(np.array([[0, 0, 0], [1, 1, 0]]), np.array([8, 8]), (2, 2, 1))
     >>> gains(alike)
     {(0, 1): 20.18, (0, 2): 0.0, (1, 2): 0.0}
     """
@@ -166,14 +175,16 @@ def _pick(line: Floats, at: Floats) -> Ints:
     return np.minimum(np.searchsorted(line, at, side="right"), len(line) - 1)
 
 
-def fits(patterns: Patterns, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS) -> bool:
+def can_fit(
+    patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
+) -> bool:
     """Tell whether the core of these pairs has few enough cells to be fitted.
 
     Examples
     --------
-    >>> patterns = Patterns(np.array([[0, 0, 0], [1, 1, 1]]), np.array([4, 2]), (2, 2, 2))
+    >>> patterns = PatternCounts(np.array([[0, 0, 0], [1, 1, 1]]), np.array([4, 2]), (2, 2, 2))
     >>> circle = [(0, 1), (1, 2), (0, 2)]
-    >>> fits(patterns, circle, most_cells=2), fits(patterns, circle, most_cells=1)
+    >>> can_fit(patterns, circle, most_cells=2), can_fit(patterns, circle, most_cells=1)
     (True, False)
     """
     core, _ = _strip(pairs, len(patterns.sizes))
@@ -182,15 +193,17 @@ def fits(patterns: Patterns, pairs: Sequence[Pair], *, most_cells: int = MOST_CE
     return _occurring(patterns, core, _within(pairs, core), most_cells) is not None
 
 
-def fit(patterns: Patterns, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS) -> Model | None:
+def fit_model(
+    patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
+) -> Model | None:
     """Fit main effects and these pairs; None if the core has more cells than can be fitted.
 
     Examples
     --------
-    >>> patterns = Patterns(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
-    >>> fit(patterns, []).mean(patterns.codes).tolist()
+    >>> patterns = PatternCounts(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
+    >>> fit_model(patterns, []).mean(patterns.codes).tolist()
     [3.0, 3.0, 1.0]
-    >>> fit(patterns, [(0, 1)]).mean(patterns.codes).tolist()
+    >>> fit_model(patterns, [(0, 1)]).mean(patterns.codes).tolist()
     [4.0, 2.0, 2.0]
     """
     core, hanging = _strip(pairs, len(patterns.sizes))
@@ -230,7 +243,7 @@ def _strip(
     return tuple(near), hanging[::-1]
 
 
-def _tabulable(patterns: Patterns, pairs: Sequence[Pair]) -> bool:
+def _tabulable(patterns: PatternCounts, pairs: Sequence[Pair]) -> bool:
     return all(patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES for i, j in pairs)
 
 
@@ -238,7 +251,7 @@ def _within(pairs: Sequence[Pair], core: tuple[int, ...]) -> list[Pair]:
     return [pair for pair in pairs if set(pair) <= set(core)]
 
 
-def _shares(patterns: Patterns, variable: int, neighbour: int | None) -> Floats:
+def _shares(patterns: PatternCounts, variable: int, neighbour: int | None) -> Floats:
     """Return the shares of the levels, a row for each level of the neighbour."""
     pair = (variable,) if neighbour is None else (neighbour, variable)
     table = patterns.margin(*pair).reshape(-1, patterns.sizes[variable])
@@ -248,7 +261,7 @@ def _shares(patterns: Patterns, variable: int, neighbour: int | None) -> Floats:
 
 
 def _occurring(
-    patterns: Patterns, core: tuple[int, ...], pairs: Sequence[Pair], most: int
+    patterns: PatternCounts, core: tuple[int, ...], pairs: Sequence[Pair], most: int
 ) -> Ints | None:
     """List in order the cells of the core whose pairs all occur; None if there are too many."""
     if math.prod(patterns.sizes[v] for v in core) >= MOST_NUMBERED:
@@ -277,14 +290,14 @@ def _occurring(
     return cells
 
 
-def _occurs(patterns: Patterns, one: int, other: int) -> Flags:
+def _occurs(patterns: PatternCounts, one: int, other: int) -> Flags:
     table = np.zeros((patterns.sizes[one], patterns.sizes[other]), dtype=np.bool_)
     table[patterns.codes[:, one], patterns.codes[:, other]] = True
     return table
 
 
 def _proportional(
-    patterns: Patterns, core: tuple[int, ...], pairs: Sequence[Pair], cells: Ints
+    patterns: PatternCounts, core: tuple[int, ...], pairs: Sequence[Pair], cells: Ints
 ) -> tuple[Floats, float]:
     """Scale the cells to the margin of each pair in turn until all are met."""
     means = np.full(len(cells), patterns.records / len(cells))
@@ -310,7 +323,7 @@ FEWEST_DRAWS, MOST_DRAWS, DRAWS_A_RECORD = 200_000, 4_000_000, 20
 DRAWS_AT_ONCE = 250_000
 
 
-def bias_test(model: Model, patterns: Patterns, fraction: float) -> tuple[float, float | None]:
+def bias_test(model: Model, patterns: PatternCounts, fraction: float) -> tuple[float, float | None]:
     r"""Estimate by how much a model errs in the number of population uniques.
 
     Parameters
@@ -339,9 +352,9 @@ def bias_test(model: Model, patterns: Patterns, fraction: float) -> tuple[float,
 
     Examples
     --------
-    >>> twice = Patterns(np.array([[0, 0], [1, 1]]), np.array([50, 50]), (2, 2))
-    >>> bias, z = bias_test(fit(twice, []), twice, 0.9)
-    >>> fit(twice, []).mean(twice.codes).tolist(), z > 0
+    >>> twice = PatternCounts(np.array([[0, 0], [1, 1]]), np.array([50, 50]), (2, 2))
+    >>> bias, z = bias_test(fit_model(twice, []), twice, 0.9)
+    >>> fit_model(twice, []).mean(twice.codes).tolist(), z > 0
     ([25.0, 25.0], True)
     """
     base, variance = _sums(model, fraction)

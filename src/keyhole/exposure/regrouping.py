@@ -25,7 +25,7 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 
 __all__ = [
     "Apart",
-    "Grouping",
+    "LevelGroups",
     "Regrouping",
     "Totals",
     "group_levels",
@@ -46,7 +46,7 @@ LARGEST = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
+class LevelGroups:
     """A variable's levels, or its bands: the group of each code and the label of each group.
 
     `ordered` says that groups which follow one another are next to each other in meaning; None
@@ -68,7 +68,7 @@ class Grouping:
 
 def group_levels(
     variable: Variable, codes: Codes, *, most_levels: int, held: Ints | None = None
-) -> Grouping:
+) -> LevelGroups:
     """Group the levels of a measure or a date where there are more than can be read.
 
     `held` are the records of each code, counted if left out.
@@ -92,7 +92,7 @@ def group_levels(
     if missing is not None:
         group, labels = np.append(group, missing), [*labels, MISSING]
     ordered = _is_ordered(variable, dtype, labels)
-    return Grouping(variable.name, group, tuple(labels), cut is not None, ordered, missing)
+    return LevelGroups(variable.name, group, tuple(labels), cut is not None, ordered, missing)
 
 
 def _is_ordered(variable: Variable, dtype: pl.DataType, labels: list[str]) -> bool | None:
@@ -279,7 +279,7 @@ def regroupings(
     totals: Totals,
     others: Ints,
     codes: Ints,
-    grouping: Grouping,
+    grouping: LevelGroups,
     held: Ints,
 ) -> Iterator[Regrouping]:
     """Try the merges of one key variable that make sense without knowing what it means.
@@ -311,7 +311,7 @@ def regroupings(
 
 
 def _merges(
-    cells: _Cells, commonest: int, grouping: Grouping, cutoff: int
+    cells: _Cells, commonest: int, grouping: LevelGroups, cutoff: int
 ) -> Iterator[tuple[int, int | None, tuple[int, int]]]:
     last = grouping.size - 1 - (grouping.missing is not None)
     done = set()
@@ -350,7 +350,7 @@ def _collapse(cells: _Cells, inside: Flags, cutoff: int) -> tuple[int, int]:
 
 
 def set_apart(
-    totals: Totals, numbers: Ints, group: Ints, held: Ints, grouping: Grouping
+    totals: Totals, numbers: Ints, group: Ints, held: Ints, grouping: LevelGroups
 ) -> Iterator[Apart]:
     """Put each group into a file of its own, and count what is left and what is in it.
 

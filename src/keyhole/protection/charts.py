@@ -15,7 +15,7 @@ import numpy as np
 
 from keyhole.chart_labels import (
     Label,
-    Limit,
+    LimitLine,
     RiskPlane,
     draw_labels,
     draw_limits,
@@ -161,7 +161,9 @@ def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
     }
 
 
-def _labels(plane: RiskPlane, paths: Sequence[_Path], limits: Sequence[Limit]) -> list[alt.Chart]:
+def _labels(
+    plane: RiskPlane, paths: Sequence[_Path], limits: Sequence[LimitLine]
+) -> list[alt.Chart]:
     at = [[plane.pixels(_lost(m), m.rp or 0.0) for m in path.lines] for path in paths]
     return draw_labels(
         plane,

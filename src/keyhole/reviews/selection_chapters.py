@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
     from keyhole.reviews.selection_ends import Paths
     from keyhole.selection.frontier import Frontier
-    from keyhole.selection.result import Row, Selection, Step
+    from keyhole.selection.result import CandidateRow, Selection, Step
 
 __all__ = ["Path", "PathStep", "before_after", "ends_table", "frontier_table", "selection_paths"]
 
@@ -89,7 +89,7 @@ def _step(step: Step) -> PathStep:
     return PathStep(step.step, step.variables, new or None, old, _figures(step))
 
 
-def _figures(row: Row | Step) -> list[str]:
+def _figures(row: CandidateRow | Step) -> list[str]:
     shown = (row.alpha, row.rp, row.cr, row.ratio)
     return ["" if figure is None else f"{figure:.3f}" for figure in shown]
 

@@ -16,7 +16,7 @@ import polars as pl
 from keyhole.core.names import plural
 from keyhole.screening.identifiers import Identifier, recognise
 
-__all__ = ["GIVEN", "SURNAMES", "WITHIN", "by_contents", "is_hash", "sample"]
+__all__ = ["GIVEN", "SURNAMES", "WITHIN", "by_contents", "is_hash", "sample_values"]
 
 _GIVEN = """
 james john robert michael william david richard joseph thomas charles christopher daniel matthew
@@ -93,7 +93,7 @@ _WITHIN: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def sample(column: pl.Series) -> pl.Series:
+def sample_values(column: pl.Series) -> pl.Series:
     """Return distinct values as text, taken evenly over the file; never to be shown."""
     filled = column.drop_nulls()
     if len(filled) > 5 * GLANCE:
@@ -120,14 +120,14 @@ def by_contents(column: pl.Series, values: pl.Series, *, place: bool) -> list[Id
     column
         All values, missing ones null.
     values
-        Some of them as text, as `sample` gives them.
+        Some of them as text, as `sample_values` gives them.
     place
         Whether the column is known to tell places: these are often called like people.
 
     Examples
     --------
     >>> column = pl.Series([f"12 Elm Street, Apt {i}" for i in range(30)])
-    >>> [(one.kind, one.reason) for one in by_contents(column, sample(column), place=False)]
+    >>> [(one.kind, one.reason) for one in by_contents(column, sample_values(column), place=False)]
     [('address', 'its values look like: address')]
     """
     texts = values.to_list()

@@ -17,7 +17,7 @@ import polars as pl
 
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
-from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample
+from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
 from keyhole.screening.safe_harbor import (
     REMEDIES,
@@ -239,7 +239,7 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         return Inspection(variable, len(column), False, known, 0, 0)
     filled = column.drop_nulls()
     counts = filled.value_counts()["count"]
-    values = sample(column)
+    values = sample_values(column)
     place = find_place(variable, column, values)
     identifiers = _identifiers(variable, column, values, place)
     date = find_date(variable, column, values)

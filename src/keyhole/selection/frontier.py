@@ -41,8 +41,7 @@ from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
 from keyhole.results import Result, Table, share
-from keyhole.selection.criteria import EngineEvaluator, Space
-from keyhole.selection.opening import choice_problems, open_choice
+from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
 

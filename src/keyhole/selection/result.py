@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ASSUMPTION",
+    "CandidateRow",
     "MethodName",
     "Reason",
-    "Row",
     "Selection",
     "SelectionGroup",
     "Step",
@@ -48,7 +48,7 @@ ASSUMPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CandidateRow:
     """One candidate of a step; `alpha` is missing where formula (1) divides by zero."""
 
     variable: str
@@ -76,7 +76,7 @@ class StepTable:
     """All the candidates of a step."""
 
     step: str
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +242,6 @@ class SelectionGroup:
     selection: Annotated[Selection, SPREAD]
 
 
-def _cells(row: Row | Step) -> list[str]:
+def _cells(row: CandidateRow | Step) -> list[str]:
     alpha = "" if row.alpha is None else f"{row.alpha:.3f}"
     return [row.variable, alpha, f"{row.rp:.3f}", f"{row.cr:.3f}", f"{row.ratio:.3f}"]

@@ -26,7 +26,15 @@ from keyhole.selection.criteria import (
     named_criterion,
     ratio,
 )
-from keyhole.selection.result import MethodName, Reason, Row, Selection, Step, StepTable, Stopped
+from keyhole.selection.result import (
+    CandidateRow,
+    MethodName,
+    Reason,
+    Selection,
+    Step,
+    StepTable,
+    Stopped,
+)
 
 __all__ = ["DROP_SHARE", "METHODS", "SEARCHES", "StepProgress", "backward", "forward", "stepwise"]
 
@@ -68,7 +76,7 @@ class _Walk:
         best = self._winner(letter, moves, found, free)
         return _Look(name, moves[best], found[best], rows[best])
 
-    def _row(self, letter: str, move: Move, exposed: Exposed) -> Row:
+    def _row(self, letter: str, move: Move, exposed: Exposed) -> CandidateRow:
         there = ratio(exposed.rp, exposed.cr)
         alpha: float | None = self.criterion.figure(exposed.rp, exposed.cr)
         if self.criterion.is_ratio:
@@ -76,7 +84,7 @@ class _Walk:
             here = 1.0 if self.exposed is None else ratio(self.exposed.rp, self.exposed.cr)
             top, bottom = (there, here) if letter == "F" else (here, there)
             alpha = top / bottom if bottom > 0 else None
-        return Row(move.variable, alpha, exposed.rp, exposed.cr, there)
+        return CandidateRow(move.variable, alpha, exposed.rp, exposed.cr, there)
 
     def _winner(
         self, letter: str, moves: Sequence[Move], found: Sequence[Exposed], free: Sequence[int]
@@ -124,7 +132,7 @@ class _Look:
     name: str
     move: Move
     exposed: Exposed
-    row: Row
+    row: CandidateRow
 
     def stopped(self, reason: Reason) -> Stopped:
         return Stopped(self.name, self.move.variable, reason, self.exposed.rp, self.exposed.cr)

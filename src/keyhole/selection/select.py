@@ -37,9 +37,10 @@ from keyhole.selection.criteria import (
     CriterionName,
     EngineEvaluator,
     Space,
+    choice_problems,
     named_criterion,
+    open_choice,
 )
-from keyhole.selection.opening import choice_problems, open_choice
 from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 
