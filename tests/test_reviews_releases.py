@@ -11,7 +11,7 @@ import keyhole
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
-from keyhole.reviews.small_counts import LEAST, pool_bars
+from keyhole.reviews.stages.bars import LEAST, pool_bars
 from keyhole.reviews.stages.releases import IMPLICATE_1
 from keyhole.reviews.study_chapters import releases_chapter
 from keyhole.synthesis.comparisons import TargetBars

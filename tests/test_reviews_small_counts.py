@@ -7,48 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.runner import review
-from keyhole.reviews.small_counts import (
-    could_be,
-    hide_counts,
-    in_band,
-    protect_share,
-    smallest_shown,
-)
-from keyhole.reviews.synthesis_chapters import true_exposures
+from keyhole.reviews.synthesis_chapters import _share, true_exposures
 from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
 SMALLEST = 3
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.integers(3, 5))
-def test_counts_that_add_up_leave_two_numbers_for_each_small_one(counts, smallest):
-    shown = hide_counts(counts, smallest)
-    for count, one, (low, high) in zip(counts, shown, could_be(shown, sum(counts)), strict=True):
-        assert low <= count <= high
-        assert one.exact == (one.text == str(count))
-        if 0 < count < smallest:
-            assert not one.exact
-            assert high > low
-
-
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(3, 6))
-def test_a_band_holds_the_rate_and_many_counts(part, rest, smallest):
-    size = part + rest
-    if size == 0:
-        return
-    band = in_band(part / size, size, smallest)
-    high = size if band.high is None else band.high
-    assert band.low <= part <= high
-    assert band.kept_back or high - band.low + 1 >= 2 * smallest - 1
-
-
 def test_shares_of_few_pairs_are_bands():
-    assert protect_share(40, 90) == "0.4444"
-    assert protect_share(1, 900) == protect_share(2, 900) == "0.00–0.01"
-    assert protect_share(899, 900) == "0.99–1.00"
-    assert protect_share(0, 900) == "0.0000"
+    sheet = CountSheet(3)
+    shown = [_share(count, total, sheet) for count, total in ((40, 90), (1, 900), (2, 900))]
+    assert [str(rate) for rate in shown] == ["0.4444", "0.00–0.01", "0.00–0.01"]
+    sheet = CountSheet(3)
+    assert str(_share(899, 900, sheet)) == "0.99–1.00"
+    assert str(_share(0, 900, CountSheet(3))) == "0.0000"
 
 
 # In the report
@@ -148,8 +121,9 @@ def test_a_rest_of_those_unique_after_is_not_told_by_the_others():
     """Unique after 8, nobody 0.8750: then one record is unique with its own key."""
     one = FileExposure("implicate 1", 400, 1, 1 / 400, 8, 7 / 8, 0.0)
     found = TrueExposure(("age",), (one,), one, designated_only=False)
-    _, _, still, _, *after = true_exposures(found, 400, SMALLEST)[0].cells
-    assert after == ["8", "withheld", "withheld"]
+    cells = map(str, true_exposures(found, 400, CountSheet(3))[0].cells)
+    _, _, still, _, *after = cells
+    assert after == ["8", "withheld", "0.0000"]
     assert still == "<3"
 
 
@@ -160,7 +134,7 @@ def test_what_is_told_of_those_unique_after_leaves_small_counts_open(still, nobo
     parts = [count / after if after else None for count in (nobody, bare)]
     one = FileExposure("", 400, still, None, after, *parts)
     found = TrueExposure(("age",), (one,), one, designated_only=False)
-    shown = true_exposures(found, 400, SMALLEST)[0].cells[-2:]
+    shown = [str(cell) for cell in true_exposures(found, 400, CountSheet(3))[0].cells[-2:]]
     for share, count in zip(shown, (nobody, bare), strict=True):
         if share.count(".") == 1:  # neither a band nor withheld
             assert not 0 < after - count < SMALLEST

@@ -10,12 +10,12 @@ import pytest
 from tests.reviews import edit, problems, run
 
 import keyhole
-from keyhole.core.notes import Note, collect_notes
+from keyhole.core.notes import Note, collect_notes, restore_notes, with_notes
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
+from keyhole.reviews.count_sheets import CountSheet
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS
-from keyhole.reviews.small_counts import protect_notes
 from keyhole.reviews.stages import restored
 from keyhole.reviews.synthesis_chapters import heat_map, synthesis_chapter, true_exposures
 from keyhole.synthesis.changes import LevelChanges
@@ -295,22 +295,44 @@ def level(counts, name="low"):
     return LevelChanges(name, total, 1.0, tuple(shares), mean)
 
 
+def fits(value, text, digits):
+    """Tell whether a value is shown by a text: a band, or so many digits."""
+    ends = [float(end) for end in text.split("–")]
+    half = 0.5 / 10**digits if len(ends) == 1 else 0
+    return ends[0] - half - 1e-9 <= value <= ends[-1] + half + 1e-9
+
+
 def test_a_small_count_by_level_hides_what_would_tell_it():
-    row = heat_map("", [level([1, 300, 99])], 2, 1, 3).rows[0]
-    assert [cell.text for cell in row.cells] == ["0.00–0.02", "0.7500", "withheld"]
-    assert [cell.shade for cell in row.cells] == [0, 8, 0], "shades tell no more than the text"
-    assert re.fullmatch(r"\d\.\d–\d\.\d", row.mean), "the mean would tell it too"
-    whole = heat_map("", [level([10, 300, 90])], 2, 1, 3).rows[0]
-    assert [cell.text for cell in whole.cells] == ["0.0250", "0.7500", "0.2250"]
-    assert whole.mean == "1.20"
+    row = heat_map("", [level([1, 300, 99])], 2, 1, CountSheet(3)).rows[0]
+    texts = [str(cell.text) for cell in row.cells]
+    assert texts[0] == "0.00–0.02"
+    hidden = ["–" in text for text in texts]
+    assert sum(hidden) == 2, "else the rest would tell"
+    shades = [cell.shade for cell in row.cells]
+    assert [not shade for shade in shades] == hidden, "shades tell no more than the text"
+    agree = [
+        few
+        for few in range(9)
+        for some in range(401 - few)
+        if all(
+            fits(n / 400, text, 4)
+            for n, text in zip((few, some, 400 - few - some), texts, strict=True)
+        )
+        and fits((some + 2 * (400 - few - some)) / 400, str(row.mean), 2)
+    ]
+    assert len({*agree}) > 1, "the mean would tell it too"
+    whole = heat_map("", [level([10, 300, 90])], 2, 1, CountSheet(3)).rows[0]
+    assert [str(cell.text) for cell in whole.cells] == ["0.0250", "0.7500", "0.2250"]
+    assert str(whole.mean) == "1.20"
 
 
 def test_a_level_of_few_records_is_not_described():
-    rows = heat_map("", [level([50, 50]), level([60, 60]), level([1, 1])], 1, 1, 3).rows
-    assert rows[2].records == "<3"
-    assert [cell.text for cell in rows[2].cells] == ["", ""]
-    assert rows[2].mean == ""
-    assert "withheld" in [row.records for row in rows], "the risk set's size would tell it"
+    levels = [level([50, 50]), level([60, 60]), level([1, 1])]
+    rows = heat_map("", levels, 1, 1, CountSheet(3)).rows
+    assert str(rows[2].records) == "<3"
+    assert [str(cell.text) for cell in rows[2].cells] == ["", ""]
+    assert str(rows[2].mean) == ""
+    assert "withheld" in [str(row.records) for row in rows], "the risk set's size would tell it"
 
 
 def exposure(still, nobody, bare, before=400):
@@ -322,21 +344,21 @@ def exposure(still, nobody, bare, before=400):
 def test_few_records_still_exposed_are_not_counted_out():
     one = exposure(2, 300, 40)
     found = TrueExposure(("age",), (one,), one, designated_only=False)
-    cells = true_exposures(found, 400, 3)[0].cells
+    cells = [str(cell) for cell in true_exposures(found, 400, CountSheet(3))[0].cells]
     assert cells[2:4] == ["<3", "0.00–0.02"]
-    assert "withheld" in cells[-2:], "else the rest would tell"
+    assert any("–" in cell or cell == "withheld" for cell in cells[-2:]), "the rest would tell"
     only = replace(found, designated_only=True)
-    assert true_exposures(only, 400, 3)[0].counted == "0.00–0.02"
+    assert str(true_exposures(only, 400, CountSheet(3))[0].counted) == "0.00–0.02"
 
 
 def test_small_counts_in_notes_are_few():
     few, many = (Note("synthesis.broken", records=count) for count in (2, 1002))
-    record = {"notes": collect_notes([few, many])}
-    texts = [str(few), str(many), "up to 2 of 5 variables"]
-    assert protect_notes(record, texts, 3) == [
+    record = {"notes": collect_notes([few, many]), "result": [str(few), str(many), "up to 2"]}
+    texts = with_notes(record["result"], restore_notes(record))
+    assert [text.hiding(3) if isinstance(text, Note) else text for text in texts] == [
         "fewer than 3 records broke a rule before",
         "1,002 records broke a rule before",
-        "up to 2 of 5 variables",
+        "up to 2",
     ]
 
 
@@ -350,9 +372,9 @@ def test_goals_tell_no_more_than_the_tables(folder):
     for goal in result["goals"]:
         if goal["goal"].startswith("self-match"):
             goal["measured"] = worst["rate"]
-    chapter = synthesis_chapter(found.review, restored(records))
+    chapter = synthesis_chapter(found.review, restored(records), CountSheet(3))
     goal = next(goal for goal in chapter.goals if goal.name.startswith("Self-match"))
     row = chapter.protection[1].rows[0]
-    assert goal.measured == row[2]
-    assert not re.fullmatch(r"[\d.]+", goal.measured)
-    assert row[3] == "", "the interval would tell the count"
+    assert str(goal.measured) == str(row[2])
+    assert not re.fullmatch(r"[\d.]+", str(goal.measured))
+    assert str(row[3]) == "", "the interval would tell the count"

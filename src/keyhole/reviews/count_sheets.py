@@ -25,9 +25,10 @@ __all__ = [
     "WITHHELD",
     "Count",
     "CountSheet",
+    "IfExact",
     "Rate",
-    "Words",
     "count_alone",
+    "rule",
     "smallest_shown",
 ]
 
@@ -58,6 +59,19 @@ def count_alone(count: int, smallest: int = SMALLEST) -> str:
     ['0', '<3', '<3', '3', '1,200']
     """
     return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
+
+
+def rule(smallest: int) -> str:
+    """Return the rule in words."""
+    return (
+        f"Groups of fewer than {smallest} records are neither named nor described, unless the "
+        f"review asks for them by name. In tables by group or category, counts below {smallest}, "
+        f"zero among them, are shown as “<{smallest}”; the rates made of them as a band wide "
+        f"enough to hold {BAND_HOLDS * smallest} different counts, or not at all. Where a small "
+        f"count could be worked out from what all tables show together, further figures are "
+        f"withheld, until each small count could be at least two numbers. Totals of the whole "
+        f"file, such as its uniques, are shown. No record’s values or number appear anywhere."
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -94,12 +108,18 @@ class Count:
 
 @dataclass(slots=True, eq=False)
 class Rate:
-    """A share of one count in another."""
+    """A share of one count in another, or a mean: a sum over a count."""
 
     part: Count
     whole: Count
     digits: int = 4
     state: str = "exact"  # or "band", "withheld"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rate is shown with all its digits."""
+        self.part.sheet.settle()
+        return self.state == "exact"
 
     def limits(self) -> tuple[Fraction, Fraction] | None:
         """Return between which shares a reader of its text knows it to be."""
@@ -122,7 +142,9 @@ class Rate:
         step = next((step for step in BANDS[:-1] if step * size >= enough), None)
         if step is None:
             return None
-        place = min(100 * self.part.value // (step * size), 100 // step - 1)
+        place = 100 * self.part.value // (step * size)
+        if self.part.value <= size:  # a mean may be above 1
+            place = min(place, 100 // step - 1)
         return place * step, (place + 1) * step
 
     def __str__(self) -> str:
@@ -136,18 +158,16 @@ class Rate:
 
 
 @dataclass(slots=True, eq=False)
-class Words:
-    """A text made of a sheet's figures, or shown only where they are."""
+class IfExact:
+    """A text that is shown where some figures are shown exactly, and another one otherwise."""
 
-    text: str
     values: Sequence[Count | Rate]
-    only_exact: bool = False
+    text: object
+    otherwise: str = ""
 
     def __str__(self) -> str:
-        if self.only_exact:
-            exact = all(isinstance(one, Count) and one.exact for one in self.values)
-            return self.text if exact else ""
-        return self.text.format(*self.values)
+        exact = all(one.exact for one in self.values)
+        return str(self.text) if exact else self.otherwise
 
 
 Terms = tuple[tuple[Count, int], ...]
@@ -266,7 +286,7 @@ class CountSheet:
         self.settled = True
         for rate in self.rates:
             short = 0 < rate.whole.value - rate.part.value < self.smallest
-            few = rate.part.value < self.smallest and rate.part.state != "exact"
+            few = 0 < rate.part.value < self.smallest and rate.part.state != "exact"
             rate.state = "band" if short or few else "exact"
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest and part.state == "exact":

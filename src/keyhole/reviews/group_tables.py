@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keyhole.core.tables import Table
-from keyhole.reviews.count_sheets import Count, CountSheet, Words
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact
 
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
@@ -137,7 +137,7 @@ def _exposure(
         return (uniques, risky, cells), ["", "", ""]
     cr: object = sheet.rate(cells, size)
     if part.missing == "wildcard":  # no number of cells is behind it
-        cr = Words(f"{part.cr:.4f}", [uniques], only_exact=True)
+        cr = IfExact([uniques], f"{part.cr:.4f}")
     return (uniques, risky, cells), [uniques, sheet.rate(risky, size), cr]
 
 

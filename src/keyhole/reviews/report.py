@@ -15,11 +15,10 @@ from keyhole.reviews import (
     synthesis_chapters,
 )
 from keyhole.reviews.asked import asked_terms
-from keyhole.reviews.count_sheets import CountSheet, smallest_shown
+from keyhole.reviews.count_sheets import CountSheet, rule, smallest_shown
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
 from keyhole.reviews.rendering import inline_drawing, markup, render_page
-from keyhole.reviews.small_counts import rule
 
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
@@ -73,7 +72,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "screen": protection_chapters.screen_chapter(results),
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
-        "synthesis": synthesis_chapters.synthesis_chapter(review, results),
+        "synthesis": synthesis_chapters.synthesis_chapter(review, results, sheet),
         "remaining": dossier_chapters.remaining_chapter(review, results),
         "decision": dossier_chapters.decision(review, found.limits, found.files),
         "assumptions": assumptions(review, results),

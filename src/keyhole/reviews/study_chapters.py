@@ -16,7 +16,7 @@ from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
 from keyhole.results import Table, share
-from keyhole.reviews.count_sheets import Count, CountSheet, Words, count_alone
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, count_alone
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -144,7 +144,7 @@ def strata_table(study: Study, sheet: CountSheet, asked: Question) -> Table | No
         interval = _bounds(part.rates.intervals["conditional_rate"])
         if groups.is_described(place, 1):
             rate = sheet.rate(confirmed, suspected)
-            only = Words(interval, [suspected, confirmed], only_exact=True)
+            only = IfExact([suspected, confirmed], interval)
             rows.append([suspected, confirmed, rate, only])
         else:
             rows.append([""] * 4)

@@ -1,16 +1,14 @@
 """The chapter of the report on the synthesis: goals, what is protected, what the analyst gets.
 
-Counts of records by level, and of those that are still exposed, are protected like others. The
+Counts of records by level, and of those that are still exposed, are hidden like others. The
 number of a level's records by how many of their variables changed adds up to the level's size;
-those unique after are unique still, laid bare, or nobody. Each such row is protected as a whole,
-and where one of its counts is hidden its mean is told as a band. The seed is not in the stored
-result, and so not here.
+those unique after are unique still, laid bare, or nobody. The seed is not in the stored result,
+and so not here.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +16,9 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.results import Table, share
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, Rate
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
-from keyhole.reviews.small_counts import (
-    BAND_HOLDS,
-    WITHHELD,
-    Shown,
-    as_it_is,
-    hide_counts,
-    in_band,
-    protect_share,
-    smallest_shown,
-)
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.study_chapters import protected_rates
 from keyhole.synthesis.changes import LevelChanges
@@ -55,8 +44,7 @@ __all__ = [
     "utility_tables",
 ]
 
-# The widths of bands of means, and the shades of a heat map.
-STEPS = (0.1, 0.2, 0.5, 1.0)
+# The shades of a heat map.
 SHADES = 10
 KINDS = {"pearson": "correlation", "cramers_v": "Cramér’s V"}
 
@@ -66,11 +54,11 @@ class GoalShown:
     """A goal as the report shows it."""
 
     name: str
-    measured: str
+    measured: object
     wanted: str
     state: str
     verdict: str
-    advice: str
+    advice: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +76,18 @@ class SynthesisChapter:
     notes: Sequence[str]
 
 
-def synthesis_chapter(review: Review, results: Mapping[str, Any]) -> SynthesisChapter | None:
+def synthesis_chapter(
+    review: Review, results: Mapping[str, Any], sheet: CountSheet
+) -> SynthesisChapter | None:
     """Return the chapter on the synthesis, if there is one."""
     if "synthesis" not in results:
         return None
     made: Synthesis = results["synthesis"]
-    found, smallest = made.evaluation, smallest_shown(review.exposure.cutoff)
-    heats = _heats(found, smallest)
-    exposed = true_exposures(found.exposure, made.at_risk, smallest)
+    found = made.evaluation
+    heats = _heats(found, sheet)
+    exposed = true_exposures(found.exposure, made.at_risk, sheet)
     goals = [
-        _goal(goal, goal.goal.code, found, heats[0], exposed, smallest)
+        _goal(goal, goal.goal.code, found, heats[0], exposed, sheet)
         for goal in found.goals
         if isinstance(goal.goal, Note)
     ]
@@ -111,12 +101,12 @@ def synthesis_chapter(review: Review, results: Mapping[str, Any]) -> SynthesisCh
         heats=heats,
         protection=[
             _exposure_table(exposed),
-            _matches(found.self_match, smallest),
-            _visible(found.visible, smallest),
+            _matches(found.self_match, sheet),
+            _visible(found.visible, sheet),
         ],
         utility=narrow,
         wide=wide,
-        notes=_sentences(made.notes, smallest),
+        notes=_sentences(made.notes, sheet.smallest),
     )
 
 
@@ -154,16 +144,16 @@ def _done(made: Synthesis) -> str:
     )
 
 
-def _heats(found: Evaluation, smallest: int) -> list[Heat]:
+def _heats(found: Evaluation, sheet: CountSheet) -> list[Heat]:
     """Return the changes by level, and what is left of them after an attack."""
     many, levels, count = found.implicates, found.changed.average, len(found.changed.variables)
     if many == 1:
-        return [heat_map("In the implicate", levels, count, 1, smallest)]
+        return [heat_map("In the implicate", levels, count, 1, sheet)]
     first, attacked = f"In the implicates (mean of {many})", found.mean_mode.rows
     caption = "After an attack (mean or mode of the implicates)"
     return [
-        heat_map(first, levels, count, many, smallest),
-        heat_map(caption, attacked, count, 1, smallest),
+        heat_map(first, levels, count, many, sheet),
+        heat_map(caption, attacked, count, 1, sheet),
     ]
 
 
@@ -173,11 +163,13 @@ def _goal(
     found: Evaluation,
     heat: Heat,
     exposed: Sequence[ExposureShown],
-    smallest: int,
+    sheet: CountSheet,
 ) -> GoalShown:
-    measured, advice = _measured(goal, code, found, heat, exposed, smallest), goal.advice
-    if code == "goal.unique" and not _is_exact(measured) and goal.met is False:
-        advice = "Ask for more decoys."  # how many would tell what is hidden
+    measured = _measured(goal, code, found, heat, exposed, sheet)
+    advice: object = goal.advice
+    if code == "goal.unique" and isinstance(measured, Rate) and goal.met is False:
+        # How many would tell what is hidden.
+        advice = IfExact([measured], goal.advice, "Ask for more decoys.")
     state, verdict = VERDICTS[goal.met]
     name = goal.goal[0].upper() + goal.goal[1:]
     return GoalShown(name, measured, goal.wanted, state, verdict, advice)
@@ -189,12 +181,12 @@ def _measured(
     found: Evaluation,
     heat: Heat,
     exposed: Sequence[ExposureShown],
-    smallest: int,
-) -> str:
+    sheet: CountSheet,
+) -> object:
     """Write what a goal measured, as far as the tables below tell it."""
     value, worst, seen = goal.measured, found.self_match.worst, found.visible.records
     if isinstance(value, tuple):
-        return ", ".join(row.mean or "none" for row in heat.rows)
+        return _Listed([row.mean for row in heat.rows])
     if value is None or code == "goal.homogeneity":
         return probability(value)
     if code == "goal.exposure.attacked":
@@ -202,14 +194,26 @@ def _measured(
     if code == "goal.exposure":
         return max(exposed[:-1], key=lambda one: one.rate or 0).counted
     if code == "goal.self-match.metric" and worst is not None:
-        return protect_share(worst.matched, worst.records, smallest)
+        return _share(worst.matched, worst.records, sheet)
     if code == "goal.unique" and seen is not None:
-        return protect_share(round(value * seen), seen, smallest)
+        return _share(round(value * seen), seen, sheet)
     return share(value)
 
 
-def _is_exact(text: str) -> bool:
-    return re.fullmatch(r"[\d.]+", text) is not None
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Figures in a row, the absent ones as "none"."""
+
+    figures: Sequence[object]
+
+    def __str__(self) -> str:
+        return ", ".join(str(figure) or "none" for figure in self.figures)
+
+
+def _share(count: int, total: int, sheet: CountSheet) -> Rate:
+    """Return the share of a count in a total that is shown."""
+    whole = sheet.total(total)
+    return sheet.rate(sheet.unshown(count, of=whole), whole)
 
 
 def _exposure_table(exposed: Sequence[ExposureShown]) -> Table:
@@ -223,35 +227,34 @@ def _exposure_table(exposed: Sequence[ExposureShown]) -> Table:
     return Table("True exposure: unique on the key, before and after", columns, rows, notes)
 
 
-def _matches(found: SelfMatch, smallest: int) -> Table:
+def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
     """Return the self-match rates, or say why there are none."""
-    rows = []
+    rows: list[list[object]] = []
     for one in found.metrics:
-        tried, before = one.records, one.baseline.unchanged or 0.0
-        rate = protect_share(one.matched, tried, smallest)
-        bounds = one.interval if _is_exact(rate) else None
-        unchanged = protect_share(round(before * tried), tried, smallest)
+        tried, before, bounds = one.records, one.baseline.unchanged or 0.0, one.interval
+        rate = _share(one.matched, tried, sheet)
+        unchanged = _share(round(before * tried), tried, sheet)
         interval = f"{bounds[0]:.4f} to {bounds[1]:.4f}" if bounds else ""
         chance = share(one.baseline.chance)
-        rows.append([one.metric, f"{tried:,}", rate, interval, unchanged, chance])
+        own = IfExact([rate], interval)
+        rows.append([one.metric, f"{tried:,}", rate, own, unchanged, chance])
     columns = ["metric", "records tried", "linked to itself", "95% interval", "if unchanged",
                "by chance"]  # fmt: skip
-    notes = _sentences(found.notes, smallest)
+    notes = _sentences(found.notes, sheet.smallest)
     title = "Self-match: protected records that link to themselves in the original"
     return Table(title, columns if rows else [], rows, notes)
 
 
-def _visible(found: VisibleChanges, smallest: int) -> Table:
+def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
     """Return what differences between the implicates give away."""
-    seen, replaced = found.records, found.replaced
-    rows = [["records replaced", f"{replaced:,}"]]
-    if seen is not None:
-        few = 0 < replaced - seen < smallest
-        rows.append(["visibly changed", f"> {replaced - smallest:,}" if few else f"{seen:,}"])
+    rows: list[list[object]] = [["records replaced", f"{found.replaced:,}"]]
+    if found.records is not None:
+        seen = sheet.count(found.records, of=sheet.total(found.replaced))
+        rows.append(["visibly changed", seen])
         for what, part in (("unique", found.p_unique), ("at risk", found.p_at_risk)):
-            shown = protect_share(round((part or 0.0) * seen), seen, smallest)
-            rows.append([f"P({what} | visibly changed)", shown])
-    notes = _sentences(found.notes, smallest)
+            count = sheet.unshown(round((part or 0.0) * seen.value), of=seen)
+            rows.append([f"P({what} | visibly changed)", sheet.rate(count, seen)])
+    notes = _sentences(found.notes, sheet.smallest)
     return Table("What differences between implicates tell", ["figure", "value"], rows, notes)
 
 
@@ -265,8 +268,14 @@ def _sentences(notes: Sequence[str], smallest: int) -> list[str]:
 class Cell:
     """A share, and how dark it is drawn, from 0 to 10; what is hidden is light."""
 
-    text: str
-    shade: int
+    text: object
+    part: float = 0.0
+    rate: Rate | None = None
+
+    @property
+    def shade(self) -> int:
+        """How dark it is."""
+        return round(SHADES * self.part) if self.rate is not None and self.rate.exact else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +283,9 @@ class HeatRow:
     """A level of risk."""
 
     level: str
-    records: str
+    records: Count
     cells: Sequence[Cell]
-    mean: str
+    mean: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,105 +298,83 @@ class Heat:
 
 
 def heat_map(
-    caption: str, levels: Sequence[LevelChanges], variables: int, files: int, smallest: int
+    caption: str, levels: Sequence[LevelChanges], variables: int, files: int, sheet: CountSheet
 ) -> Heat:
     """Lay out changes by level; shares are over so many files.
 
     Examples
     --------
     >>> rows = [LevelChanges("low", 400, 1.0, (0.0025, 0.5, 0.4975), 1.495)]
-    >>> row = heat_map("", rows, 2, 1, 3).rows[0]
-    >>> [cell.text for cell in row.cells], row.mean
-    (['0.00–0.02', '0.5000', 'withheld'], '1.4–1.5')
+    >>> row = heat_map("", rows, 2, 1, CountSheet(3)).rows[0]
+    >>> [str(cell.text) for cell in row.cells], str(row.mean)
+    (['0.00–0.02', '0.50–0.52', '0.4975'], '1.50')
     """
-    sizes = hide_counts([level.records for level in levels], smallest)
+    sizes = [sheet.count(level.records) for level in levels]
+    sheet.add_up(sizes, sum(size.value for size in sizes))
     rows = [
-        _row(level, size, variables, files, smallest)
+        _row(level, size, variables, files, sheet)
         for level, size in zip(levels, sizes, strict=True)
     ]
     return Heat(caption, range(variables + 1), rows)
 
 
-def _row(level: LevelChanges, size: Shown, variables: int, files: int, smallest: int) -> HeatRow:
-    if not size.exact or level.shares is None or level.mean is None:
-        return HeatRow(level.level, size.text, [Cell("", 0)] * (variables + 1), "")
-    total = level.records * files
-    counts = [round(part * total) for part in level.shares]
-    # Where all records are in one cell the others are empty, whatever is told of them.
-    told = [*map(as_it_is, counts)] if total in counts else hide_counts(counts, smallest)
+def _row(
+    level: LevelChanges, size: Count, variables: int, files: int, sheet: CountSheet
+) -> HeatRow:
+    """Enter how many of a level's records, over all files, have how many variables changed."""
+    if not level.records or level.shares is None or level.mean is None:
+        return HeatRow(level.level, size, [Cell("")] * (variables + 1), "")
+    whole = sheet.unshown(level.records * files, guarded=False)
+    sheet.weigh_up([(size, files)], whole)
+    counts = [sheet.unshown(round(part * whole.value), of=whole) for part in level.shares]
+    sheet.add_up(counts, whole)
+    rates = [sheet.rate(count, whole) for count in counts]
+    changes = sheet.unshown(
+        sum(number * count.value for number, count in enumerate(counts)), guarded=False
+    )
+    sheet.weigh_up([(count, number) for number, count in enumerate(counts)], changes)
     cells = [
-        _cell(part, one, total, smallest) for part, one in zip(level.shares, told, strict=True)
+        Cell(IfExact([size], rate), part, rate)
+        for rate, part in zip(rates, level.shares, strict=True)
     ]
-    whole = all(one.exact for one in told)
-    mean = f"{level.mean:.2f}" if whole else _mean_band(level.mean, total, variables, smallest)
-    return HeatRow(level.level, size.text, cells, mean)
-
-
-def _cell(part: float, told: Shown, total: int, smallest: int) -> Cell:
-    if told.exact:
-        return Cell(share(part), round(SHADES * part))
-    return Cell(told.text if told.kept_back else in_band(part, total, smallest).text, 0)
-
-
-def _mean_band(mean: float, total: int, variables: int, smallest: int) -> str:
-    """Tell a mean between round numbers: with the shares that are told it would tell the others."""
-    # One record more or less in a cell moves the sum by as much as there are variables.
-    wide = [step for step in STEPS if step * total >= BAND_HOLDS * smallest * variables]
-    if not wide:
-        return WITHHELD.text
-    low = math.floor(mean / wide[0] + 1e-9) * wide[0]
-    return f"{low:.1f}–{low + wide[0]:.1f}"
+    return HeatRow(level.level, size, cells, IfExact([size], sheet.rate(changes, whole, 2)))
 
 
 @dataclass(frozen=True, slots=True)
 class ExposureShown:
-    """The true exposure of a file as far as it is told, as the cells of a row.
+    """The true exposure of a file as the cells of a row.
 
     `counted` is the figure that counts for the goals, and `rate` that figure itself, to find the
     largest by.
     """
 
-    cells: Sequence[str]
-    counted: str
+    cells: Sequence[object]
+    counted: Rate
     rate: float | None
 
 
-def true_exposures(found: TrueExposure, at_risk: int, smallest: int) -> list[ExposureShown]:
-    """Return the true exposure of each implicate, then after the attack, as far as it is told."""
+def true_exposures(found: TrueExposure, at_risk: int, sheet: CountSheet) -> list[ExposureShown]:
+    """Return the true exposure of each implicate, then after the attack."""
     designated = at_risk if found.designated_only else None
-    return [
-        _exposed(one, designated, smallest) for one in (*found.implicates, found.reconstruction)
+    return [_exposed(one, designated, sheet) for one in (*found.implicates, found.reconstruction)]
+
+
+def _exposed(one: FileExposure, designated: int | None, sheet: CountSheet) -> ExposureShown:
+    """Enter those unique after: they are still so, laid bare, or nobody, and add up."""
+    before, after = sheet.total(one.unique_before), sheet.total(one.unique_after)
+    still = sheet.count(one.still, of=before)
+    others = [
+        sheet.unshown(round((part or 0.0) * after.value), of=after)
+        for part in (one.nobody, one.laid_bare)
     ]
-
-
-def _exposed(one: FileExposure, designated: int | None, smallest: int) -> ExposureShown:
-    """Tell those unique after: they are still so, laid bare, or nobody, and add up."""
-    after = one.unique_after
-    counts = [one.still, *(round((part or 0.0) * after) for part in (one.nobody, one.laid_bare))]
-    told = hide_counts(counts, smallest)
-    exposure = _part(one.still, one.unique_before, told[0], smallest)
-    counted, rate = exposure, one.exposure
+    sheet.add_up([still, *others], sum(count.value for count in (still, *others)))
+    counted, rate = sheet.rate(still, before), one.exposure
+    cells = [one.name, before, still, counted, after]
+    cells += [sheet.rate(count, after) for count in others]
     if designated is not None:
         rate = one.designated_exposure
-        counted = protect_share(round((rate or 0.0) * designated), designated, smallest)
-    others = [_share_of(counts[i], after, told[i], smallest) for i in (1, 2)]
-    before = [one.name, f"{one.unique_before:,}", told[0].text, exposure]
-    return ExposureShown([*before, f"{after:,}", *others], counted, rate)
-
-
-def _share_of(count: int, total: int, told: Shown, smallest: int) -> str:
-    """Write a share of a known total; where the rest is small it would tell the rest."""
-    if told.exact and 0 < total - count < smallest:
-        return in_band(count / total, total, smallest).text
-    return _part(count, total, told, smallest)
-
-
-def _part(count: int, total: int, told: Shown, smallest: int) -> str:
-    if not total:
-        return share(None)
-    if told.exact:
-        return share(count / total)
-    return told.text if told.kept_back else in_band(count / total, total, smallest).text
+        counted = _share(round((rate or 0.0) * designated), designated, sheet)
+    return ExposureShown(cells, counted, rate)
 
 
 def utility_tables(found: Evaluation) -> tuple[list[Table], list[Table]]:

@@ -67,7 +67,8 @@ def stored_synthesis(view: View) -> SynthesisChapter | None:
     wanted = [RELEASES, *(study_stage(metric) for metric in (study.metrics if study else ()))]
     if any(view.standing(stage).state != "current" for stage in wanted):
         review = dataclasses.replace(review, study=None)
-    return synthesis_chapter(review, restored(records))
+    sheet = CountSheet(smallest_shown(review.exposure.cutoff))
+    return synthesis_chapter(review, restored(records), sheet)
 
 
 def stored_limits(view: View) -> tuple[Limit, ...]:

@@ -110,7 +110,7 @@ def _answers(folder: Path, asked: Asked) -> bool:
 
 def _draw(made: Any) -> Pictures:
     """Draw the distributions and, with a formula, the coefficients; changes are a table."""
-    from keyhole.reviews.small_counts import without_small
+    from keyhole.reviews.stages.bars import without_small
     from keyhole.synthesis.charts import evaluation_charts
 
     charts = evaluation_charts(without_small(made.evaluation, made.designation.records))
