@@ -19,7 +19,7 @@ from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.protection.method import Outcome, Protected
-from keyhole.protection.plan import Plan, PlanDraft, PlanStep, capped
+from keyhole.protection.plan import Plan, PlanDraft, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, small_seed, trimmed
 from keyhole.protection.results import KeyExposure, Protection
@@ -104,29 +104,20 @@ def as_draft(plan: PlanLike) -> PlanDraft:
 def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
     """Return everything that keeps a plan from being carried out on a file."""
     draft = as_draft(plan)
-    unfit = [f"{draft.where}{problem}" for problem in _unfit_steps(data, draft.steps)]
-    return [*draft.problems, *unfit]
-
-
-def _unfit_steps(data: Microdata, steps: Mapping[int, PlanStep]) -> list[str]:
-    problems: list[str] = []
-    touched: set[str] = set()
-    for number, step in steps.items():
-        found = _unfit(data, step, touched)
-        problems += [f"step {number} ({step.method}): {problem}" for problem in found]
+    problems, touched = list(draft.problems), set[str]()
+    for number, step in draft.steps.items():
+        method, options = step.definition, step.effective
+        named = method.columns(options)
+        if touched.isdisjoint(named):
+            found = method.unfit_for(data, options)
+        else:  # what earlier steps change is known only then
+            found = column_problems(data, named, "column")
+            found = found or _too_many(data, method.sizes(options))
+        where = f"{draft.where}step {number} ({step.method})"
+        problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.
-        samples = step.definition.effect == "samples"
-        touched |= set(data.names) if samples else set(step.columns)
+        touched |= set(data.names if method.effect == "samples" else step.columns)
     return problems
-
-
-def _unfit(data: Microdata, step: PlanStep, touched: set[str]) -> list[str]:
-    """Check a step against the data, as far as earlier steps have not changed them."""
-    method, options = step.definition, step.effective
-    named = method.columns(options)
-    if touched.isdisjoint(named):
-        return method.unfit_for(data, options)
-    return column_problems(data, named, "column") or _too_many(data, method.sizes(options))
 
 
 def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:

@@ -81,7 +81,11 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     ['The plan takes RP(2) from 100% to 50% and loses 12% of the information']
     """
     paths = [
-        _Path(plain(name), PALETTE[i % len(PALETTE)], _drawn(one))
+        _Path(
+            plain(name),
+            PALETTE[i % len(PALETTE)],
+            tuple(m for m in one.lines if m.rp is not None and m.price.lost is not None),
+        )
         for i, (name, one) in enumerate(ledgers.items())
     ]
     limits = sorted({one.limit for one in ledgers.values() if one.limit is not None})
@@ -92,10 +96,6 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     layers += _labels(plane, paths, named)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return house_style(chart, title=_finding(ledgers), subtitle=_below(first), width=84)
-
-
-def _drawn(found: Ledger) -> tuple[LedgerLine, ...]:
-    return tuple(m for m in found.lines if m.rp is not None and m.price.lost is not None)
 
 
 def _lost(line: LedgerLine) -> float:

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,8 @@ from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
+from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import (
-    KeyExposure,
     Ledger,
     LedgerLine,
     NamedLedger,
@@ -151,7 +152,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
         wanted = ledger_targets(data, [read], named, question.weight)
     population = Population.of(data, question.weight, question.fraction)
     done = carry_out(data, draft, question)
-    rows = _rows(data.records, done.steps)
+    rows = rows_after(data.records, done.steps)
     lines = _lines(data, done, rows, named, wanted, formula, population)
     last = lines[-1]
     steps: tuple[NextStep, ...] = ()
@@ -210,15 +211,6 @@ def _is_analysed(data: Microdata, name: str) -> bool:
     )
 
 
-def _rows(records: int, steps: Sequence[Protected]) -> list[Ints]:
-    """Return after each step which records of the file are left."""
-    rows, found = np.arange(records), []
-    for step in steps:
-        rows = rows if step.kept is None else rows[step.kept]
-        found.append(rows)
-    return found
-
-
 def _risen(lines: Sequence[LedgerLine]) -> list[str]:
     """Say of steps after which RP is higher that what they made is rarer, and not the truth."""
     return [
@@ -257,7 +249,9 @@ def _lines(
     lines = [LedgerLine.of(0, None, exposure, uniques, price, both)]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
         if step.left_out or not set(step.columns).isdisjoint(keys):
-            exposure = _exposure(step.data, keys, done.before)
+            left = [name for name in keys if name in step.data.names]
+            measure = partial(risk, cutoff=done.before.cutoff, missing=done.before.missing)
+            exposure = measure(step.data, keys=left) if left else None
             both = _readings(step.data, exposure)
             uniques = population.uniques(step.data, kept, exposure)
         if step.left_out or _touches(step, targets):
@@ -267,13 +261,6 @@ def _lines(
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))
         lines.append(LedgerLine.of(number, step, exposure, uniques, price, both))
     return lines
-
-
-def _exposure(data: Microdata, keys: tuple[str, ...], like: KeyExposure) -> Exposure | None:
-    """Measure exposure on the keys that are left; None where none is."""
-    left = [name for name in keys if name in data.names]
-    missing: Any = like.missing
-    return risk(data, keys=left, cutoff=like.cutoff, missing=missing) if left else None
 
 
 def _readings(data: Microdata, found: Exposure | None) -> Readings:

@@ -31,6 +31,7 @@ __all__ = [
     "Treated",
     "find_recoverable",
     "read_by_groups",
+    "rows_after",
     "rows_before",
 ]
 
@@ -80,6 +81,15 @@ def rows_before(steps: Sequence[Protected], records: int) -> list[Ints]:
         rows = rows if step.kept is None else step.kept[rows]
         found.append(rows)
     return found[::-1]
+
+
+def rows_after(records: int, steps: Sequence[Protected]) -> list[Ints]:
+    """Return after each step which records of the original are left."""
+    rows, found = np.arange(records), []
+    for step in steps:
+        rows = rows if step.kept is None else rows[step.kept]
+        found.append(rows)
+    return found
 
 
 def treated(original: Microdata, steps: Sequence[Protected], final: Microdata) -> list[Treated]:

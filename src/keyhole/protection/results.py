@@ -497,18 +497,15 @@ class PlanComparison(Result):
         if first.limit is None:
             columns, rows = columns[:-1], [row[:-1] for row in rows]
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
-        notes += self._verdicts() + missing_notes(first.missing, other)
-        notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
-        assert first.protection is not None
-        return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
-
-    def _verdicts(self) -> list[str]:
-        """Say of each plan what its RP comes to, where that takes more than a figure."""
-        return [
+        notes += [
             f"{name}: {one.verdict}"
             for name, one in self.ledgers.items()
             if one.verdict and (one.reads_off or one.meets_as_wildcard_only)
         ]
+        notes += missing_notes(first.missing, other)
+        notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
+        assert first.protection is not None
+        return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the risk-utility map with a path for each plan."""

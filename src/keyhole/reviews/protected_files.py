@@ -20,6 +20,7 @@ from keyhole.core.files import put_folder
 from keyhole.data.formats import written_suffix
 from keyhole.errors import FileError, RunError
 from keyhole.protection.plan import Plan
+from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
 from keyhole.reviews.files import ReviewFile
 from keyhole.synthesis.release import dropped_columns
@@ -66,14 +67,6 @@ def read_rows(path: Path) -> npt.NDArray[np.int64]:
         ) from None
 
 
-def _write_rows(made: Protection, path: Path) -> None:
-    rows = np.arange(made.records)
-    for step in made.steps:
-        rows = rows if step.kept is None else rows[step.kept]
-    rows = rows if made.order is None else rows[made.order]
-    pl.DataFrame({_ROW: rows + 1}).write_csv(path)
-
-
 def write_protected(
     made: Protection, seed: int | None, folder: Path, plan: Plan | None = None
 ) -> None:
@@ -87,7 +80,9 @@ def write_protected(
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.release().select(kept).save(path)
         made.plan.save(temporary / FITTED)
-        _write_rows(made, temporary / ROWS)
+        rows = rows_after(made.records, made.steps)[-1]
+        rows = rows if made.order is None else rows[made.order]
+        pl.DataFrame({_ROW: rows + 1}).write_csv(temporary / ROWS)
         asked = (plan or made.plan).to_toml()
         parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")

@@ -314,13 +314,12 @@ class Distributions(Result):
             for note in notes:
                 kind = re.sub("[0-9,]+", "", note)
                 said.setdefault((one.name, kind), []).append((one.implicate, note))
-        return [f"{name}: {found[0][1]}{_likewise(found)}." for (name, _), found in said.items()]
-
-
-def _likewise(found: Sequence[tuple[int, str]]) -> str:
-    if len({note for _, note in found}) == 1:
-        return ""
-    return f" (implicate {found[0][0]}; likewise in {len(found) - 1} more)"
+        lines = []
+        for (name, _), [(implicate, note), *rest] in said.items():
+            alike = all(other == note for _, other in rest)
+            more = "" if alike else f" (implicate {implicate}; likewise in {len(rest)} more)"
+            lines.append(f"{name}: {note}{more}.")
+        return lines
 
 
 def compare_distributions(

@@ -68,17 +68,12 @@ def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     if not number or not math.isfinite(number):
         return number
     power = math.floor(math.log10(abs(number))) - (ROUND_DIGITS - 1)
-    scaled = round(_scaled(number, -power), 6)
+    # Times a power of ten that may itself be too large for a number.
+    scaled = round(number * 10.0 ** (-power // 2) * 10.0 ** (-power - -power // 2), 6)
     whole = math.ceil(scaled) if top else math.floor(scaled)
     # Written and read again, 3 * 0.1 is 0.3; beyond the largest number it is the number itself.
     found = float(f"{whole}e{power}")
     return found if math.isfinite(found) else number
-
-
-def _scaled(number: float, power: int) -> float:
-    """Return a number times a power of ten that may itself be too large for a number."""
-    half = power // 2
-    return number * 10.0**half * 10.0 ** (power - half)
 
 
 def _whole_past(value: int, dtype: pl.DataType, *, top: bool) -> int:
@@ -123,11 +118,6 @@ def beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
         series, limit = series.cast(pl.Float64), float(limit)
     hit = series > limit if top else series < limit
     return np.asarray(hit.fill_null(False).to_numpy())
-
-
-def whole_type(value: int) -> pl.DataType:
-    """Return a type that holds a whole number."""
-    return pl.Int64() if -(2**63) <= value < 2**63 else pl.UInt64()
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +412,9 @@ def _fitting(series: pl.Series, value: Any) -> pl.DataType:
     if not series.dtype.is_numeric():
         return series.dtype
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return whole_type(int(value)) if series.dtype.is_integer() and whole else pl.Float64()
+    if not (series.dtype.is_integer() and whole):
+        return pl.Float64()
+    return pl.Int64() if -(2**63) <= int(value) < 2**63 else pl.UInt64()
 
 
 def _shown(limit: Any) -> str:

@@ -20,6 +20,7 @@ from keyhole.protection.writeback import put_levels
 
 __all__ = ["generalise"]
 
+_CODING = TomlValue(lambda value: None if isinstance(value, Coding | Node) else "a coding")
 GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
 
@@ -34,10 +35,6 @@ def _is_group_table(table: Any) -> bool:
     held = table.values() if isinstance(table, Mapping) else ()
     flat = [one for value in held for one in (value if _is_list(value) else [value])]
     return bool(flat) and all(isinstance(one, str | int | float) for one in flat)
-
-
-def _is_coding(value: Any) -> str | None:
-    return None if isinstance(value, Coding | Node) else "a coding"
 
 
 def _members(table: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
@@ -67,13 +64,10 @@ def _clashes(options: Options) -> list[str]:
     steps = groups if _is_list(groups) else [groups]
     if level is not None and level > len(steps):
         return [f"level must be at most {len(steps)}, the number of tables. Got {level} instead."]
-    return [problem for step in steps for problem in [*_overlaps(step), *_unnamed(step)]]
-
-
-def _unnamed(table: Mapping[Any, Any]) -> list[str]:
-    """Say of groups called by empty text, which is missing in every file, so."""
-    empty = any(isinstance(group, str) and not group.strip() for _, group in _members(table))
-    return ["groups must have names. Got an empty text, which is read as missing."] if empty else []
+    groups = [group for step in steps for _, group in _members(step)]
+    empty = any(isinstance(group, str) and not group.strip() for group in groups)
+    unnamed = ["groups must have names. Got an empty text, which is read as missing."] * empty
+    return [problem for step in steps for problem in _overlaps(step)] + unnamed
 
 
 def _overlaps(table: Mapping[Any, Any]) -> list[str]:
@@ -126,7 +120,7 @@ def generalise(
     ] = None,
     coding: Annotated[
         Coding | Node | None,
-        Option("The coding of the file's column, for a `KeyVariable`.", kind=TomlValue(_is_coding)),
+        Option("The coding of the file's column, for a `KeyVariable`.", kind=_CODING),
     ] = None,
 ) -> Protected:
     """Replace each category of a column by the group it belongs to.

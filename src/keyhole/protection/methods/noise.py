@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -55,7 +54,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
                 f"low and high must hold column {name!r}. {outside:,} of its values "
                 f"{'lies' if outside == 1 else 'lie'} outside: widen them, or top-code first."
             )
-    if options.get("kind") == "correlated" and len(_complete(data, names)) < FEWEST:
+    complete = np.isfinite(np.column_stack([numbers(data, name) for name in names])).all(axis=1)
+    if options.get("kind") == "correlated" and complete.sum() < FEWEST:
         found.append(
             f"correlated noise needs {FEWEST} or more records with no missing value on its "
             f"columns: choose fewer columns, or another kind."
@@ -141,19 +141,15 @@ def add_noise(
         if low is None and (_known(new[:, place]) < lowest).any():
             notes.append(f"column {name!r} has no negative values, and got none: mirrored at 0")
         data, by_column[name] = put_numbers(data, name, bounded)
-    return Protected(data, "noise", by_column, (*told, *_notes(values, names), *notes))
+    pairs = zip(names, _deviations(values), strict=True)
+    still = [f"column {name!r} does not vary" for name, spread in pairs if spread == 0]
+    return Protected(data, "noise", by_column, (*told, *still, *notes))
 
 
 def _lowest(column: Floats) -> float:
     """Return 0 for a column without negative values: else they would tell who has little."""
     known = _known(column)
     return 0.0 if len(known) and known.min() >= 0 else -np.inf
-
-
-def _complete(data: Microdata, names: Iterable[str]) -> Floats:
-    values = np.column_stack([numbers(data, name) for name in names])
-    found: Floats = values[np.isfinite(values).all(axis=1)]
-    return found
 
 
 def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool) -> Floats:
@@ -193,8 +189,3 @@ def _mirrored(values: Floats, low: float, high: float) -> Floats:
     values = np.where(values < low, 2 * low - values, values) if np.isfinite(low) else values
     values = np.where(values > high, 2 * high - values, values) if np.isfinite(high) else values
     return np.clip(values, low, high)
-
-
-def _notes(values: Floats, names: tuple[str, ...]) -> tuple[str, ...]:
-    still = [n for n, sd in zip(names, _deviations(values), strict=True) if sd == 0]
-    return tuple(f"column {name!r} does not vary" for name in still)

@@ -116,16 +116,16 @@ def is_cuts(value: Any) -> str | None:
 
 def is_pairs(value: Any) -> str | None:
     """Accept a list of pairs of numbers; the outermost may be infinite."""
-    fit = _is_list(value) and all(_is_list(p) and len(p) == 2 and _known(p) for p in value)
+    ends = (-math.inf, math.inf)
+    fit = _is_list(value) and all(
+        _is_list(pair) and len(pair) == 2 and all(not FINITE.fault(v) or v in ends for v in pair)
+        for pair in value
+    )
     return None if fit else "a list of bands [first, last]"
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
-
-
-def _known(pair: Sequence[Any]) -> bool:
-    return all(FINITE.fault(v) is None or v in (-math.inf, math.inf) for v in pair)
 
 
 def cut_problems(cuts: Sequence[float]) -> list[str]:

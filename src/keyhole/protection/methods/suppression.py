@@ -166,7 +166,10 @@ def suppress(
     options, names, policy = given_options(locals()), tuple(keys), missing or "wildcard"
     k = k or cutoff or CUTOFF
     allowed = int((limit or 0) * data.records + 1e-9)
-    gone = _chosen(data, names, k, allowed, policy, _sets(data, options))
+    weights = [float((importance or {}).get(name, 1)) for name in names]
+    free = [v for v, name in enumerate(names) if name not in (never or ())]
+    sets = sets_by_cost(weights, free, [len(data.codes(name).levels) for name in names])
+    gone = _chosen(data, names, k, allowed, policy, sets)
     by_column, several = dict.fromkeys(names, 0), []
     for v, name in enumerate(names):
         mask = (gone >> np.uint64(v)) & np.uint64(1) == 1
@@ -178,13 +181,6 @@ def suppress(
     notes = _notes(found, gone, options)
     notes += tuple(f"what is missing in {name!r} is written in one way now" for name in several)
     return Protected(data, "suppress", by_column, notes)
-
-
-def _sets(data: Microdata, options: Options) -> Sets:
-    names, never = options["keys"], options.get("never", ())
-    weights = [float(options.get("importance", {}).get(name, 1)) for name in names]
-    free = [v for v, name in enumerate(names) if name not in never]
-    return sets_by_cost(weights, free, [len(data.codes(name).levels) for name in names])
 
 
 def _chosen(

@@ -77,11 +77,14 @@ def rank_swap(
     >>> made.data.frame["income"].to_list()
     [30, 20, 40, 10]
     """
+    from keyhole.kernels.nearest_donors import rank_partners
+
     generator = np.random.default_rng(seed)
     by_column = {}
     for name in columns:
         order = _ranked(data.codes(name), generator)
-        partner = _partners(len(order), share, generator)
+        window = max(1, int(share * len(order)))
+        partner = rank_partners(window, generator.random(len(order)))
         source = np.arange(data.records)
         source[order] = order[partner]
         data, by_column[name] = exchange(data, name, source)
@@ -93,14 +96,6 @@ def _ranked(codes: Codes, generator: np.random.Generator) -> Ints:
     known = np.flatnonzero(codes.values < len(codes.levels))
     shuffled = generator.permutation(known)
     return shuffled[np.argsort(codes.values[shuffled], kind="stable")]
-
-
-def _partners(count: int, share: float, generator: np.random.Generator) -> Ints:
-    from keyhole.kernels.nearest_donors import rank_partners
-
-    window = max(1, int(share * count))
-    found: Ints = rank_partners(window, generator.random(count))
-    return found
 
 
 def exchange(data: Microdata, name: str, source: Ints) -> tuple[Microdata, int]:

@@ -210,7 +210,8 @@ class TableAudit(Result):
         rows = [
             [*(row[name] for name in self.table.variables), amount(row["value"]),
              f"{row['count']:,}", "yes" if row["unsafe"] else "", amount(row["low"]),
-             _high(row["high"]), "yes" if row["narrow"] else ""]
+             "no end" if np.isinf(row["high"]) else amount(row["high"]),
+             "yes" if row["narrow"] else ""]
             for row in frame.head(AUDITED).iter_rows(named=True)
         ]  # fmt: skip
         columns = [*self.table.variables, "value", "records", "unsafe", "from", "to", "too narrow"]
@@ -247,10 +248,6 @@ def _pattern_note(pattern: Pattern) -> str:
         f"The pattern is safe but not proven the smallest: it costs {amount(pattern.cost)}, and "
         f"none can cost less than {amount(pattern.bound)} (gap {100 * pattern.gap:.1f}%)."
     )
-
-
-def _high(value: float) -> str:
-    return "no end" if np.isinf(value) else amount(value)
 
 
 def _more(length: int) -> list[str]:

@@ -125,14 +125,13 @@ def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: i
             if lack > 1e-4 and candidates[cell]
         ]
     worst.sort(key=lambda one: -one[0])
-    return sum(cuts.add(_lone(problem, cell, cells), 0.0) for _, cell, cells in worst[:most])
-
-
-def _lone(problem: SuppressionProblem, cell: int, cells: Ints) -> Floats:
-    coefficients = np.zeros(len(problem.up))
-    coefficients[cells] = problem.allowed[cells]
-    coefficients[cell] = -1.0
-    return coefficients
+    added = 0
+    for _, cell, cells in worst[:most]:
+        coefficients = np.zeros(len(problem.up))
+        coefficients[cells] = problem.allowed[cells]
+        coefficients[cell] = -1.0
+        added += cuts.add(coefficients, 0.0)
+    return added
 
 
 def grow(
