@@ -235,3 +235,50 @@ def test_the_unedited_proposals_are_followed(ask, tmp_path):
     marital = next(v for v in found["key"] if v["column"] == "ms")
     # Two answers, those that are neither, and what the file does not know.
     assert len(set(marital["groups"])) <= 4
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (("list", "forms"), lambda e, s: e.list_environment(s, "forms")),
+        (("show", "AG8.001"), lambda e, s: e.show(s, "AG8.001")),
+        (("history",), lambda e, s: e.history(s)),
+        (
+            ("map", "--target", "veterans", "--class", "sector=finance", "--resources", "6"),
+            lambda e, s: e.map_target(
+                s, target="veterans", class_={"sector": "finance"}, resources=6
+            ),
+        ),
+        (("join", "MS6.001", "MS3.001"), lambda e, s: e.find_join(s, "MS6.001", "MS3.001")),
+        (
+            ("key", "journalist", "--target", "veterans"),
+            lambda e, s: e.find_key(s, "journalist", target="veterans"),
+        ),
+        (
+            ("enhance", "--target", "veterans", "--resources", "7", "--sector", "finance"),
+            lambda e, s: e.enhance(s, "veterans", resources=7, sector="finance"),
+        ),
+        (("trend", "--construct", "AG"), lambda e, s: e.trend(s, construct="AG")),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_verb_is_a_function_with_the_same_answer(ask, store, words, made):
+    from keyhole import environment
+
+    answer = json.loads(json.dumps(made(environment, store).to_dict()))
+    assert answer == ask(*words, "--json")
+
+
+def test_a_function_tells_all_that_is_wrong_by_its_own_names(store):
+    from keyhole import environment
+    from keyhole.errors import OptionError
+
+    with pytest.raises(OptionError) as caught:
+        environment.map_target(
+            store, target="veterans", form="x", sector="finance", threshold=2, resources=-1
+        )
+    assert [problem.split()[0] for problem in caught.value.problems] == [
+        "threshold",
+        "resources",
+        "form",
+    ]

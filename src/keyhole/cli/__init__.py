@@ -1,1 +1,1 @@
-"""The command line: a thin shell, one file a verb, over the functions of the same names."""
+"""Command line: commands made from the signatures of the verbs, and what they print."""
