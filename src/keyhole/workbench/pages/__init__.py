@@ -10,6 +10,7 @@ from keyhole.workbench.pages.scenario import SCENARIO
 from keyhole.workbench.pages.select import SELECT
 from keyhole.workbench.pages.study import STUDY
 from keyhole.workbench.pages.synthesise import SYNTHESISE
+from keyhole.workbench.pages.tables import TABLES
 
 __all__ = ["PAGES"]
 
@@ -21,6 +22,7 @@ PAGES: tuple[Page, ...] = (
     SELECT,
     PROTECT,
     SYNTHESISE,
+    TABLES,
     STUDY,
     DOSSIER,
 )

@@ -1,0 +1,126 @@
+"""Tables: those of the file that may be published, and those of its synthetic release."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tomlkit
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.options import Question
+from keyhole.core.tables import Table
+from keyhole.errors import OptionError
+from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
+from keyhole.workbench.fields import FormField, form_fields, read_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+
+__all__ = ["TABLES"]
+
+# As large as the numbers that every program reads exactly.
+SEEDS = 2**53
+MAIN = ("rows", "cols", "magnitude", "mean", "share", "protect")
+"""The options that are always in sight."""
+HEADS = {"table": "A table of the file", "tabulate": "A table of the synthetic release"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of table: those that the review has, and the form of one more."""
+
+    section: str
+    head: str
+    entries: list[tuple[int, str, Table | None]]
+    main_fields: list[FormField]
+    other_fields: list[FormField]
+
+
+def _context(view: View) -> dict[str, Any]:
+    asked = REPEATED if view.review.synthesis is not None else REPEATED[:1]
+    return {
+        "kinds": [_kind(view, section) for section in asked],
+        "columns": view.data.variables,
+        "equivalents": _equivalents(view),
+    }
+
+
+def _kind(view: View, section: str) -> _Kind:
+    questions: tuple[Question, ...] = getattr(view.review, section)
+    result = view.result(section) if view.standing(section).state == "current" else None
+    made = [] if result is None else result.tables()
+    found = [
+        (number, _title(one), made[number - 1] if made and view.shows_values else None)
+        for number, one in enumerate(questions, 1)
+    ]
+    new, prefix = question_of(section, {}), f"{section}."
+    others = [name for name in new.parameters if name not in (*MAIN, "seed")]
+    main, other = form_fields(new, MAIN, prefix), form_fields(new, others, prefix)
+    return _Kind(section, HEADS[section], found, main, other)
+
+
+def _title(asked: Question) -> str:
+    return " by ".join(", ".join(names) for names in (asked.rows, asked.cols) if names)
+
+
+def _equivalents(view: View) -> list[Equivalent]:
+    """Write the command of each table; that of a release is run on its folder."""
+    file, reading = view.review.data.file, view.review.data.reading()
+    release = f"{view.project.results.name}/synthesis/release"
+    found = [equivalent("table", one.values, file, reading) for one in view.review.table]
+    return found + [equivalent("tabulate", one.values, release) for one in view.review.tabulate]
+
+
+def _add(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
+    """Add a table; one that is rounded at random gets a secret seed."""
+    section = _section(form)
+    values = read_fields(SECTIONS[section], form, f"{section}.")
+    given = {name: one for name, one in values.items() if one not in (None, [], "")}
+    new = question_of(section, {}).values
+    given = {n: v for n, v in given.items() if new[n] != v or SECTIONS[section][n].required}
+    if given.get("rounding") == "random":
+        given["seed"] = secrets.randbelow(SEEDS)
+
+    def edit(document: TOMLDocument) -> None:
+        tables = _listed(document, section)
+        tables.append(tomlkit.item(given))
+
+    return ReviewChange("add a table", edit)
+
+
+def _remove(view: View, form: SentForm) -> ReviewChange:
+    section, number = _section(form), form.number("number")
+    if not (isinstance(number, int) and 1 <= number <= len(getattr(view.review, section))):
+        raise OptionError("that table is not there any more. Choose one of those shown now.")
+
+    def edit(document: TOMLDocument) -> None:
+        tables = _listed(document, section)
+        del tables[number - 1]
+        if not tables:
+            document.remove(section)
+
+    return ReviewChange(f"remove table {number}", edit)
+
+
+def _section(form: SentForm) -> str:
+    section = form.text("section")
+    if section not in REPEATED:
+        raise OptionError("section must be one of those offered. Choose one of them.")
+    return section
+
+
+def _listed(document: TOMLDocument, section: str) -> Any:
+    """Return the tables of a section as a list; one that stands alone becomes the first."""
+    found: Any = document.get(section)
+    if found is None or isinstance(found, Mapping):
+        several = tomlkit.aot()
+        if found is not None:
+            several.append(tomlkit.item(dict(found)))
+            document.remove(section)
+        document[section] = several
+    return document[section]
+
+
+TABLES = Page("tables", "Tables", REPEATED, _context, {"add": _add, "remove": _remove})
