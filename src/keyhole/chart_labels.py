@@ -103,16 +103,8 @@ def merge_near(
 ) -> list[Label]:
     """Let neighbouring steps of the same sign share a label where their points nearly coincide.
 
-    Parameters
-    ----------
-    steps
-        The sign, the name and the point of each step, in order.
-    colour
-        Of the text.
-    near
-        Points closer than this to the first of them, in pixels, share a label.
-    a_line
-        Names in a line of a shared label.
+    `steps` are the sign, the name and the point of each step. Points closer than `near` pixels to
+    the first of them share a label, with `a_line` names in a line.
 
     Examples
     --------
@@ -153,16 +145,8 @@ def place_labels(
 ) -> list[Placed]:
     """Give each label in turn the best free place near its point.
 
-    Parameters
-    ----------
-    labels
-        What is to be placed; the same text at the same point is placed once.
-    plane
-        Where labels should stay.
-    points, lines
-        What they should not cover.
-    taken
-        Boxes of other text.
+    The same text at the same point is placed once. Labels stay in the plane, and off points, lines
+    and boxes of other text that are `taken`.
 
     Examples
     --------
@@ -354,16 +338,7 @@ def draw_labels(
 ) -> list[alt.Chart]:
     """Place labels and draw them; one that stands far from its point is tied to it by a line.
 
-    Parameters
-    ----------
-    plane
-        Where they are drawn.
-    labels, points, lines
-        As of `place_labels`.
-    limits
-        What they should not cover either.
-    room
-        How far labels keep off lines, in pixels.
+    Labels keep `room` pixels off lines, and off the limits.
     """
     levels = [(plane.pixels(0, one.rp), plane.pixels(plane.largest, one.rp)) for one in limits]
     lines = [*lines, *levels]

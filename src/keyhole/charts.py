@@ -192,16 +192,8 @@ def house_style(
 ) -> altair.TopLevelMixin:
     """Give a chart the look of the house, and the finding as its title.
 
-    Parameters
-    ----------
-    chart
-        Any Altair chart.
-    title
-        What the chart shows, in words.
-    subtitle
-        What a reader needs to understand it; each sentence given starts a line.
-    width
-        Characters in a line of the title; a line of the smaller subtitle has more.
+    Each sentence of the subtitle starts a line. `width` is the number of characters in a line of
+    the title; a line of the smaller subtitle has more.
 
     Examples
     --------
@@ -231,16 +223,7 @@ def legend(
 ) -> altair.Legend:
     """Lay out a legend so that no label runs into the next symbol, whatever font is there.
 
-    Parameters
-    ----------
-    labels
-        What the legend says.
-    width
-        Of the drawing, in pixels: as many columns as fit into it stand beside each other.
-    symbol
-        The shape of the symbols, if it is not that of the marks.
-    orient, title, options
-        As of `altair.Legend`.
+    As many columns stand beside each other as fit into the width of the drawing, in pixels.
 
     Examples
     --------

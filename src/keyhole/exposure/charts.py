@@ -57,17 +57,6 @@ LEVEL_COLOURS = ("#c3ccd4", "#e0a394", "#cb6c5a", ACCENT)
 def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
     """Draw how many records lie in small cells, and RP by cutoff.
 
-    Parameters
-    ----------
-    exposure
-        What `keyhole.risk` returned.
-
-    Returns
-    -------
-    altair.HConcatChart
-        Left the records by the size of their cell, those below the cutoff in the accent
-        colour; right RP by cutoff, with the cutoff used.
-
     Examples
     --------
     >>> import polars as pl
@@ -205,11 +194,7 @@ def _used(exposure: Exposure, x: alt.X, y: alt.Y, last: int) -> list[alt.Chart]:
 def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
     """Draw which variables make records stand out.
 
-    Parameters
-    ----------
-    by_variable
-        Columns `variable` and `percent`: the mean share of a record's score that the variable
-        carries, or null where it is not estimable.
+    `by_variable` has columns `variable` and `percent`, null where it is not estimable.
 
     Examples
     --------
@@ -220,12 +205,18 @@ def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
     """
     pairs = zip(by_variable["variable"].to_list(), by_variable["percent"].to_list(), strict=True)
     ordered = sorted(pairs, key=lambda pair: -1.0 if pair[1] is None else pair[1], reverse=True)
-    rows = [_contribution(i, name, percent) for i, (name, percent) in enumerate(ordered)]
-    base = alt.Chart(inline(rows)).encode(y=row_axis())
-    x = share_axis("share", "Mean share of a record's score", grid=False)
-    bars = base.mark_bar().encode(x=x, color=own_colour())
-    figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
-    chart = alt.layer(bars, figures, row_names(base)).properties(width=460, height=alt.Step(26))
+    rows = [
+        {
+            "place": place,
+            "name": plain(name),
+            "share": 0 if percent is None else percent / 100,
+            "text": "not estimable" if percent is None else short_percentage(percent / 100),
+            "colour": QUIET if percent is None or place else ACCENT,
+        }
+        for place, (name, percent) in enumerate(ordered)
+    ]
+    title = "Mean share of a record's score"
+    chart = _bars(rows, "share", title).properties(width=460, height=alt.Step(26))
     return house_style(chart, title=_carrier(ordered), subtitle=_SCORES, width=78)
 
 
@@ -235,15 +226,13 @@ _SCORES = (
 )
 
 
-def _contribution(place: int, name: str, percent: float | None) -> dict[str, Any]:
-    known = percent is not None
-    return {
-        "place": place,
-        "name": plain(name),
-        "share": percent / 100 if percent is not None else 0,
-        "text": short_percentage(percent / 100) if percent is not None else "not estimable",
-        "colour": ACCENT if known and place == 0 else QUIET,
-    }
+def _bars(rows: list[dict[str, Any]], field: str, title: str) -> alt.LayerChart | alt.FacetChart:
+    """Draw a bar for each row, with its figure and its name."""
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
+    x = share_axis(field, title, grid=False)
+    bars = base.mark_bar().encode(x=x, color=own_colour())
+    figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
+    return alt.layer(bars, figures, row_names(base))
 
 
 def _carrier(ordered: list[tuple[str, float | None]]) -> str:
@@ -255,13 +244,7 @@ def _carrier(ordered: list[tuple[str, float | None]]) -> str:
 
 
 def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
-    """Draw the records by risk level.
-
-    Parameters
-    ----------
-    summary
-        What `keyhole.exposure.levels.summarise_levels` returned.
-    """
+    """Draw the records by risk level."""
     total = sum(summary.levels.values())
     rows = [
         {
@@ -296,11 +279,6 @@ ADJUSTED, CRUDE = "with the other variables held equal", "by itself"
 def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     """Draw the levels with the largest odds ratios of falling into a small cell.
 
-    Parameters
-    ----------
-    drivers
-        What `keyhole.drivers` returned.
-
     Examples
     --------
     >>> import polars as pl
@@ -311,7 +289,15 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     """
     chosen = drivers.shown()[:DRAWN]
     rows = [row for place, one in enumerate(chosen) for row in _driver_marks(place, one)]
-    names = [_driver_row(place, one) for place, one in enumerate(chosen)]
+    names = [
+        {
+            "place": place,
+            "records": f"{one.records:,}",
+            "share": short_percentage(one.at_risk / one.records),
+            "odds": ratio_text(one.crude.value) if one.crude else "",
+        }
+        for place, one in enumerate(chosen)
+    ]
     domain = _domain(rows)
     chart = alt.hconcat(_forest(rows, domain), _figures(names), spacing=4)
     below = _driver_lines(drivers)
@@ -338,16 +324,6 @@ def _driver_lines(drivers: Drivers) -> list[str]:
         f"each level against the rest of its variable, with {drivers.confidence:.0%} intervals.",
         *([f"The {DRAWN} largest of {left + DRAWN}."] if left > 0 else []),
     ]
-
-
-def _driver_row(place: int, one: Driver) -> dict[str, Any]:
-    return {
-        "place": place,
-        "name": f"{plain(one.variable, 20)}: {plain(one.level, 30)}",
-        "records": f"{one.records:,}",
-        "share": short_percentage(one.at_risk / one.records),
-        "odds": ratio_text(one.crude.value) if one.crude else "",
-    }
 
 
 def _driver_marks(place: int, one: Driver) -> list[dict[str, Any]]:
@@ -477,7 +453,9 @@ def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
     ["Worst case: 'register' puts 100% of the records at risk"]
     """
     rows = [_scenario_row(i, part, comparison) for i, part in enumerate(comparison.parts)]
-    both = alt.hconcat(_bars(rows, comparison.cutoff), _intervals(rows), spacing=40)
+    title = f"RP({comparison.cutoff}): share of records in cells smaller than {comparison.cutoff}"
+    bars = _bars(rows, "rp", title).properties(width=330, height=alt.Step(STEP))
+    both = alt.hconcat(bars, _intervals(rows), spacing=40)
     return house_style(
         both, title=_scenario_finding(comparison), subtitle=_scenario_lines(comparison), width=92
     )
@@ -497,21 +475,8 @@ def _scenario_row(
         "colour": ACCENT if part is comparison.worst else QUIET,
         "low": None if bounds is None else bounds[0],
         "high": None if bounds is None else bounds[1],
-        "bounds": "not estimable" if bounds is None else _range_text(*bounds),
+        "bounds": " to ".join(dict.fromkeys(map(percentage, bounds or ()))) or "not estimable",
     }
-
-
-def _range_text(low: float, high: float) -> str:
-    return percentage(low) if low == high else f"{percentage(low)} to {percentage(high)}"
-
-
-def _bars(rows: list[dict[str, Any]], cutoff: int) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(inline(rows)).encode(y=row_axis())
-    title = f"RP({cutoff}): share of records in cells smaller than {cutoff}"
-    x = share_axis("rp", title, grid=False)
-    bars = base.mark_bar().encode(x=x, color=own_colour())
-    figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
-    return alt.layer(bars, figures, row_names(base)).properties(width=330, height=alt.Step(STEP))
 
 
 def _intervals(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:

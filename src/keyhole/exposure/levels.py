@@ -50,13 +50,8 @@ def variable_weights(
 ) -> Floats:
     """Multiply what is declared of the key variables into their weights.
 
-    Parameters
-    ----------
-    variables
-        Number of key variables.
-    availability, identifiability
-        For each variable how easily an intruder learns it, and how much it tells of a
-        person; above 0 and at most 2, 1 being usual (and the default).
+    `availability` says for each variable how easily an intruder learns it, `identifiability` how
+    much it tells of a person: above 0 and at most 2, 1 being usual (and the default).
 
     Examples
     --------
@@ -187,22 +182,8 @@ def flag_causes(
 ) -> list[Ints]:
     """Count the flagged records that each category of each variable helps to single out.
 
-    Parameters
-    ----------
-    sets
-        The minimal uniques.
-    level
-        The records' risk levels.
-    codes
-        For each variable the category of each record as a whole number from 0.
-    at_least
-        Lowest level of a flagged record.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        For each variable, by category, the flagged records with a minimal unique that
-        contains the variable. Its sum is the number of flags of the variable.
+    `codes` have for each variable the category of each record. Returned are for each variable, by
+    category, the records of at least that level with a minimal unique that contains the variable.
 
     Examples
     --------
@@ -271,16 +252,6 @@ def summarise_levels(
     level: npt.ArrayLike, sets: UniqueSets, names: Sequence[str], codes: Sequence[Array]
 ) -> LevelSummary:
     """Sum up the risk levels of a file and what causes them.
-
-    Parameters
-    ----------
-    level
-        The records' risk levels.
-    sets
-        The minimal uniques.
-    names, codes
-        For each key variable its name, and the category of each record as a whole number
-        from 0.
 
     Notes
     -----

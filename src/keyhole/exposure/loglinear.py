@@ -107,15 +107,11 @@ class PopulationUniques(Result):
             ["model", WORDS.get(self.model, self.model)],
         ]
         title = "Population uniques on " + ", ".join(self.keys)
-        tried = [[t.model, str(t.pairs), f"{t.expected:,.1f}", _z(t.z)] for t in self.tests]
+        tried = [[t.model, str(t.pairs), f"{t.expected:,.1f}", share(t.z, 1)] for t in self.tests]
         out = [Table(title, ["figure", "value"], rows, self.notes)]
         if tried:
             out.append(Table("Models", ["model", "pairs", "expected", "bias / sd"], tried))
         return out
-
-
-def _z(value: float | None) -> str:
-    return "not estimable" if value is None else f"{value:.1f}"
 
 
 @documented

@@ -304,18 +304,10 @@ def measure_population(
 ) -> PopulationRisk:
     """Measure a file's exposure in the population it was drawn from.
 
-    Parameters
-    ----------
-    f, cells
-        Size (0 where not counted) and number of each record's cell.
-    weights, fraction
-        The number of people each record stands for, or one sampling fraction for all. With
-        neither, the file is taken as the population.
-    population
-        F where the caller has it already (cells that overlap, as when a missing key matches
-        every value); `cells` are then not used, and `weights` only give the fraction.
-    households, approximation
-        As in `household_risk` and `individual_risk`.
+    `f` and `cells` are the size (0 where not counted) and number of each record's cell. Without
+    weights and fraction the file is taken as the population. `population` is F where the caller has
+    it already (cells that overlap, as when a missing key matches every value); then `cells` are not
+    used.
 
     Notes
     -----

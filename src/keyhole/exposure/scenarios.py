@@ -85,8 +85,8 @@ class ScenarioComparison(Result):
     @property
     def worst(self) -> ScenarioExposure | None:
         """The scenario with the largest RP, ties by CR; None if all keys are empty."""
-        measured = [part for part in self.parts if part.exposure is not None]
-        return max(measured, key=_severity, default=None)
+        measured = [(p.exposure.rp, p.exposure.cr, p) for p in self.parts if p.exposure is not None]
+        return max(measured, key=lambda one: one[:2], default=(0, 0, None))[2]
 
     @property
     def likeliest(self) -> ScenarioExposure | None:
@@ -248,11 +248,6 @@ def _part(key: ScenarioKey, exposure: Exposure | None, figure: str | None) -> Sc
         notes=(*key.notes, *([] if exposure else [EMPTY])),
         key=key,
     )
-
-
-def _severity(part: ScenarioExposure) -> tuple[float, float]:
-    assert part.exposure is not None
-    return part.exposure.rp, part.exposure.cr
 
 
 def _probability(part: ScenarioExposure) -> tuple[float, float] | None:

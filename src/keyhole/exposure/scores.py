@@ -310,14 +310,7 @@ def summarise_contributions(
 ) -> list[Contribution]:
     """Sum up for each variable, and each of its levels, what it carries of the scores.
 
-    Parameters
-    ----------
-    sets
-        The minimal uniques.
-    codes
-        For each variable the level of each record as a whole number from 0.
-    convention
-        As in `score_by_size`.
+    `codes` have for each variable the level of each record as a whole number from 0.
 
     Examples
     --------

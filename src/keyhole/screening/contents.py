@@ -115,14 +115,8 @@ def _as_text(values: pl.Series) -> pl.Series:
 def by_contents(column: pl.Series, values: pl.Series, *, place: bool) -> list[Identifier]:
     """Tell what kinds of direct identifiers a column's values look like.
 
-    Parameters
-    ----------
-    column
-        All values, missing ones null.
-    values
-        Some of them as text, as `sample_values` gives them.
-    place
-        Whether the column is known to tell places: these are often called like people.
+    `values` are some of the column's as text. That it is known to tell a `place` matters: places
+    are often called like people.
 
     Examples
     --------

@@ -156,16 +156,7 @@ def dependences_of(
     On Spark the table of two columns is counted on the cluster. Two whose table might have
     millions of cells are not compared there, and shares of entropy are not told.
 
-    Parameters
-    ----------
-    data
-        The file.
-    names
-        The columns.
-    nearly
-        As in `dependences`.
-    keys
-        If any are named, only pairs with one of these are told.
+    If `keys` are named, only pairs with one of these are told.
     """
     if backend_of(data).is_here:
         found = dependences({name: data.codes(name) for name in names}, nearly=nearly)

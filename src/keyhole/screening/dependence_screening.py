@@ -160,15 +160,7 @@ class DependenceScreening(Result):
 def dependence_tables(
     exact: Sequence[Determination], near: Sequence[Dependence], none: str
 ) -> Iterator[Table]:
-    """Yield the tables of dependences.
-
-    Parameters
-    ----------
-    exact, near
-        The dependences.
-    none
-        What to say where there are none.
-    """
+    """Yield the tables of dependences."""
     if exact:
         rows = [[d.determined, " and ".join(d.by), "yes" if d.equivalent else "no"] for d in exact]
         names = ["variable", "determined by", "and the other way"]
@@ -210,14 +202,7 @@ def screen_dependences(
 ) -> DependenceScreening:
     """Tell which columns determine or nearly duplicate which, and look at nothing else.
 
-    Parameters
-    ----------
-    data
-        The file, on any engine.
-    keys
-        If any are named, only dependences of these are told.
-    nearly, sets
-        As in `screen`; on Spark sets are not looked for.
+    If `keys` are named, only dependences of these are told; on Spark sets are not looked for.
     """
     backend = backend_of(data)
     here = backend.is_here

@@ -11,10 +11,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.marks import COUNT
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
 from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
@@ -58,7 +60,7 @@ class RecordNumber:
     confidence: float
     reason: str
     distinct: float
-    most: int
+    most: Annotated[int, COUNT]
 
 
 def find_record_number(
@@ -68,17 +70,6 @@ def find_record_number(
     identifiers: Sequence[Identifier],
 ) -> RecordNumber | None:
     """Tell whether a column numbers records or people.
-
-    Parameters
-    ----------
-    variable
-        What is known of the column.
-    column
-        Its values.
-    values
-        Some of them as text.
-    identifiers
-        The direct identifiers that it was found to be.
 
     Examples
     --------
@@ -225,14 +216,7 @@ def is_unreadable(column: pl.Series) -> bool:
 def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
     """Look at one column; none of its values is kept.
 
-    Parameters
-    ----------
-    variable
-        What is known of it.
-    column
-        Its values, missing ones null.
-    year
-        The year in which ages are counted.
+    Ages are counted in the year given.
     """
     if is_unreadable(column):
         known = len(column) - column.null_count()

@@ -14,10 +14,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 
+from keyhole.core.marks import COUNT
 from keyhole.data.columns import Variable
 from keyhole.screening.identifiers import words
 
@@ -92,15 +93,6 @@ class Place:
 
 def find_place(variable: Variable, column: pl.Series, values: pl.Series) -> Place | None:
     """Tell whether a column tells places below the state.
-
-    Parameters
-    ----------
-    variable
-        What is known of the column.
-    column
-        Its values.
-    values
-        Some of them as text.
 
     Examples
     --------
@@ -190,7 +182,7 @@ class Finding:
     confidence: float
     reason: str
     remedy: str
-    records: int | None = None
+    records: Annotated[int | None, COUNT] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +242,8 @@ def checklist(
 ) -> tuple[Check, ...]:
     """Hold findings against the eighteen items.
 
-    Parameters
-    ----------
-    findings
-        Each with the letter of its item.
-    texts
-        Columns of free text, in which names, places and days may stand.
-    unread
-        Columns whose contents cannot be read: bytes, lists.
+    Names, places and days may stand in `texts`, columns of free text; contents of `unread` columns
+    cannot be read (bytes, lists).
 
     Examples
     --------

@@ -11,12 +11,12 @@ import datetime
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
 from keyhole.core.kinds import Columns
-from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
+from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Also, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
@@ -29,7 +29,6 @@ from keyhole.errors import FileError
 from keyhole.results import Result, Table
 from keyhole.screening.dependence import NEARLY, Dependence, Determination
 from keyhole.screening.dependence_screening import (
-    DependenceScreening,
     dependence_tables,
     encode_all,
     exact_ones,
@@ -252,36 +251,7 @@ Year = Annotated[
 ]
 
 
-@overload
-def screen(
-    data: Any,
-    *,
-    keys: KeysOption = None,
-    sure: Sure = 0.5,
-    nearly: Nearly = NEARLY,
-    sets: Sets = True,
-    year: Year = None,
-    only_dependences: Literal[False] = False,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
-) -> Screening: ...
-
-
-@overload
-def screen(
-    data: Any,
-    *,
-    keys: KeysOption = None,
-    nearly: Nearly = NEARLY,
-    sets: Sets = True,
-    only_dependences: Literal[True],
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
-) -> DependenceScreening: ...
+DEPENDENCES = "keyhole.screening.dependence_screening.DependenceScreening"
 
 
 @documented
@@ -305,7 +275,7 @@ def screen(
     memory: MemorySize = None,
     work_folder: WorkFolder = None,
     master: Master = None,
-) -> Screening | DependenceScreening:
+) -> Annotated[Screening, Also(DEPENDENCES)]:
     """Find identifiers, Safe Harbor items and dependent columns.
 
     Columns are recognised by name, label and contents: direct identifiers, the items of HIPAA's
@@ -343,7 +313,9 @@ def screen(
         )
     names: tuple[str, ...] = question.keys or ()
     if only_dependences:
-        return screen_dependences(data, names, nearly=question.nearly, sets=sets)
+        return screen_dependences(  # type: ignore[return-value]
+            data, names, nearly=question.nearly, sets=sets
+        )
     year = datetime.date.today().year if year is None else question.year
     return _screened(data, names, sure=question.sure, nearly=question.nearly, sets=sets, year=year)
 

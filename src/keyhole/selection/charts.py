@@ -88,14 +88,8 @@ def path_chart(
 ) -> alt.TopLevelMixin:
     """Draw searches as paths in the plane of CR and RP, with the limit.
 
-    Parameters
-    ----------
-    selections
-        What `keyhole.select` returned, one or several times.
-    frontier
-        What `keyhole.frontier` returned: its sets are drawn behind the paths, or alone.
-    names
-        What to call the selections; their methods, and what else sets them apart, by default.
+    The sets of a frontier are drawn behind the paths, or alone. Selections are called by their
+    methods, and by what else sets them apart, if no names are given.
 
     Examples
     --------

@@ -123,13 +123,8 @@ class Move:
 class Space:
     """The variables already decided, and the candidates, each with its alternatives.
 
-    Parameters
-    ----------
-    keep
-        Variables already decided.
-    groups
-        Candidates in the order declared; a candidate with regrouped alternatives lists them
-        from the finest to the coarsest, and at most one of them is taken.
+    A candidate with regrouped alternatives lists them from the finest to the coarsest; at most one
+    of them is taken.
     """
 
     keep: tuple[str, ...]
