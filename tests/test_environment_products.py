@@ -9,7 +9,7 @@ from keyhole.environment.codings.partitions import canonical, meet, refines
 from keyhole.environment.mapping.holdings import TargetColumn, held_by
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import map_public
-from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -168,7 +168,7 @@ def test_stages_that_each_tell_nothing_tell_something_together():
     register = map_public(graph, "survey", resources=9).mapping
     assert shop.key == register.key == ()
     assert shop.absent[0].codings == ("ES2.002",)
-    both = combine(graph, "survey", [shop, register]).mapping.key[0]
+    both = combine_keys(graph, "survey", [shop, register]).mapping.key[0]
     assert (both.groups, both.exact, both.holders) == ((0, 1), True, 2)
 
 
@@ -191,6 +191,6 @@ def test_a_class_is_combined_by_the_partition_that_enough_forms_hold():
     held_class = map_class(graph, "survey")
     assert held_class.key[0].codings == ()
     register = map_public(graph, "survey", resources=9).mapping
-    both = combine(graph, "survey", [held_class, register]).mapping.key[0]
+    both = combine_keys(graph, "survey", [held_class, register]).mapping.key[0]
     assert both.groups == (0, 1, 1, 2)
     assert both.exact

@@ -9,7 +9,7 @@ import pytest
 from keyhole.environment.mapping.enhancement import enhance
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import map_public, resource_band, resource_index
-from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.mapping.trends import trend
 from keyhole.environment.model import (
     Category,
@@ -121,14 +121,14 @@ def test_stages_together_know_the_meet():
     environment = world()
     restricted = map_pair(environment, "t", "old")
     public = map_public(environment, "t", resources=5)
-    both = combine(environment, "t", [restricted, public.mapping])
+    both = combine_keys(environment, "t", [restricted, public.mapping])
     house = both.key[0]
     # ab | cd and ac | bd together tell all four categories apart.
     assert (house.coding, house.groups, house.entropy) == ("HO4.001", (0, 1, 2, 3), 2.0)
     assert (house.holders, house.of) == (2, 2)
     assert "worst case" in both.summary()
     assert "together" in both.tables()[0].columns
-    other = combine(environment, "t", [public.mapping, restricted])
+    other = combine_keys(environment, "t", [public.mapping, restricted])
     assert other.key[0].groups == house.groups
     json.dumps(both.to_dict())
 
@@ -136,7 +136,7 @@ def test_stages_together_know_the_meet():
 def test_stages_must_be_of_one_target():
     environment = world()
     with pytest.raises(InputError, match="answers for target 't'"):
-        combine(environment, "t", [])
+        combine_keys(environment, "t", [])
 
 
 def test_enhance_tells_what_public_data_add():

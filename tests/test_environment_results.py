@@ -22,7 +22,7 @@ from keyhole.environment.adding.adding import add_forms
 from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.proposals import propose
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form
 
 WORLD = CodingGraph(example_environment())
@@ -33,7 +33,7 @@ CAPTURED = CapturedForm(Form("club"), (MET, CapturedField("hobby")))
 def _combined():
     held = map_class(WORLD, "veterans", sector="finance")
     public = map_public(WORLD, "veterans", resources=6)
-    return combine(WORLD, "veterans", [held, public.mapping])
+    return combine_keys(WORLD, "veterans", [held, public.mapping])
 
 
 RESULTS = {

@@ -1,7 +1,7 @@
 """The data environment: what could an intruder know? (Elliot, Mackey & Purdam 2011).
 
 `model` has the vocabulary. Forms come in by `importers`, `propose` and `add_forms`; `CodingGraph`
-joins codings; `map_pair`, `map_class`, `map_public` and `combine` find keys; a `Scenario` says
+joins codings; `map_pair`, `map_class`, `map_public` and `combine_keys` find keys; a `Scenario` says
 whose key it is, and `scenario_key` recodes a file to it. A store keeps it all.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_class, map_pair
     from keyhole.environment.mapping.public import map_public, resource_index
-    from keyhole.environment.mapping.stages import combine
+    from keyhole.environment.mapping.stages import combine_keys
     from keyhole.environment.mapping.trends import trend
     from keyhole.environment.model import Environment
     from keyhole.environment.pictures.charts import prevalence_chart
@@ -93,7 +93,7 @@ _HOMES = {
     "read_scenarios": "scenarios.files",
     "scenario_to_toml": "scenarios.files",
     "Scenario": "scenarios.scenarios",
-    "combine": "mapping.stages",
+    "combine_keys": "mapping.stages",
     "open_store": "store",
     "trend": "mapping.trends",
     "init_store": "store_verbs",
@@ -118,7 +118,7 @@ __all__ = [
     "attach_labels",
     "capture_microdata",
     "captured_again",
-    "combine",
+    "combine_keys",
     "compatibility",
     "draw_graph",
     "enhance",

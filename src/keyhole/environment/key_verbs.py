@@ -98,7 +98,7 @@ def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_class, map_pair
     from keyhole.environment.mapping.public import map_public
-    from keyhole.environment.mapping.stages import combine
+    from keyhole.environment.mapping.stages import combine_keys
 
     forms = {
         "sector": asked.sector,
@@ -119,7 +119,7 @@ def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
         held = map_class(graph, target, threshold=threshold, weights=weights, **forms)
     if public is None:
         return held
-    return combine(graph, target, [held, public.mapping], weights=weights)
+    return combine_keys(graph, target, [held, public.mapping], weights=weights)
 
 
 @documented

@@ -13,7 +13,7 @@ from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import ColumnWeights
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import PublicKey, map_public
-from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.options import (
     ClassOption,
     FormName,
@@ -131,7 +131,7 @@ def enhance(
         else map_pair(graph, target, form, weights=weights)
     )
     public = map_public(graph, target, resources=resources, weights=weights)
-    both = combine(graph, target, [base, public.mapping], weights=weights).mapping
+    both = combine_keys(graph, target, [base, public.mapping], weights=weights).mapping
     added = tuple(sorted({*public.mapping.identifiers} - {*base.identifiers}))
     gains = _gains(graph, base, public, both)
     return Enhancement(

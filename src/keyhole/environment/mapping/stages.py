@@ -36,7 +36,7 @@ from keyhole.results import Result, Table, share
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["StagedKey", "combine"]
+__all__ = ["StagedKey", "combine_keys"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,7 +72,7 @@ def _bits(variable: KeyVariable | None) -> str:
     return "" if variable is None else share(variable.entropy, 2)
 
 
-def combine(
+def combine_keys(
     environment: Environment | CodingGraph,
     target: str | Target,
     stages: Sequence[KeyMapping],

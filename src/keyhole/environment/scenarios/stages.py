@@ -19,7 +19,7 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import map_public
-from keyhole.environment.mapping.stages import combine
+from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Target
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
@@ -35,7 +35,7 @@ def map_scenario(
     stages = tuple(_stages(graph, scenario, target, weights))
     if len(stages) == 1:
         return stages[0], stages
-    return combine(graph, target, stages, weights=weights).mapping, stages
+    return combine_keys(graph, target, stages, weights=weights).mapping, stages
 
 
 def _stages(
