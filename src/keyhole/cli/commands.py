@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,67 +56,76 @@ def reading_parameters() -> dict[str, Parameter]:
 
 def command_of(verb: Verb) -> Callable[..., None]:
     """Return the function that Typer makes a command of."""
-    function = verb.function()
-    offered = {n: p for n, p in parameters_of(function).items() if "c" in p.option.surfaces}
-    has_file = "data" in inspect.signature(function).parameters
-    data_options = [name for name, p in offered.items() if isinstance(p.kind, Data)]
-    reading = reading_parameters() if has_file or data_options else {}
-    if data_options:  # the options themselves say what a column is for
-        reading.pop("roles", None)
+    made = _Command.of(verb)
 
     def command(**words: Any) -> None:
-        problems: list[str] = []
+        made.run(words)
+
+    shown = [_file(source_of(made.function))] if made.has_file else []
+    shown += map(_parameter, made.offered.values())
+    shown += [_secret_file(p) for p in made.offered.values() if p.option.secret]
+    shown += [*map(_parameter, made.reading.values()), *_outputs(verb)]
+    shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in shown}
+    command.__name__ = verb.name
+    command.__doc__ = split_docstring(made.function)[0].replace("`", "")
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A verb with the options that its command offers, and those of reading its file."""
+
+    verb: Verb
+    function: Callable[..., Any]
+    offered: Mapping[str, Parameter]
+    reading: Mapping[str, Parameter]
+    has_file: bool
+
+    @classmethod
+    def of(cls, verb: Verb) -> _Command:
+        """Look at the signature of a verb."""
+        function = verb.function()
+        offered = {n: p for n, p in parameters_of(function).items() if "c" in p.option.surfaces}
+        has_file = "data" in inspect.signature(function).parameters
+        has_data_options = any(isinstance(p.kind, Data) for p in offered.values())
+        reading = reading_parameters() if has_file or has_data_options else {}
+        if has_data_options:  # the options themselves say what a column is for
+            reading.pop("roles", None)
+        return cls(verb, function, offered, reading, has_file)
+
+    def run(self, words: Mapping[str, Any]) -> None:
+        """Read the words that were typed, run the verb, and write and print what it gives."""
+        verb, problems = self.verb, list[str]()
         values = {
-            **{name: None for name, p in offered.items() if p.required},
-            **_read(offered, words, problems),
-            **_read_secrets(offered, words, problems),
+            **{name: None for name, p in self.offered.items() if p.required},
+            **_read(self.offered, words, problems),
+            **_read_secrets(self.offered, words, problems),
         }
-        how = {n: v for n, v in _read(reading, words, problems).items() if v is not None}
+        how = {n: v for n, v in _read(self.reading, words, problems).items() if v is not None}
         if not verb.returns:
             with told_with(dict.fromkeys(problems)):
-                _tell_aside(verb, function(**values))
+                _tell_aside(verb, self.function(**values))
             return
-        if verb.instead and words[verb.instead] and words["json"]:
-            problems.append(
-                Problem(f"{{{verb.instead}}} and {{json}} exclude each other. Give one of them.")
-            )
         force = words.get("force", False)
-        outputs = Destinations(
-            words["json"],
-            words["plot"] if verb.picture else None,
-            words["records"] if verb.records else None,
-            force,
-        )
+        plot = words["plot"] if verb.picture else None
+        records = words["records"] if verb.records else None
+        outputs = Destinations(words["json"], plot, records, force)
         written = {o: words[o.name] for o in verb.outputs if words[o.name] is not None}
         with working(f"{verb.name}:") as report:
-            if "progress" in inspect.signature(function).parameters:
+            if "progress" in inspect.signature(self.function).parameters:
                 values["progress"] = report
             if words.get("engine") == "spark":
                 be_quiet()
-            source = () if not has_file else (_source(words["file"], how),)
-            if has_file:
-                problems += _address_problems(words["file"])
-                more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
-                written_columns = dict.fromkeys((*verb.records, *more))
-                problems += outputs.problems(words["file"], list(written_columns))
-                if outputs.records and words.get("engine") == "spark":
-                    problems.append(
-                        "--engine must be memory or disk for one row a record (--records). Got "
-                        "'spark' instead."
-                    )
-            else:
-                problems += outputs.problems(None)
-            read = {"the data": words["file"]} if has_file else {}
-            problems += _writing(written, outputs, {**_inputs(offered, values), **read})
-            for output in written:
-                if output.needs:
-                    needed = imported(output.needs)(bind(function, values))
-                    problems += [problem.named(name_as_flag) for problem in needed]
-            for name in data_options:
-                values[name] = _read_so(values.get(name), how)
+            problems += self._output_problems(words, values, outputs, written)
+            for name, parameter in self.offered.items():
+                if isinstance(parameter.kind, Data):
+                    values[name] = _read_so(values.get(name), how)
             tell_of_compiling()
+            source = (_source(words["file"], how),) if self.has_file else ()
             with told_with(dict.fromkeys(problems)):
-                result = function(*source, **values)
+                result = self.function(*source, **values)
             for output, path in written.items():
                 getattr(result, output.method)(path, force=force)
         for output, path in written.items():
@@ -125,16 +135,36 @@ def command_of(verb: Verb) -> Callable[..., None]:
         if verb.verdict and not getattr(result, verb.verdict):
             raise typer.Exit(1)
 
-    shown = [_file(source_of(function))] if has_file else []
-    shown += map(_parameter, offered.values())
-    shown += [_secret_file(p) for p in offered.values() if p.option.secret]
-    shown += [*map(_parameter, reading.values()), *_outputs(verb)]
-    shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
-    command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in shown}
-    command.__name__ = verb.name
-    command.__doc__ = split_docstring(function)[0].replace("`", "")
-    return command
+    def _output_problems(
+        self,
+        words: Mapping[str, Any],
+        values: Mapping[str, Any],
+        outputs: Destinations,
+        written: Mapping[Output, Path],
+    ) -> list[str]:
+        """Say what stands in the way of giving what was asked for, before anything is computed."""
+        verb, problems, inputs = self.verb, list[str](), _inputs(self.offered, values)
+        if verb.instead and words[verb.instead] and outputs.as_json:
+            template = f"{{{verb.instead}}} and {{json}} exclude each other. Give one of them."
+            problems.append(Problem(template))
+        if self.has_file:
+            file = inputs["the data"] = words["file"]
+            problems += _address_problems(file)
+            more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
+            problems += outputs.problems(file, [*dict.fromkeys((*verb.records, *more))])
+            if outputs.records and words.get("engine") == "spark":
+                problems.append(
+                    "--engine must be memory or disk for one row a record (--records). Got "
+                    "'spark' instead."
+                )
+        else:
+            problems += outputs.problems(None)
+        problems += _writing(written, outputs, inputs)
+        for output in written:
+            if output.needs:
+                needed = imported(output.needs)(bind(self.function, values))
+                problems += [problem.named(name_as_flag) for problem in needed]
+        return problems
 
 
 def _tell_aside(verb: Verb, result: Any) -> None:
