@@ -114,14 +114,8 @@ def deal_stratum(
 ) -> Ints:
     """Deal out the ids of one stratum many times; return how many each deal confirms.
 
-    Parameters
-    ----------
-    stratum
-        Its number, which the generator is made of, so that strata may be dealt anywhere.
-    chances
-        The pairs, their EIF records and mates numbered within the stratum, in order of their ids.
-    records
-        The EIF records of the stratum.
+    The generator is made of the stratum's number, so that strata may be dealt anywhere; EIF records
+    are numbered within it, in order of their ids.
     """
     random, every = np.random.default_rng([seed, stratum]), np.arange(records, dtype=np.int32)
     deals = (random.permutation(every) for _ in range(permutations))

@@ -46,13 +46,7 @@ ROWS = (
 
 
 def study_chart(study: Study) -> alt.TopLevelMixin:
-    """Draw the rates with intervals and chance and, if the pairs are here, their scores beside.
-
-    Parameters
-    ----------
-    study
-        What `keyhole.study` returned.
-    """
+    """Draw the rates with intervals and chance and, if the pairs are here, their scores beside."""
     drawn: alt.LayerChart | alt.FacetChart | alt.HConcatChart = _rates(study)
     linked, width = study.linked, 64
     if linked is not None and linked.pairs:
@@ -270,13 +264,7 @@ def _histogram(study: Study, scores: Floats) -> list[dict[str, Any]]:
 
 
 def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
-    """Draw the conditional and the confirmed rate of each release and metric.
-
-    Parameters
-    ----------
-    comparison
-        What `compare_studies` returned.
-    """
+    """Draw the conditional and the confirmed rate of each release and metric."""
     rows = []
     for place, row in enumerate(comparison.rows):
         rates = row.rates.named()

@@ -186,18 +186,7 @@ def euclidean(variables: Sequence[LinkCodes | LinkValues], question: Question) -
 def additive(
     variables: Sequence[LinkCodes | Graded], lacking: float, warnings: Sequence[str] = ()
 ) -> Costs:
-    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2.
-
-    Parameters
-    ----------
-    variables
-        Categories score 5 where they agree and 0 where not. The prices of the others are what
-        lacks of the variable's own highest score.
-    lacking
-        What these highest scores lack of 5, summed up.
-    warnings
-        What the user should know of the scores.
-    """
+    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2."""
     counted = tuple(v for v in variables if isinstance(v, LinkCodes))
     graded = tuple(v for v in variables if isinstance(v, Graded))
     threshold = BEST_SCORE * len(variables) / 2

@@ -144,15 +144,6 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
     A release has no ids that tell who is who. Where it kept the order of its records, as the
     implicates of a synthesis do, the original has them in the same rows.
 
-    Parameters
-    ----------
-    puf
-        The release.
-    source
-        The file with the ids, of as many records in the same order.
-    ids
-        The columns that name a record.
-
     Examples
     --------
     >>> from keyhole.data import load
@@ -194,15 +185,7 @@ def blank_variables(puf: Microdata, link: Sequence[str]) -> tuple[str, ...]:
 def with_blanks(
     puf: Microdata, eif: Microdata, blank: Sequence[str]
 ) -> tuple[Microdata, list[str]]:
-    """Take what a release does not tell as missing in every record, with a warning.
-
-    Parameters
-    ----------
-    puf, eif
-        The two files.
-    blank
-        Linking variables that the release need not have; those it does have stay as they are.
-    """
+    """Take what a release does not tell as missing in every record, with a warning."""
     gone = [name for name in blank_variables(puf, blank) if name in eif.names]
     if not gone:
         return puf, []

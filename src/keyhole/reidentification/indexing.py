@@ -81,13 +81,6 @@ class FilePatterns:
 def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> FilePatterns:
     """Collapse the records to their distinct patterns.
 
-    Parameters
-    ----------
-    columns
-        The variables as codes, one array a variable.
-    sizes
-        By variable the number of codes.
-
     Examples
     --------
     >>> found = collapse([np.array([1, 0, 1]), np.array([0, 0, 0])], [2, 1])
@@ -234,23 +227,7 @@ def _floors(graded: Graded, codes: Numbers, values: Floats, count: int) -> Float
 def make_index(
     costs: Costs, patterns: FilePatterns, values: Floats, codes: Numbers, strata: int, trees: int
 ) -> Index:
-    """Plant the trees.
-
-    Parameters
-    ----------
-    costs
-        The prices.
-    patterns
-        The patterns of the external file; the last column of their codes is the stratum.
-    values
-        Their graded values.
-    codes
-        Their codes, coarse for graded variables.
-    strata
-        The number of strata.
-    trees
-        Two, or one for a plain tree.
-    """
+    """Plant the trees; the last column of the patterns' codes is the stratum."""
     entropies = [
         entropy(np.bincount(codes[:, v], weights=patterns.counts)) for v in range(codes.shape[1])
     ]
@@ -336,19 +313,7 @@ class _Split:
 def arrange(
     costs: Costs, rules: Rules, puf: FilePatterns, eif: FilePatterns, asked: Asked, values: Floats
 ) -> Arrangement:
-    """Arrange the patterns of the external file for those of the public one.
-
-    Parameters
-    ----------
-    costs, rules
-        The prices, and as kernels have them.
-    puf, eif
-        The patterns; the last column of their codes is the stratum.
-    asked
-        The queries, which are the patterns of the public file.
-    values
-        The graded values of the external patterns.
-    """
+    """Arrange the patterns of the external file for those of the public one, the queries."""
     prices, codes = _coarsen(costs, rules, asked, eif, values)
     anchor = _anchor(costs, eif)
     split = _split(puf, np.column_stack([codes, eif.codes[:, -1]]), anchor)

@@ -207,14 +207,7 @@ def prepare(
 ) -> Attack:
     """Make the linking variables ready for a search.
 
-    Parameters
-    ----------
-    puf, eif
-        The two files.
-    question
-        What is asked; it is sound, and its scores are read.
-    counts
-        By variable how many records each row stands for in the two files, if not for one.
+    By variable `counts` tells how many records each row stands for in both files, if not for one.
     """
     held = counts or {}
     if question.metric == "unicity":

@@ -70,20 +70,7 @@ def find_nearest(
 ) -> Ranked:
     """Find the pairs below the threshold whose ranks hold no more pairs than the cap.
 
-    Parameters
-    ----------
-    costs
-        The prices of a pair.
-    strata
-        Records are compared within the same stratum only.
-    cap
-        Ranks are kept while they hold no more pairs than this, all in all.
-    trees
-        Two, or one for a plain tree: the answer is the same.
-    scans
-        Whether the patterns may be looked through cell by cell: the answer is the same.
-    progress
-        Called now and then with the patterns of the PUF done and all of them.
+    However many `trees`, and with or without `scans` cell by cell, the answer is the same.
     """
     puf, eif = (_patterns(costs, strata, file) for file in ("puf", "eif"))
     search = _Search(costs, puf, eif, cap, trees)

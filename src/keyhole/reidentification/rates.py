@@ -336,17 +336,6 @@ def count_use(
 ) -> tuple[Ints, tuple[VariableUse, ...]]:
     """Count on how many variables each pair agrees, and how many pairs agree on each variable.
 
-    Parameters
-    ----------
-    link
-        The linking variables.
-    agreements
-        For each variable, which of the pairs agree on it.
-    confirmed
-        Which of the pairs are true.
-    subsets
-        For unicity the smallest subset of each pair, as bits in the order of the variables.
-
     Examples
     --------
     >>> same = [np.array([True, True]), np.array([False, True])]

@@ -75,15 +75,6 @@ class Gap:
     ) -> list[str]:
         """Say how many records of one file have no stratum, or one that the other has not.
 
-        Parameters
-        ----------
-        one, other
-            What the two files are called.
-        strata
-            The variables of the strata.
-        count
-            How a count is written.
-
         Examples
         --------
         >>> Gap(4, 4, 0).in_words("EIF", "PUF", "sex")
@@ -116,11 +107,6 @@ class Gaps:
 
 def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strata:
     """Number the strata of both files together; a missing value is a category of its own.
-
-    Raises
-    ------
-    ColumnError
-        If the files have no stratum in common.
 
     Examples
     --------

@@ -80,19 +80,6 @@ def find_truth(
 ) -> Truth:
     """Find the records of each pair that the internal file names.
 
-    Parameters
-    ----------
-    puf, eif, iuf
-        The three files.
-    puf_id, eif_id
-        The columns that name a record of the PUF and of the EIF; the IUF has both.
-
-    Raises
-    ------
-    ColumnError
-        If ids are absent, missing or shared by records, or the IUF names records that are not
-        there: all of it at once.
-
     Notes
     -----
     Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but ``"07"``
@@ -381,22 +368,7 @@ def _less(before: float | None, after: float | None) -> float | None:
 
 
 def restore(puf: Microdata, iuf: Microdata, truth: Truth, link: Sequence[str]) -> Restored | None:
-    """Put the values that the internal file carries in place of the PUF's own.
-
-    Parameters
-    ----------
-    puf, iuf
-        The two files.
-    truth
-        Which PUF record each row of the IUF names.
-    link
-        The linking variables; those that the IUF has are restored.
-
-    Returns
-    -------
-    Restored
-        Or nothing if the internal file has none of the linking variables.
-    """
+    """Put the values that the internal file carries in place of the PUF's own."""
     carried = [name for name in link if name in iuf.names]
     known = truth.rows >= 0
     if not carried or not known.any():

@@ -46,19 +46,7 @@ def find_mates(
     orders: Orders = "all",
     progress: Progress | None = None,
 ) -> Mates:
-    """Find the pairs, in order of PUF record and EIF record.
-
-    Parameters
-    ----------
-    variables
-        The linking variables, all of them categories by now.
-    strata
-        Records are compared within the same stratum only.
-    orders
-        `all` sets of variables, or only the `highest`, which is all variables together.
-    progress
-        Called now and then with the pieces of work done and all of them.
-    """
+    """Find the pairs, in order of PUF record and EIF record."""
     if orders == "highest":
         return _highest(variables, *(_patterns(variables, strata, f) for f in ("puf", "eif")))
     search = _Search(variables, strata)

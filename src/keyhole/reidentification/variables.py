@@ -169,13 +169,7 @@ def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Seri
 def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
     """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
 
-    Parameters
-    ----------
-    number
-        The variable.
-    cuts
-        `puf` applies the public file's cut points to both files, `each` cuts each file by its
-        own. A value equal to a cut point falls below it.
+    A value equal to a cut point falls below it.
 
     Examples
     --------

@@ -76,19 +76,7 @@ class RemainingRows:
     def settle(
         self, key: frozenset[str], known: KeyCounts, times: int, fields: Mapping[str, ViewField]
     ) -> RemainingRows:
-        """Leave out the records that are alone by a key, and gather the rest by it, if that pays.
-
-        Parameters
-        ----------
-        key
-            The key, to which columns are now added in turn.
-        known
-            What is known of it.
-        times
-            How many keys will be counted.
-        fields
-            The columns by name.
-        """
+        """Leave out the records alone by a key, and gather the rest by it if that pays."""
         left = self.number - (known.alone - self.settled)
         moves = not self.words and known.cells * SMALL > self.number and times > WORTH
         even = known.largest * self._tasks() * PARTS <= self.number

@@ -32,14 +32,7 @@ class Header:
 
 
 def look(sources: Iterable[Any]) -> tuple[list[Any], list[str]]:
-    """Look at files that are here; return what was seen in their place, and what is wrong.
-
-    Parameters
-    ----------
-    sources
-        Paths, with or without how they are read, which are looked at; addresses, frames and the
-        like stay as they are.
-    """
+    """Look at files that are here; return what was seen in their place, and what is wrong."""
     from keyhole.spark.sources import look_at
 
     found: list[Any] = []
@@ -61,13 +54,6 @@ def look(sources: Iterable[Any]) -> tuple[list[Any], list[str]]:
 
 def header_of(source: Any, called: str) -> Header | None:
     """Return the header of a file that was looked at or of a frame; None if it is not known here.
-
-    Parameters
-    ----------
-    source
-        What `look` gives; data of keyhole's own, or a frame of anybody's.
-    called
-        What to call a frame, which has no name.
 
     Examples
     --------

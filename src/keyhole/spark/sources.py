@@ -259,17 +259,7 @@ class SparkSource(Protocol):
 
 
 def open_source(path: str, session: SparkSession, **how: str | None) -> SparkSource:
-    """Open a file, a folder of files of one kind, or a place that only Spark reads.
-
-    Parameters
-    ----------
-    path
-        The path, or an address like ``hdfs://...``, where Parquet is expected.
-    session
-        Reads it.
-    how
-        The encoding and the delimiter, as in `load`.
-    """
+    """Open a file, a folder of files of one kind, or a place that only Spark reads."""
     seen = look_at(path, **how)
     if seen is None:
         return FrameSource(_read_parquet(session, [path], last_of(path)), last_of(path))

@@ -69,15 +69,7 @@ ID_BYTES = 48
 
 
 def study_on_spark(files: tuple[SparkFile, SparkFile, SparkFile], question: Question) -> Study:
-    """Run a study whose records are on Spark; the answers are those of `study` in memory.
-
-    Parameters
-    ----------
-    files
-        The PUF, the EIF and the IUF.
-    question
-        What is asked.
-    """
+    """Run a study whose records are on Spark; the answers are those of `study` in memory."""
     # Records stay where they are; the question goes to every worker.
     question = with_scores(question).replace(puf=None, eif=None, iuf=None, engine=None)
     ids: Ids = (question.puf_id, question.eif_id)
@@ -387,15 +379,7 @@ class StudyCounts:
 
 
 def put_together(answers: StudyCounts, puf: Microdata) -> Study:
-    """Make the study of its counts.
-
-    Parameters
-    ----------
-    answers
-        The counts.
-    puf
-        The different values of the PUF.
-    """
+    """Make the study of its counts."""
     groups, truth = answers.groups, answers.truth
     rates = answers.rates()
     baseline = answers.baseline(rates)

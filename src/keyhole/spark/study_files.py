@@ -81,15 +81,7 @@ class IdColumn:
         return replace(self, variable=replace(self.variable, parsed=None), dtype=pl.String())
 
     def unread(self, values: pl.Series, *, exact: bool) -> int:
-        """Count the texts for which `load` would take the column as text.
-
-        Parameters
-        ----------
-        values
-            Some of them.
-        exact
-            Whether the text must be the one of the value: ``007`` is not 7 then.
-        """
+        """Count the texts for which `load` would take the column as text."""
         known = self._known(values).drop_nulls()
         typed = parse_codes(known, self.dtype)
         read = typed.is_not_null()
@@ -310,18 +302,6 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
 
     Spark reads Parquet and text, a file or a folder of them, and frames of its own; other frames
     are handed to it.
-
-    Parameters
-    ----------
-    source
-        A path, what `look_at` saw there, a frame, microdata, or what this function returned
-        before.
-    session
-        The Spark session.
-    name
-        What to call a frame, which has no name.
-    options
-        Whatever else `load` takes.
     """
     if isinstance(source, SparkFile):
         return source
@@ -387,17 +367,7 @@ def named_pairs(iuf: SparkFile, ids: Ids) -> DataFrame:
 def find_truth_on_spark(
     iuf: str, named: DataFrame, frames: tuple[DataFrame, DataFrame], ids: Ids
 ) -> SparkTruth:
-    """Find the pairs that the IUF names, or say all that is wrong with the ids.
-
-    Parameters
-    ----------
-    iuf, named
-        What the internal file is called, and the ids that it names.
-    frames
-        The encoded records of the PUF and of the EIF, with the column ``id``.
-    ids
-        The columns of each id.
-    """
+    """Find the pairs that the IUF names, or say all that is wrong with the ids."""
     problems = []
     counted = _count_ids(frames)
     for file, names, counts in zip(("PUF", "EIF"), ids, counted, strict=True):

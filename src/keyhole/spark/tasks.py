@@ -81,17 +81,7 @@ class ValueCoding:
 
 
 def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) -> ArrowTask:
-    """Return the task that reads text files, whose paths it gets, as columns of text.
-
-    Parameters
-    ----------
-    names
-        The header that each of them must have.
-    chosen
-        The columns to be read; they come out as v0, v1 and so on.
-    how
-        The encoding and the delimiter.
-    """
+    """Return the task that reads text files, whose paths it gets, as columns of text."""
 
     def read(batches: Batches) -> Batches:
         with without_words():
@@ -285,13 +275,6 @@ def pair_counter(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Arro
 
     It gives for each pair, by its place, the numbers of its cells (row by row) and their
     records, once for all the records of the task.
-
-    Parameters
-    ----------
-    pairs
-        The places of the columns of each pair.
-    sizes
-        The number of codes of each column.
     """
 
     def count(batches: Batches) -> Batches:

@@ -79,13 +79,7 @@ class Chain:
             self.grams["observed"] = design.gram(usable, self.observed, design.codes)
 
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Fill the blanked records of one subgroup, given by their places in the pool.
-
-        Returns
-        -------
-        The records replaced, and for each the donor of each target (itself where the target
-        stays or no donor was found), both by their number in the file.
-        """
+        """Fill the blanked records of one subgroup, given by their places in the pool."""
         blanked = members[self._blanked[members]]
         folds = np.zeros(len(blanked), dtype=np.int64)
         if self.plan.question.donors == "folds":

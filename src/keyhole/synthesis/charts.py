@@ -48,13 +48,7 @@ def evaluation_charts(found: Evaluation) -> dict[str, alt.TopLevelMixin]:
 
 
 def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
-    """Draw how many variables were changed by risk level, and after the mean or mode attack.
-
-    Parameters
-    ----------
-    found
-        What `keyhole.synthesis.evaluation.evaluate` returned.
-    """
+    """Draw how many variables were changed by risk level, and after the mean or mode attack."""
     first = found.changed_average
     panels = [_heat_map(first, f"In the implicates ({first.name})", True)]
     if found.implicates > 1:
@@ -156,13 +150,7 @@ def _cells(table: ChangeTable, names: list[str]) -> list[dict[str, Any]]:
 
 
 def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
-    """Draw the distribution of each target before and after, one panel each.
-
-    Parameters
-    ----------
-    found
-        What `keyhole.synthesis.evaluation.evaluate` returned.
-    """
+    """Draw the distribution of each target before and after, one panel each."""
     panels = [_panel(bars) for bars in found.bars[:MOST_PANELS]]
     chart = alt.concat(*panels, columns=2, spacing=40).resolve_scale(color="shared")
     left = len(found.bars) - len(panels)

@@ -265,19 +265,7 @@ def compare_with_original(
     seed: int,
     tell: Progress,
 ) -> dict[str, Any]:
-    """Return the parts of an evaluation that tell what the analyst gets, by name.
-
-    Parameters
-    ----------
-    implicates
-        The implicates, with the original.
-    keys, crosses, formula, family, bins
-        As `keyhole.synthesis.evaluation.evaluate` takes them.
-    seed
-        Decides which records are scored where not all are.
-    tell
-        Called with the share of the evaluation that is done.
-    """
+    """Return the parts of an evaluation that tell what the analyst gets, by name."""
     data, targets = implicates.data, implicates.targets
     needed = [*targets, *keys, *(name for cross in crosses for name in cross)]
     needed += [] if formula is None else formula_columns(formula, data.names)

@@ -226,17 +226,6 @@ def draw_pool(
     """Return what draws an implicate, by its number, of one pool.
 
     Linear algebra must be limited to one thread around its calls.
-
-    Parameters
-    ----------
-    data, plan
-        The file, and what is to be replaced how.
-    rows, members
-        The pool's records, and for each subgroup the places of its records among them.
-    level_scores
-        What categories of many levels say of the targets, in the whole file.
-    unit
-        The seed and the number of the pool, of which the generators are made.
     """
     design = make_design(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores

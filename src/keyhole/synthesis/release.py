@@ -113,17 +113,7 @@ def dropped_columns(data: Microdata) -> list[str]:
 def unsafe_columns(
     data: Microdata, *, keys: Sequence[str], targets: Sequence[str], allow: Sequence[str] = ()
 ) -> list[Problem]:
-    """Say which columns of a release tell who somebody is, or what a target was.
-
-    Parameters
-    ----------
-    data
-        The file, with what stays at home marked by its role.
-    keys, targets
-        What is judged by its exposure, and what is replaced.
-    allow
-        Columns that may go out all the same.
-    """
+    """Say which columns of a release tell who somebody is, or what a target was."""
     targets = [target for target in targets if target in data.names]
     out = [
         n for n in data.names if data.variable(n).role not in NEVER_RELEASED and n not in targets

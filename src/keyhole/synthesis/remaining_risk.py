@@ -166,15 +166,7 @@ class TrueExposure(Result):
 def true_exposure(
     implicates: Implicates, designation: Designation, guessed: Mapping[str, Codes]
 ) -> TrueExposure:
-    """Measure who is still alone with the original key.
-
-    Parameters
-    ----------
-    implicates, designation
-        The implicates, and who was at risk on which key.
-    guessed
-        What an intruder makes of all the implicates (`keyhole.synthesis.changes.reconstruct`).
-    """
+    """Measure who is still alone with the original key."""
     before = [implicates.data.codes(key) for key in designation.keys]
     unique = _cell_sizes(before) == 1
     files = [
@@ -382,15 +374,6 @@ def match_to_self(
     implicates: Implicates, designation: Designation, *, most: int, seed: int
 ) -> SelfMatch:
     """Link protected records of the first implicate with the original file.
-
-    Parameters
-    ----------
-    implicates, designation
-        The implicates, and who was at risk on which key.
-    most
-        How many records are tried, at most; 0 for none.
-    seed
-        Decides which ones, if there are more.
 
     Notes
     -----
