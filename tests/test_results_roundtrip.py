@@ -35,7 +35,7 @@ STAGES = {
     "study-unicity": "keyhole.reidentification.result.Study",
     "study-euclidean": "keyhole.reidentification.result.Study",
     "synthesis": "keyhole.synthesis.result.Synthesis",
-    "releases": "keyhole.reviews.attacking.Attacked",
+    "releases": "keyhole.reviews.stages.releases.Attacked",
 }
 
 

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.kernels import nearest_donors
+from keyhole.synthesis.chains import Donors
 from keyhole.synthesis.design import find_knots, make_design, spline_basis
-from keyhole.synthesis.matching import Donors
 from keyhole.synthesis.models import (
     Fitted,
     canonical_fit,

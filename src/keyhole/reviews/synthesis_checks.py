@@ -9,7 +9,7 @@ from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.reviews.files import read_steadily
 from keyhole.reviews.source import Problem, Source
-from keyhole.synthesis.checks import data_problems
+from keyhole.synthesis.planning import data_problems
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
 

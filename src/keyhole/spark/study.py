@@ -38,8 +38,8 @@ from keyhole.reidentification.result import Study, StudyOverlap
 from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.truth import incomplete_warnings
 from keyhole.reidentification.variables import LinkCodes, common_codes, linking_category
+from keyhole.spark.cluster import Header, Ids, check_names, stratum_problems
 from keyhole.spark.columns import SparkColumn
-from keyhole.spark.preflight import Header, Ids, check_names, stratum_problems
 from keyhole.spark.session import collect, failures
 from keyhole.spark.study_files import (
     SparkFile,

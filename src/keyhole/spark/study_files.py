@@ -30,8 +30,8 @@ from keyhole.reidentification.truth import (
     unknown_id_problems,
 )
 from keyhole.reidentification.variables import WIDE
+from keyhole.spark.cluster import Ids
 from keyhole.spark.columns import SparkColumn, describe_on_spark
-from keyhole.spark.preflight import Ids
 from keyhole.spark.session import collect
 from keyhole.spark.sources import (
     FrameSource,

@@ -35,14 +35,21 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.synthesis.checks import data_problems, read_rules, require_changes
+from keyhole.synthesis.chains import Match
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, Implicates, draw_here
-from keyhole.synthesis.matching import Match
 from keyhole.synthesis.models import Model
-from keyhole.synthesis.planning import Drawn, SynthesisRequest, draw_with_decoys, part_of
+from keyhole.synthesis.planning import (
+    Drawn,
+    SynthesisRequest,
+    data_problems,
+    draw_with_decoys,
+    part_of,
+    read_rules,
+    require_changes,
+)
 from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import EditRules

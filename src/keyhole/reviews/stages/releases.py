@@ -7,14 +7,22 @@ attack is made on the protected file and on the first implicate too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
+from keyhole.core.marks import SPREAD, Named
 from keyhole.core.options import parameters_of
 from keyhole.data import Microdata
 from keyhole.errors import InputError
-from keyhole.results import Result
+from keyhole.protection.plan import Plan, PlanStep
+from keyhole.protection.release import reordered
+from keyhole.reidentification.compare import StudyComparison
+from keyhole.reidentification.files import attach_ids
+from keyhole.reidentification.truth import find_truth
+from keyhole.results import Result, Table
 from keyhole.reviews.files import LINKED, Files, key_of
 from keyhole.reviews.protected_files import ProtectedFile
 from keyhole.reviews.settings import Review
@@ -23,14 +31,22 @@ from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.study import asked_scenario
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = [
     "CANDIDATE",
     "IMPLICATE_1",
     "PROTECTED",
     "RELEASES",
     "RELEASES_STAGE",
+    "Attacked",
+    "NotAttacked",
     "attacks_implicate",
     "attacks_protected",
+    "code_alike",
+    "identify",
+    "known_to",
 ]
 
 RELEASES = "releases"
@@ -85,9 +101,6 @@ class _Target:
 
 
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.reidentification.compare import StudyComparison
-    from keyhole.reviews.attacking import Attacked, NotAttacked
-
     rows: list[Any] = []
     unfit: list[NotAttacked] = []
     targets = list(_targets(files, asked))
@@ -107,8 +120,6 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
 
 def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
     """Yield the releases; the implicates keep the order of the records, the protected file not."""
-    from keyhole.reidentification.files import attach_ids
-
     theirs = {part: files[part].data for part in ("eif", "iuf")}
     for name in asked["candidates"]:
         yield _Target(name, files[f"{CANDIDATE}:{name}"].data, theirs)
@@ -120,8 +131,6 @@ def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
 
 
 def _protected(files: Files, asked: Asked) -> _Target:
-    from keyhole.reviews.attacking import code_alike, identify, known_to
-
     made, source = files[PROTECTED_FILE], files["data"].data
     assert isinstance(made, ProtectedFile)
     assert made.plan is not None
@@ -167,5 +176,109 @@ RELEASES_STAGE = Stage(
     _run,
     (PROTECTION, SYNTHESIS),
     reads=("data", "eif", "iuf", LINKED, CANDIDATE, PROTECTED_FILE, IMPLICATE),
-    returns="keyhole.reviews.attacking.Attacked",
+    returns="keyhole.reviews.stages.releases.Attacked",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAttacked:
+    """A release on which an attack cannot be made by a metric, and why."""
+
+    release: str
+    metric: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Attacked(Result):
+    """What the attack of a review achieves on other releases than the file under review.
+
+    `coded` are the columns of the intruder's file that were coded as the protected file is, and
+    `uncoded` those in which that cannot be done.
+    """
+
+    found: Annotated[StudyComparison, SPREAD]
+    unfit: Annotated[tuple[NotAttacked, ...], Named("not_attacked")] = ()
+    coded: Annotated[tuple[str, ...], Named("coded_alike")] = ()
+    uncoded: Annotated[tuple[str, ...], Named("not_coded_alike")] = ()
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a study."""
+        return self.found.to_frame()
+
+    def tables(self) -> list[Table]:
+        """Return one row a study, and what could not be attacked."""
+        notes = [f"{one.release}, {one.metric}: {one.reason}" for one in self.unfit]
+        tables = self.found.tables() if self.found.rows else []
+        return [*tables, *([Table("Not attacked", [], [], notes)] if notes else [])]
+
+
+def identify(made: ProtectedFile, source: Microdata, ids: Sequence[str]) -> Microdata:
+    """Give the records of a protected file their ids, from the rows that they had."""
+    assert made.rows is not None
+    return attach_ids(made.data, reordered(source, made.rows), ids)
+
+
+def known_to(
+    made: ProtectedFile,
+    source: Microdata,
+    eif: Microdata,
+    iuf: Microdata,
+    ids: tuple[Sequence[str], Sequence[str]],
+) -> Microdata:
+    """Return the internal file without the records that the protected file leaves out."""
+    assert made.rows is not None
+    if len(made.rows) == source.records:
+        return iuf
+    named = find_truth(source, eif, iuf, puf_id=ids[0], eif_id=ids[1]).rows
+    return iuf.filter((named < 0) | np.isin(named, made.rows))
+
+
+def code_alike(
+    eif: Microdata, plan: Plan, link: Sequence[str]
+) -> tuple[Microdata, list[str], list[str]]:
+    """Code an intruder's file as a plan codes the released one.
+
+    Parameters
+    ----------
+    eif
+        The intruder's file.
+    plan
+        The plan, with what was found in the data.
+    link
+        The columns that matter.
+
+    Returns
+    -------
+    tuple
+        The file, the columns in which that was done, and those in which it cannot be: their
+        values do not fit.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> plan = Plan.parse([{"method": "top-code", "column": "age", "value": 80},
+    ...                    {"method": "suppress", "keys": ["age"], "k": 3}])
+    >>> file, coded, unfit = code_alike(load({"age": [30, 91]}), plan, ["age"])
+    >>> file.column("age").to_list(), coded, unfit
+    ([30, 80], ['age'], [])
+    """
+    done: list[str] = []
+    unfit: list[str] = []
+    for step in plan.steps:
+        named = [name for name in step.columns if name in link and name in eif.names]
+        if not named or not _codes(step):
+            continue
+        try:
+            eif = step.definition(eif, **step.effective).data
+            done += named
+        except InputError:
+            unfit += named
+    left = list(dict.fromkeys(unfit))
+    return eif, [name for name in dict.fromkeys(done) if name not in left], left
+
+
+def _codes(step: PlanStep) -> bool:
+    """Tell whether a value is coded by itself, so that the same can be done to another file."""
+    known = step.definition
+    return known.effect == "codes" and not (known.is_random and known.draws(step.options))
