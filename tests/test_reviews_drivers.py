@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reviews import edit, problems, run
 
 import keyhole
-from keyhole.reviews.stages.drivers import _tellable, without_small_levels
+from keyhole.reviews.stages.exposure import _tellable, without_small_levels
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from keyhole.exposure.population import PopulationRisk
     from keyhole.exposure.scenarios import ScenarioExposure
     from keyhole.exposure.uniques import MinimalUniques
-    from keyhole.reviews.description import Description
+    from keyhole.reviews.stages.exposure import Description
     from keyhole.reviews.stages.scenarios import ScenarioStories, ScenarioStory
 
 __all__ = [

@@ -15,7 +15,7 @@ from keyhole.reviews.stages import selection_stage
 
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
-    from keyhole.reviews.selection_ends import Paths
+    from keyhole.reviews.stages.selection import Paths
     from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import CandidateRow, Selection, Step
 

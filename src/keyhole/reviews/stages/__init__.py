@@ -7,13 +7,11 @@ chapter in the report.
 from collections.abc import Mapping
 from typing import Any
 
-from keyhole.reviews.stages.drivers import DRIVERS_STAGE
-from keyhole.reviews.stages.exposure import EXPOSURE_STAGES
+from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.reviews.stages.releases import RELEASES_STAGE
 from keyhole.reviews.stages.remaining import REMAINING_STAGE
 from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
-from keyhole.reviews.stages.screening import SCREEN_STAGE
 from keyhole.reviews.stages.selection import (
     SELECTION_STAGES,
     better_set,

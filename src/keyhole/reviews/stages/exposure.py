@@ -1,13 +1,17 @@
-"""The stages that measure a file: its columns, its exposure, the cheapest fix, minimal uniques."""
+"""Stages that look at a file: columns, screening, exposure, the cheapest fix, uniques, drivers."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.results import Result
-from keyhole.reviews.count_sheets import smallest_shown
+from keyhole.core.marks import COUNT
+from keyhole.data import Microdata
+from keyhole.results import Result, Table
+from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import (
@@ -22,17 +26,89 @@ from keyhole.reviews.stages.stage import (
 
 if TYPE_CHECKING:
     import altair
+    import polars as pl
 
     from keyhole.exposure.cells import Exposure
+    from keyhole.exposure.drivers import Driver, Drivers
 
 __all__ = [
+    "DRIVERS_STAGE",
     "EXPOSURE",
     "EXPOSURE_STAGES",
+    "SCREEN_STAGE",
+    "ColumnDescription",
+    "Description",
+    "ask_drivers",
     "ask_exposure",
     "ask_uniques",
+    "describe_columns",
     "draw_exposure",
     "run_exposure",
+    "without_small_levels",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDescription:
+    """A column in a line: no values, only how many categories there are and how many miss."""
+
+    name: str
+    label: str
+    kind: str
+    role: str | None
+    categories: int
+    missing: Annotated[int, COUNT]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Description(Result):
+    """The size of a file, and the columns a review is about."""
+
+    name: str
+    records: Annotated[int, COUNT]
+    columns: int
+    described: tuple[ColumnDescription, ...]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a column described."""
+        import polars as pl
+
+        return pl.DataFrame([asdict(column) for column in self.described])
+
+    def tables(self) -> list[Table]:
+        """Return the columns described."""
+        rows = [
+            [c.name, c.kind, c.role or "", f"{c.categories:,}", f"{c.missing:,}", c.label]
+            for c in self.described
+        ]
+        title = f"{self.name}: {self.records:,} records, {self.columns:,} columns"
+        heads = ["column", "kind", "role", "categories", "missing", "label"]
+        return [Table(title, heads, rows)]
+
+
+def describe_columns(data: Microdata, names: tuple[str, ...]) -> Description:
+    """Describe the columns named, without showing a value.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"age": [30, 30, None], "id": [1, 2, 3]}))
+    >>> describe_columns(people, ("age",))
+    data: 3 records, 2 columns
+      column  kind     role  categories  missing  label
+      age     category                1        1
+    """
+    described = []
+    for name in names:
+        variable, codes = data.variable(name), data.codes(name)
+        missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
+        described.append(
+            ColumnDescription(
+                name, variable.label, variable.kind, variable.role, len(codes.levels), missing
+            )
+        )
+    return Description(data.name, data.records, len(data.names), tuple(described))
 
 
 def _ask_data(review: Review, _: Earlier) -> Asked:
@@ -52,8 +128,6 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
 
 
 def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.reviews.description import describe_columns
-
     return describe_columns(files["data"].data, tuple(asked["columns"]))
 
 
@@ -123,11 +197,84 @@ def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
     return found.plot()
 
 
+def _ask_screen(review: Review, _: Earlier) -> Asked | None:
+    given = review.screen
+    if given is None:
+        return None
+    keys = () if review.scenarios is not None and review.scenarios.chosen else review.keys
+    # Named, so that in another year the question is another one.
+    year = datetime.date.today().year if given.year is None else given.year
+    return {"keys": list(keys), **given.values, "year": year}
+
+
+def _run_screen(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.screening.screen import screen
+
+    return screen(files["data"].data, **asked)
+
+
+def ask_drivers(review: Review, _: Earlier) -> Asked | None:
+    """Ask which levels put records into small cells, if the review does."""
+    if review.drivers is None:
+        return None
+    return {
+        "keys": list(review.keys),
+        "cutoff": review.exposure.cutoff,
+        **review.drivers.values,
+        # The table by group tells of its levels, and withholds others than this stage would.
+        "told_elsewhere": review.exposure.by,
+    }
+
+
+def _run_drivers(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    from keyhole.exposure.drivers import drivers
+
+    options = dict(asked)
+    told_elsewhere = options.pop("told_elsewhere")
+    # Small levels are taken out below, by the rule of the report.
+    found = drivers(measured(files), **options, name_small_groups=True)
+    return without_small_levels(found, told_elsewhere)
+
+
+def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> Drivers:
+    """Leave out the levels of which something small could be told.
+
+    A level stays if it has enough records, enough of them are at risk, and either none or enough
+    are not; and if nothing of a level left out follows from it and the totals: no table, picture or
+    figure tells it then. A variable that another table tells of is left out as a whole.
+    """
+    smallest = smallest_shown(found.cutoff)
+    told: set[tuple[str, int]] = set()
+    for name in found.variables:
+        if name != told_elsewhere:
+            levels = [one for one in found.levels if one.variable == name]
+            told |= {(name, levels[i].place) for i in _tellable(levels, smallest)}
+    least = smallest / max(found.records, 1)
+
+    def stays(one: Any) -> bool:
+        places = getattr(one, "places", None) or (one.place,)
+        return {(one.variable, place) for place in places} <= told and (
+            getattr(one, "gain", least) >= least
+        )
+
+    return found.keeping(stays)
+
+
+def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
+    """Return the places of the levels whose counts may all be told, given the file's totals."""
+    sheet = CountSheet(smallest)
+    sizes = [sheet.count(one.records, floor=1) for one in levels]
+    risky = [sheet.count(one.at_risk, of=size) for one, size in zip(levels, sizes, strict=True)]
+    for column in (sizes, risky):
+        sheet.add_up(column, sum(count.value for count in column))
+    return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact]
+
+
 EXPOSURE = "keyhole.exposure.cells.Exposure"
 EXPOSURE_STAGES: tuple[Stage, ...] = (
     Stage(
         "data", "The data", _ask_data, _run_data,
-        returns="keyhole.reviews.description.Description",
+        returns="keyhole.reviews.stages.exposure.Description",
     ),
     Stage(
         "exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure, returns=EXPOSURE
@@ -140,4 +287,12 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         "uniques", "Minimal uniques", ask_uniques, _run_uniques, ("exposure",), draw=own_picture,
         returns="keyhole.exposure.uniques.MinimalUniques",
     ),
+)  # fmt: skip
+SCREEN_STAGE = Stage(
+    "screen", "Screening", _ask_screen, _run_screen, reads=("data",), draw=own_picture,
+    returns="keyhole.screening.screen.Screening",
+)  # fmt: skip
+DRIVERS_STAGE = Stage(
+    "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,
+    returns="keyhole.exposure.drivers.Drivers",
 )  # fmt: skip

@@ -1,13 +1,17 @@
-"""The stages that choose variables: selections, their comparison, the frontier, the proposal."""
+"""Stages that choose variables: selections, their comparison, the frontier, the proposal."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question
-from keyhole.results import Result
+from keyhole.data import Microdata
+from keyhole.engines.choose import engine_of
+from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import EXPOSURE, ask_exposure, draw_exposure, run_exposure
@@ -21,12 +25,93 @@ from keyhole.reviews.stages.stage import (
     own_picture,
 )
 from keyhole.reviews.store import digest
+from keyhole.selection.frontier import Frontier, FrontierSet
+from keyhole.selection.result import Selection
 from keyhole.selection.search import METHODS
 
 if TYPE_CHECKING:
-    from keyhole.selection.frontier import FrontierSet
+    import altair
+    import polars as pl
 
-__all__ = ["SELECTIONS", "SELECTION_STAGES", "better_set", "proposed_set", "selection_stage"]
+__all__ = [
+    "SELECTIONS",
+    "SELECTION_STAGES",
+    "End",
+    "Paths",
+    "better_set",
+    "gather_paths",
+    "proposed_set",
+    "selection_stage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A set within the limit, and who found it; without figures where there is none."""
+
+    found_by: str
+    variables: tuple[str, ...] | None
+    rp: float | None
+    cr: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Paths(Result):
+    """The sets within the limit that the methods end at, and the frontier's best."""
+
+    ends: tuple[End, ...]
+    selections: Annotated[tuple[Selection, ...], HIDDEN]
+    frontier: Annotated[Frontier | None, HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a set."""
+        import polars as pl
+
+        return pl.DataFrame([asdict(end) for end in self.ends], infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a set."""
+        rows = [
+            [e.found_by, str(len(e.variables or ())), share(e.rp), share(e.cr),
+             " ".join(e.variables or ("nothing",))]
+            for e in self.ends
+        ]  # fmt: skip
+        columns = ["found by", "variables", "RP", "CR", "within the limit"]
+        return [Table("Sets within the limit", columns, rows)]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the paths in the plane of CR and RP, the frontier behind them."""
+        from keyhole.selection.charts import path_chart
+
+        return path_chart(list(self.selections), frontier=self.frontier)
+
+
+def gather_paths(data: Microdata, earlier: Mapping[str, Any]) -> Paths:
+    """Set the ends of the selections, and the frontier's best, side by side.
+
+    The data is there to measure the sets; `earlier` has the selections and the frontier by stage.
+    """
+    selections = tuple(found for name, found in earlier.items() if name != "frontier")
+    found: Frontier | None = earlier.get("frontier")
+    ends = [_end(data, selection) for selection in selections]
+    if found is not None:
+        named = {"cr": "frontier, largest CR", "size": "frontier, most variables"}
+        ends += [_best(name, found.best[which]) for which, name in named.items()]
+    return Paths(tuple(ends), selections, found)
+
+
+def _end(data: Microdata, selection: Selection) -> End:
+    names = selection.within_limit
+    if not names:
+        return End(selection.method, names, None, None)
+    tally = engine_of(data, names).tally(names, cutoff=selection.cutoff or 3)
+    return End(selection.method, names, tally.rp, tally.cr)
+
+
+def _best(name: str, best: FrontierSet | None) -> End:
+    if best is None:
+        return End(name, None, None, None)
+    return End(name, best.variables, best.rp, best.cr)
 
 
 def selection_stage(method: str) -> str:
@@ -155,8 +240,6 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
 
 
 def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
-    from keyhole.reviews.selection_ends import gather_paths
-
     return gather_paths(measured(files), earlier)
 
 
@@ -186,6 +269,6 @@ SELECTION_STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture,
-        returns="keyhole.reviews.selection_ends.Paths",
+        returns="keyhole.reviews.stages.selection.Paths",
     ),
 )  # fmt: skip

@@ -10,8 +10,7 @@ from keyhole.core.equivalents import equivalent
 from keyhole.core.tables import Table
 from keyhole.exposure.uniques import FACTORS
 from keyhole.reviews.schema import SECTIONS, question_of
-from keyhole.reviews.stages.drivers import ask_drivers
-from keyhole.reviews.stages.exposure import ask_exposure, ask_uniques
+from keyhole.reviews.stages.exposure import ask_drivers, ask_exposure, ask_uniques
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
