@@ -282,3 +282,13 @@ def test_a_function_tells_all_that_is_wrong_by_its_own_names(store):
         "resources",
         "form",
     ]
+
+
+def test_what_is_written_needs_a_store(store):
+    from keyhole import environment
+    from keyhole.errors import OptionError
+
+    held = environment.open_store(store).read().environment
+    assert environment.find_join(held, "MS6.001", "MS3.001").found.resolved
+    with pytest.raises(OptionError, match="store must be the place of a store"):
+        environment.find_join(held, "AG5.001", "AG7.001", mint=True)

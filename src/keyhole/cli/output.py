@@ -40,12 +40,8 @@ class Destinations:
     def problems(self, source: Path | None, columns: Sequence[str] = ()) -> list[str]:
         """Return what stands in the way of writing, before anything is computed.
 
-        Parameters
-        ----------
-        source
-            The file that is read, which is never written over; none if there are several.
-        columns
-            The columns that the records will have.
+        `source` is the file that is read, which is never written over, and `columns` are those
+        that the records will have.
         """
         records = partial(check_data_file, columns=columns)
         return [
@@ -93,16 +89,7 @@ def writing_problems(
 ) -> list[str]:
     """Return what stands in the way of writing a file, before anything is computed.
 
-    Parameters
-    ----------
-    option
-        The option that names the file.
-    path
-        The file; nothing is wrong with none.
-    check_format
-        Raises what is wrong with the name.
-    force
-        Whether a file that exists is replaced.
+    `check_format` raises what is wrong with the name.
     """
     if path is None:
         return []

@@ -49,6 +49,9 @@ def open_writing(place: str | os.PathLike[str], *, create: bool = False) -> Stor
     """Open a store to be written; what is exported is only read."""
     from keyhole.environment.store import open_store
 
+    if not isinstance(place, str | os.PathLike):
+        template = "{store} must be the place of a store, to be written to. Got an environment."
+        raise OptionError(Problem(template))
     if is_exported(place):
         template = (
             "{0!r} is an exported environment, which is only read. Make a store of it first: "

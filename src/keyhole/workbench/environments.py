@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
-from keyhole.environment.opening import read_place
+from keyhole.environment.opening import current_user, read_place
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.workbench.page import View
@@ -29,7 +29,6 @@ __all__ = [
     "make_store",
     "require_inside",
     "review_environment",
-    "user",
 ]
 
 STORE = "environment.db"
@@ -84,7 +83,7 @@ class EnvironmentPlace:
 
     def write(self, snapshot: Snapshot, environment: Environment, note: str) -> None:
         """Write what changed since a snapshot; a conflict changes nothing."""
-        self._store(writing=True).write(snapshot, environment, who=user(), note=note[:400])
+        self._store(writing=True).write(snapshot, environment, who=current_user(), note=note[:400])
 
     def history(self, most: int) -> list[list[str]]:
         """Return who changed what and when, the last first; what was written together, in one."""
@@ -194,7 +193,7 @@ def make_store(path: Path, environment: Environment) -> None:
             f"{path.name!r} beside the review holds another environment already. Choose it, or "
             f"move it away first."
         )
-    opened.write(snapshot, wanted, who=user(), note="made in the workbench")
+    opened.write(snapshot, wanted, who=current_user(), note="made in the workbench")
 
 
 def chosen_file(project: Project, name: str) -> tuple[str, EnvironmentPlace]:
@@ -204,13 +203,3 @@ def chosen_file(project: Project, name: str) -> tuple[str, EnvironmentPlace]:
         raise FileError("there is no such environment. Choose one of the list.")
     seen = Path(os.path.relpath(path, project.path.parent.resolve())).as_posix()
     return seen, environment_place(project, seen)
-
-
-def user() -> str:
-    """Return who is working, for the history."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # nobody has this number here
-        return "unknown"
