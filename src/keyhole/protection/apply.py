@@ -138,15 +138,7 @@ def raised(work: Callable[[], Any]) -> list[str]:
     return []
 
 
-def apply_plan(
-    data: Any,
-    plan: PlanLike,
-    *,
-    keys: Names | None = None,
-    seed: int | None = None,
-    cutoff: int = 3,
-    missing: Missing | None = None,
-) -> Protection:
+def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
     """Carry out a plan on a file; the options are those of `keyhole.protect`.
 
     Examples
@@ -158,10 +150,7 @@ def apply_plan(
     >>> done.steps[0].changed, done.before.uniques, done.after.uniques
     (2, 4, 2)
     """
-    question = bind(protect, locals())
-    drafts = read_plans(question)
-    (draft,) = drafts.values()
-    return carry_out(open_to_protect(question, data, drafts), draft, question)
+    return protect(data, plan=plan, **options)
 
 
 def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protection:

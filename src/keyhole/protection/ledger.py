@@ -7,6 +7,7 @@ exposure that is left and what the analyst has lost since the original.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.options import Question, bind
-from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.errors import InputError, OptionError
@@ -33,7 +33,6 @@ from keyhole.protection.apply import (
     open_to_protect,
     policy_of,
     protect,
-    read_plans,
 )
 from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.next_steps import NextStep, find_next_steps
@@ -108,20 +107,7 @@ _HOUSEHOLD = {"household", "hh", "hhid", "dwelling", "serialno"}
 _NUMBERED = {"id", "number", "no", "nr", "serial", "key"}
 
 
-def ledger(
-    data: Any,
-    plan: PlanLike,
-    *,
-    keys: Names | None = None,
-    cutoff: int = 3,
-    limit: float | None = None,
-    weight: str | None = None,
-    fraction: float | None = None,
-    formula: str | None = None,
-    targets: Names | None = None,
-    seed: int | None = None,
-    missing: Missing | None = None,
-) -> Ledger:
+def ledger(data: Any, plan: PlanLike, **options: Any) -> Ledger:
     """Carry out a plan and measure after each step the risk that is left and what is lost.
 
     The options are those of `keyhole.protect`. A step is undone by leaving its line out
@@ -137,10 +123,9 @@ def ledger(
     >>> [(line.step, round(line.rp, 2), round(line.price.lost, 2)) for line in found.lines]
     [(0, 1.0, 0.0), (1, 1.0, 0.0), (2, 0.5, 0.36)]
     """
-    question = bind(protect, {**locals(), "ledger": True})
-    drafts = read_plans(question)
-    (draft,) = drafts.values()
-    return keep_ledger(open_to_protect(question, data, drafts), draft, question)
+    found = protect(data, plan=plan, ledger=True, **options).ledger
+    assert found is not None
+    return found
 
 
 def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger:
@@ -285,20 +270,7 @@ def _touches(step: Protected, names: Iterable[str]) -> bool:
     return not changed.isdisjoint(names)
 
 
-def compare_plans(
-    data: Any,
-    plans: Mapping[str, PlanLike],
-    *,
-    keys: Names | None = None,
-    cutoff: int = 3,
-    limit: float | None = None,
-    weight: str | None = None,
-    fraction: float | None = None,
-    formula: str | None = None,
-    targets: Names | None = None,
-    seed: int | None = None,
-    missing: Missing | None = None,
-) -> PlanComparison:
+def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> PlanComparison:
     """Keep the ledgers of several plans, given by name, and set them side by side.
 
     The options are those of `keyhole.protect`, the same for all plans. The variables whose loss
@@ -318,7 +290,8 @@ def compare_plans(
         raise OptionError("plans must be a table of plans by name. Got none instead.")
     drafts = {str(name): _draft(str(name), plan) for name, plan in plans.items()}
     first = next(iter(drafts.values()))
-    question = bind(protect, {**locals(), "plan": first, "ledger": True})
+    inspect.signature(protect).bind(data, plan=first, **options)  # refuses names of no option
+    question = bind(protect, {**options, "plan": first, "ledger": True})
     return compare_ledgers(open_to_protect(question, data, drafts), drafts, question)
 
 

@@ -252,20 +252,13 @@ class LedgerLine(Figures):
         readings: Readings,
     ) -> LedgerLine:
         """Make the line of a step from what was measured after it."""
-        return cls(
-            number,
-            None if step is None else step.method,
-            () if step is None else step.columns,
-            0 if step is None else step.changed,
-            0 if step is None else step.left_out,
-            () if exposure is None else exposure.keys,
-            None if exposure is None else exposure.rp,
-            None if exposure is None else exposure.cr,
-            None if exposure is None else exposure.uniques,
-            uniques,
-            price,
-            *readings,
-        )
+        made: Any = (None, (), 0, 0)
+        if step is not None:
+            made = step.method, step.columns, step.changed, step.left_out
+        found: Any = ((), None, None, None)
+        if exposure is not None:
+            found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
+        return cls(number, *made, *found, uniques, price, *readings)
 
     @property
     def words(self) -> str:
@@ -281,31 +274,14 @@ class LedgerLine(Figures):
 class Ledger(Result):
     """A plan carried out, with the risk left and the price paid after each step.
 
-    Parameters
-    ----------
-    keys, targets
-        What an intruder is assumed to know, and the variables whose loss counts.
-    cutoff, missing, limit, formula
-        As asked.
-    rp
-        RP of the file that goes out, with what an outsider can read off what stayed.
-    lines
-        The file as it was, then one line a step.
-    variables
-        What is lost of each variable by the whole plan.
-    next_steps
-        Where the limit is not met, what could be added to the plan, the cheapest first.
-    warnings
-        What is to be minded before the file goes out: what can be read off above all.
-    notes
-        What to bear in mind.
-    protection
-        The plan carried out: the protected file is its `data`.
-    unestimated
-        Why population uniques are not estimable, if they are not.
-    seed, plan
-        The secret with which the plan was carried out, and the plan as it was given; in no
-        dictionary and no table.
+    `keys` are what an intruder is assumed to know, `targets` the variables whose loss counts, and
+    `variables` what is lost of each by the whole plan. `rp` is that of the file that goes out, with
+    what an outsider can read off what stayed. `lines` are the file as it was, then one a step.
+    `next_steps` could be added where the limit is not met, the cheapest first; `warnings` are to be
+    minded before the file goes out. The protected file is the `data` of `protection`.
+
+    `seed` and `plan` are the secret with which the plan was carried out, and the plan as it was
+    given; in no dictionary and no table.
     """
 
     keys: tuple[str, ...]
@@ -566,8 +542,4 @@ def utility_figure(name: str, value: float | None) -> str:
     >>> utility_figure("lost", 0.12345), utility_figure("pmse", 0.000123), utility_figure("p", None)
     ('0.123', '0.00012', '')
     """
-    if value is None:
-        return ""
-    if name == "pmse":
-        return f"{value:.5f}"
-    return f"{value:.3f}"
+    return "" if value is None else f"{value:.{5 if name == 'pmse' else 3}f}"

@@ -26,7 +26,7 @@ from keyhole.utility.implicates import load_implicates, numbers
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["CellFigures", "Share", "Tabulation", "figures_of", "tabulate"]
+__all__ = ["CellFigures", "Share", "Tabulation", "crossing_problems", "figures_of", "tabulate"]
 
 # A summary shows the first of many cells; all are in the frame and in the dictionary.
 SHOWN = 60
@@ -265,18 +265,23 @@ def tabulate(
     )  # fmt: skip
 
 
-def tabulate_problems(question: Question) -> Iterator[Problem]:
-    """Say what is wrong with options of `tabulate` that depend on each other."""
+def crossing_problems(question: Question, reserved: Sequence[str]) -> Iterator[Problem]:
+    """Say what is wrong with rows and columns: a variable in both, or named like a figure."""
     both = [*(question.rows or ()), *(question.cols or ())]
     for name in repeated(both):
         yield Problem("variable {0!r} is in {rows} and {cols}. List it once.", name)
-    taken = [name for name in both if name in FIGURES]
+    taken = [name for name in both if name in reserved]
     if taken:
         yield Problem(
             "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
             "rename them.",
             quoted(taken),
         )
+
+
+def tabulate_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `tabulate` that depend on each other."""
+    yield from crossing_problems(question, FIGURES)
     if question.share is not None and question.mean is not None:
         yield Problem("{share} and {mean} cannot both be asked for. Leave out one of them.")
     if question.share in ("rows", "cols") and not question.cols:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from keyhole.core.kinds import Columns, Kind, Number, Whole
-from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Names, Seed
 from keyhole.data import Microdata
@@ -24,6 +23,7 @@ from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, find_pattern
 from keyhole.utility.implicates import numbers
+from keyhole.utility.tabulation import crossing_problems
 
 __all__ = ["table", "table_data_problems"]
 
@@ -75,17 +75,8 @@ class _Dominance(Kind):
 
 def table_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `table` that depend on each other."""
+    yield from crossing_problems(question, RESERVED)
     rows, cols = question.rows or (), question.cols or ()
-    for name in rows:
-        if name in cols:
-            yield Problem("variable {0!r} is in {rows} and {cols}. List it once.", name)
-    taken = [name for name in (*rows, *cols) if name in RESERVED]
-    if taken:
-        yield Problem(
-            "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
-            "rename them.",
-            quoted(taken),
-        )
     magnitude = question.magnitude
     if magnitude is None and (question.dominance is not None or question.p_percent is not None):
         yield Problem(
