@@ -10,8 +10,8 @@ from keyhole.core.schemas import output_schema
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 DERIVED = [
-    "drivers", "frontier", "protect", "risk", "screen", "select", "study", "synthesise", "table",
-    "tabulate", "uniques",
+    "drivers", "frontier", "init", "protect", "risk", "screen", "select", "study", "synthesise", "table",
+    "tabulate", "uniques", "verify",
 ]  # fmt: skip
 
 

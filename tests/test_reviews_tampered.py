@@ -11,7 +11,7 @@ from tests.whole_review import REVIEW, files, review_in
 import keyhole
 from keyhole.cli.main import run as run_verb
 from keyhole.errors import InputError
-from keyhole.reviews.store import Store, digest
+from keyhole.reviews.store import ResultStore, digest
 
 SMALL = REVIEW[: REVIEW.index("[selection]")] + REVIEW[REVIEW.index("[protection]") :]
 SMALL = SMALL[: SMALL.index("[synthesis]")]
@@ -123,7 +123,7 @@ def test_figures_made_up_with_fitting_hashes_are_told(out, name, at, value):
 )
 def test_records_of_another_shape_are_none(out, at, value):
     put(out / "stages/exposure.json", at, value, mended=True)
-    assert Store(out).last("exposure") is None
+    assert ResultStore(out).last("exposure") is None
     found = keyhole.verify(out)
     assert "stages/exposure.json is not there, or cannot be read" in found.differences
 
@@ -147,7 +147,7 @@ def test_links_are_not_followed(out, name, capsys):
     assert capsys.readouterr().err.count(f"{name}' must be a") == 4
     assert files(out.parent) == before
     if name.startswith("stages"):
-        assert Store(out).last("data") is None
+        assert ResultStore(out).last("data") is None
 
 
 def test_paths_of_the_results_lead_nowhere(out):

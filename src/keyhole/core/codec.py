@@ -12,6 +12,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -210,6 +211,8 @@ def from_plain(hint: Any, value: Any) -> Any:
         return int(value)
     if hint is float:
         return math.nan if value is None else float(value)
+    if hint is Path:
+        return Path(value)
     if hint in (datetime.date, datetime.datetime) and isinstance(value, str):
         return hint.fromisoformat(value)
     return value

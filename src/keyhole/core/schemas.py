@@ -6,6 +6,7 @@ import datetime
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from keyhole.core.codec import Member, members_of, unmarked
@@ -20,6 +21,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     type(None): {"type": "null"},
+    Path: {"type": "string"},
     datetime.date: {"type": "string", "format": "date"},
 }
 
@@ -139,12 +141,18 @@ def _object(kind: type[Any], found: dict[str, Any]) -> dict[str, Any]:
     for member in members_of(kind).values():
         if member.has(SPREAD):
             if is_dataclass(member.hint) and isinstance(member.hint, type):
-                beside.append(_reference(member.hint, found))
+                if member.hint.__name__ in found:  # it may be the one that is described
+                    beside.append(_reference(member.hint, found))
+                else:
+                    inner = _object(member.hint, found)
+                    properties |= inner["properties"]
+                    required += inner["required"]
             continue
         properties[member.name] = {**_bounded(member, found), **_described(member)}
         if not _is_optional(member):
             required.append(member.name)
-    schema = {"type": "object", "required": required, "properties": properties}
+    needed = list(dict.fromkeys(required))
+    schema = {"type": "object", "required": needed, "properties": properties}
     return {**schema, "allOf": beside} if beside else schema
 
 

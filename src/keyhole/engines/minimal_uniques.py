@@ -69,7 +69,7 @@ def _watched(
     """Run the kernel on a thread, tell of its progress, and stop it when interrupted."""
     watch = np.zeros(2, dtype=np.int64)
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(lambda: minimal.find(*arguments, watch))
+        work = pool.submit(lambda: minimal.find_minimal(*arguments, watch))
         try:
             while progress is not None and not work.done():
                 progress(int(watch[0]), most)

@@ -22,7 +22,7 @@ __all__ = ["mdav"]
 LEAF = 64
 
 
-class Tree(NamedTuple):
+class BoxTree(NamedTuple):
     """Records in boxes: node i has the children 2i + 1 and 2i + 2.
 
     `alive` counts the records left in a node, whose box is from `low` to `high`. A leaf has its
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _plant(points: Floats) -> Tree:
+def _plant(points: Floats) -> BoxTree:
     """Build the tree: each node is cut in the middle of its widest side."""
     count, sides = points.shape
     leaves = 1
@@ -49,7 +49,7 @@ def _plant(points: Floats) -> Tree:
     order = np.arange(count)
     first, last = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     last[0] = count
-    tree = Tree(
+    tree = BoxTree(
         np.zeros((leaves, sides, LEAF)),
         np.zeros((leaves, LEAF), dtype=np.int64),
         np.zeros(count, dtype=np.int64),
@@ -78,7 +78,7 @@ def _plant(points: Floats) -> Tree:
 
 
 @njit(nogil=True, cache=True)
-def _fill(tree: Tree, leaf: int, points: Floats, records: Ints) -> None:
+def _fill(tree: BoxTree, leaf: int, points: Floats, records: Ints) -> None:
     for j in range(len(records)):
         tree.records[leaf, j] = records[j]
         tree.place[records[j]] = leaf
@@ -87,7 +87,7 @@ def _fill(tree: Tree, leaf: int, points: Floats, records: Ints) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _take(tree: Tree, record: int) -> None:
+def _take(tree: BoxTree, record: int) -> None:
     """Take a record out, and shrink the boxes it was in."""
     leaf = tree.place[record]
     node = leaf + tree.leaves - 1
@@ -114,7 +114,7 @@ def _take(tree: Tree, record: int) -> None:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _distances(tree: Tree, node: int, centre: Floats, out: Floats) -> int:
+def _distances(tree: BoxTree, node: int, centre: Floats, out: Floats) -> int:
     """Put the squared distances of a leaf's records into `out`; return how many those are."""
     leaf = node - (tree.leaves - 1)
     for j in range(LEAF):
@@ -128,7 +128,7 @@ def _distances(tree: Tree, node: int, centre: Floats, out: Floats) -> int:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _nearest_of_box(tree: Tree, node: int, centre: Floats) -> float:
+def _nearest_of_box(tree: BoxTree, node: int, centre: Floats) -> float:
     total = 0.0
     for d in range(len(centre)):
         gap = max(tree.low[node, d] - centre[d], centre[d] - tree.high[node, d], 0.0)
@@ -137,7 +137,7 @@ def _nearest_of_box(tree: Tree, node: int, centre: Floats) -> float:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _farthest_of_box(tree: Tree, node: int, centre: Floats) -> float:
+def _farthest_of_box(tree: BoxTree, node: int, centre: Floats) -> float:
     total = 0.0
     for d in range(len(centre)):
         gap = max(centre[d] - tree.low[node, d], tree.high[node, d] - centre[d])
@@ -146,7 +146,7 @@ def _farthest_of_box(tree: Tree, node: int, centre: Floats) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _farthest(tree: Tree, centre: Floats, stack: Ints, out: Floats) -> int:
+def _farthest(tree: BoxTree, centre: Floats, stack: Ints, out: Floats) -> int:
     """Return the record left that is farthest from a point; of several the lowest."""
     best, record = -1.0, -1
     size = 1
@@ -174,7 +174,7 @@ def _farthest(tree: Tree, centre: Floats, stack: Ints, out: Floats) -> int:
 
 @njit(nogil=True, cache=True)
 def _nearest(
-    tree: Tree, centre: Floats, count: int, stack: Ints, out: Floats, best: Floats, found: Ints
+    tree: BoxTree, centre: Floats, count: int, stack: Ints, out: Floats, best: Floats, found: Ints
 ) -> None:
     """Find the records left that are nearest to a point, the nearest first, into `found`."""
     best[:count] = np.inf
@@ -215,7 +215,7 @@ def _insert(near: float, record: int, count: int, best: Floats, found: Ints) -> 
 
 @njit(nogil=True, cache=True)
 def _close(
-    tree: Tree, points: Floats, start: int, k: int, number: int, group: Ints, total: Floats,
+    tree: BoxTree, points: Floats, start: int, k: int, number: int, group: Ints, total: Floats,
     stack: Ints, out: Floats, best: Floats, found: Ints,
 ) -> None:  # fmt: skip
     """Make a group of a record and its k - 1 nearest, and take them out."""

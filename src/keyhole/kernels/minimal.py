@@ -13,7 +13,7 @@ from numba import njit
 
 from keyhole.kernels.arrays import CodeRows, Ints, Numbers, Words
 
-__all__ = ["find"]
+__all__ = ["find_minimal"]
 
 
 @njit(nogil=True, cache=True)
@@ -103,7 +103,7 @@ def _set_bits(bits: Words, members: Numbers, count: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def find(
+def find_minimal(
     codes: CodeRows,
     weights: Numbers,
     missing: Ints,

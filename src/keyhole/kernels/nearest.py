@@ -32,10 +32,10 @@ from keyhole.kernels.grading import (
     nothing_kept,
 )
 
-__all__ = ["Bins", "Budget", "Halves", "Tree", "floors_of", "plant", "search"]
+__all__ = ["Bins", "Budget", "Halves", "Trie", "floors_of", "plant", "search"]
 
 
-class Tree(NamedTuple):
+class Trie(NamedTuple):
     """Nodes: their patterns [first, last), depth, code, and children [child, child + children).
 
     A node at depth t is divided by variable `order[t]`; its children lie side by side in order
@@ -69,7 +69,7 @@ def _end_of_run(codes: Numbers, start: int, end: int, variable: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def plant(codes: Numbers, order: Ints, roots: Ints, leaf: int) -> Tree:
+def plant(codes: Numbers, order: Ints, roots: Ints, leaf: int) -> Trie:
     """Make the trees of patterns sorted by the order, root by root.
 
     Parameters
@@ -104,7 +104,7 @@ def plant(codes: Numbers, order: Ints, roots: Ints, leaf: int) -> Tree:
                 start = stop
         at += 1
     columns = nodes[:count].T.copy()
-    return Tree(order, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5])
+    return Trie(order, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5])
 
 
 SLACK = 1e-9
@@ -146,7 +146,7 @@ class Budget(NamedTuple):
     unit: float
 
 
-class Room(NamedTuple):
+class SearchRoom(NamedTuple):
     """What a search works with.
 
     The counted variables known of the query, the least costs by bin, the costs allowed in each
@@ -254,8 +254,8 @@ def _push_graded(
 
 @njit(nogil=True, cache=True)
 def _climb(
-    tree: Tree, side: Side, asked: Asked, q: int, rules: Rules, halves: Halves, second: bool,
-    budget: Budget, room: Room,
+    tree: Trie, side: Side, asked: Asked, q: int, rules: Rules, halves: Halves, second: bool,
+    budget: Budget, room: SearchRoom,
 ) -> bool:  # fmt: skip
     """Search one tree for a query; False if the work grew too much.
 
@@ -335,8 +335,8 @@ def _share_out(most: float, unit: float, halves: Halves, shares: Floats) -> None
 
 @njit(nogil=True, cache=True)
 def _deepen(
-    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked, q: int,
-    rules: Rules, budget: Budget, room: Room,
+    trees: tuple[Trie, Trie], sides: tuple[Side, Side], halves: Halves, asked: Asked, q: int,
+    rules: Rules, budget: Budget, room: SearchRoom,
 ) -> bool:  # fmt: skip
     """Search for a query with growing budget; False if the work grew too much."""
     base, state = asked.base[q], room.state
@@ -363,7 +363,7 @@ def _deepen(
 
 @njit(nogil=True, cache=True)
 def search(
-    trees: tuple[Tree, Tree], sides: tuple[Side, Side], halves: Halves, asked: Asked,
+    trees: tuple[Trie, Trie], sides: tuple[Side, Side], halves: Halves, asked: Asked,
     rules: Rules, bins: Bins, budget: Budget, queries: Ints, height: int,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Find the nearest ranks of some queries.
@@ -388,7 +388,7 @@ def search(
     """
     found, total = np.empty((1024, 3), dtype=np.int64), 0
     unfinished, left = np.empty(len(queries), dtype=np.int64), 0
-    room = Room(
+    room = SearchRoom(
         np.zeros(asked.rows.shape[1], dtype=np.uint64),
         np.zeros((len(bins.sizes), bins.lowest.shape[1] + 1)),
         np.zeros(2),

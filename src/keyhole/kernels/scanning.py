@@ -32,7 +32,7 @@ from keyhole.kernels.grading import (
     nothing_kept,
 )
 
-__all__ = ["CODES", "Cells", "Limits", "Prices", "scan"]
+__all__ = ["CODES", "CellIndex", "Limits", "Prices", "scan"]
 
 
 # Coarse codes of a variable, patterns looked at before those within the limit are priced, and
@@ -45,7 +45,7 @@ FEW = 16
 SLACK = 1e-9
 
 
-class Cells(NamedTuple):
+class CellIndex(NamedTuple):
     """The patterns cell by cell, stratum by stratum.
 
     By cell where its patterns start (and at the end their number) and where those start that
@@ -94,7 +94,7 @@ class Limits(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _cost_cells(
-    cells: Cells, first: int, last: int, asked: Asked, q: int, rules: Rules, prices: Prices,
+    cells: CellIndex, first: int, last: int, asked: Asked, q: int, rules: Rules, prices: Prices,
     out: Floats,
 ) -> None:  # fmt: skip
     """Find what the front variables cost in the cells of a stratum."""
@@ -138,7 +138,7 @@ def _line_up(costs: Floats, first: int, last: int, most: float, line: Ints, ends
 
 @njit(nogil=True, cache=True)
 def _tabulate(
-    cells: Cells, asked: Asked, q: int, rules: Rules, prices: Prices, table: Floats
+    cells: CellIndex, asked: Asked, q: int, rules: Rules, prices: Prices, table: Floats
 ) -> None:
     """Put the least prices of the rest for a query side by side."""
     for k in range(len(cells.rest)):
@@ -258,7 +258,7 @@ def _weigh(
 
 @njit(nogil=True, cache=True, inline="always")
 def _look_up(
-    cells: Cells, a: int, end: int, costs: Floats, table: Floats, most: float, passed: Passed,
+    cells: CellIndex, a: int, end: int, costs: Floats, table: Floats, most: float, passed: Passed,
     side: Side, asked: Asked, q: int, known: Words, rules: Rules, cap: int,
 ) -> float:  # fmt: skip
     """Look at those who agree on the anchor, from a to end; return the limit from now on."""
@@ -278,7 +278,7 @@ def _look_up(
 
 @njit(nogil=True, cache=True, inline="always")
 def _walk(
-    cells: Cells, line: Ints, ends: Ints, farthest: float, costs: Floats, table: Floats,
+    cells: CellIndex, line: Ints, ends: Ints, farthest: float, costs: Floats, table: Floats,
     most: float, passed: Passed, side: Side, asked: Asked, q: int, known: Words, rules: Rules,
     cap: int, seen: int,
 ) -> None:  # fmt: skip
@@ -315,7 +315,7 @@ def _walk(
 
 @njit(nogil=True, cache=True)
 def scan(
-    cells: Cells, side: Side, asked: Asked, rules: Rules, prices: Prices, limits: Limits,
+    cells: CellIndex, side: Side, asked: Asked, rules: Rules, prices: Prices, limits: Limits,
     queries: Ints, groups: Ints, posts: Ints,
 ) -> tuple[Ints, int]:  # fmt: skip
     """Find the nearest ranks of some queries.

@@ -27,7 +27,16 @@ from keyhole.kernels.smallest_sets import (
     start_search,
 )
 
-__all__ = ["EMPTY", "SEVERAL", "SMALL", "Plan", "best_size", "empty_table", "find", "keep_smallest"]
+__all__ = [
+    "EMPTY",
+    "SEVERAL",
+    "SMALL",
+    "Visits",
+    "best_size",
+    "empty_table",
+    "find",
+    "keep_smallest",
+]
 
 # So many rows are settled faster pair by pair than set by set: a bit each in a word.
 SMALL = 64
@@ -35,7 +44,7 @@ SMALL = 64
 SEVERAL = -1
 
 
-class Plan(NamedTuple):
+class Visits(NamedTuple):
     """The variables in the order they are visited, and where they are in a packed row.
 
     `bit` is the variable's bit in a result (0: always part of the set, such as a stratum, whose
@@ -52,7 +61,7 @@ class Plan(NamedTuple):
     small: int
 
 
-class Room(NamedTuple):
+class CellRoom(NamedTuple):
     """Room to settle a small cell: the search of a pair's sets, and who has which value.
 
     By code of a variable, and by row and variable, the rows of the cell that have it, as bits.
@@ -82,7 +91,7 @@ def _merge(rows: Words, ids: Numbers, a: int, b: int, mask: Words, to: int) -> t
 
 @njit(nogil=True, cache=True)
 def _tally(
-    rows: Words, ids: Numbers, a: int, middle: int, b: int, plan: Plan, t: int, tally: Ints
+    rows: Words, ids: Numbers, a: int, middle: int, b: int, plan: Visits, t: int, tally: Ints
 ) -> tuple[int, bool]:
     """Count a cell's rows by code; return the number of codes and whether all have the same.
 
@@ -118,7 +127,7 @@ def _tally(
 
 @njit(nogil=True, cache=True)
 def _spread(
-    rows: Words, ids: Numbers, a: int, b: int, plan: Plan, t: int, tally: Ints, place: int
+    rows: Words, ids: Numbers, a: int, b: int, plan: Visits, t: int, tally: Ints, place: int
 ) -> None:
     """Copy rows [a, b) to the place of their code, in order; a code without place is left."""
     word, shift, field = plan.word[t], plan.shift[t], plan.field[t]
@@ -139,7 +148,14 @@ def _pair(puf: int, eif: int) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def _divide(
-    tally: Ints, codes: int, plan: Plan, t: int, chosen: Flags, cells: Ints, filled: int, top: int
+    tally: Ints,
+    codes: int,
+    plan: Visits,
+    t: int,
+    chosen: Flags,
+    cells: Ints,
+    filled: int,
+    top: int,
 ) -> tuple[int, int, int]:
     """Give a place to every code that becomes a cell.
 
@@ -195,7 +211,7 @@ def _leave_out(rows: Words, ids: Numbers, cell: Ints, rest: Words) -> None:
 
 @njit(nogil=True, cache=True)
 def _settle(
-    rows: Words, ids: Numbers, cell: Ints, plan: Plan, t: int, path: np.uint64, room: Room,
+    rows: Words, ids: Numbers, cell: Ints, plan: Visits, t: int, path: np.uint64, room: CellRoom,
     keys: Words, masks: Words, used: int,
 ) -> tuple[Words, Words, int]:  # fmt: skip
     """Find the pairs of a small cell for all sets of variables from t on; empty it."""
@@ -244,7 +260,7 @@ def _start(
 
 @njit(nogil=True, cache=True)
 def find(
-    puf: Words, puf_ids: Numbers, eif: Words, eif_ids: Numbers, plan: Plan,
+    puf: Words, puf_ids: Numbers, eif: Words, eif_ids: Numbers, plan: Visits,
     lead: int, chosen: Flags, watch: Ints,
 ) -> tuple[Words, Words]:  # fmt: skip
     """Find the pairs, and the smallest set of each, among the sets whose first variable is `lead`.
@@ -278,7 +294,7 @@ def find(
     path = np.zeros(variables + 2, dtype=np.uint64)
     tally = np.zeros((9, int(plan.field.max()) + 1), dtype=np.int64)
     everything = np.zeros(0, dtype=np.bool_)
-    room = Room(
+    room = CellRoom(
         start_search(variables),
         np.zeros(int(plan.field.max()) + 1, dtype=np.uint64),
         np.zeros((plan.small, variables), dtype=np.uint64),

@@ -18,9 +18,9 @@ from keyhole.kernels.arrays import Floats, Ints, Numbers, Words
 from keyhole.kernels.cells import bounds
 from keyhole.kernels.fields import Fields, fields_of, in_order
 from keyhole.kernels.grading import TABLE, Asked, Rules, Side, least_grades
-from keyhole.kernels.nearest import Bins, Halves, Tree, plant
+from keyhole.kernels.nearest import Bins, Halves, Trie, plant
 from keyhole.kernels.packing import Layout, layout, pack
-from keyhole.kernels.scanning import CODES, Cells, Prices
+from keyhole.kernels.scanning import CODES, CellIndex, Prices
 from keyhole.reidentification.costs import Costs, Graded
 
 __all__ = [
@@ -121,7 +121,7 @@ def entropy(counts: npt.NDArray[np.integer] | npt.NDArray[np.floating]) -> float
 class Index:
     """Two trees over the same patterns, each in its own order, with another half at the top."""
 
-    trees: tuple[Tree, Tree]
+    trees: tuple[Trie, Trie]
     sides: tuple[Side, Side]
     halves: Halves
     room: int
@@ -283,7 +283,7 @@ def _sorted_by(codes: Numbers, stratum: Numbers, order: Sequence[int]) -> Ints:
     return np.lexsort(words.T)
 
 
-def _room(tree: Tree) -> int:
+def _room(tree: Trie) -> int:
     """Return how high the stack of a search can grow: the children of one node a level."""
     most = np.zeros(len(tree.order) + 1, dtype=np.int64)
     np.maximum.at(most, tree.depth, tree.children)
@@ -294,7 +294,7 @@ def _room(tree: Tree) -> int:
 class Arrangement:
     """The patterns in cells, their prices, and by query its group and where its mates are."""
 
-    cells: Cells
+    cells: CellIndex
     side: Side
     prices: Prices
     groups: Ints
@@ -415,7 +415,7 @@ def _number(cells: Ints, codes: npt.NDArray[np.integer]) -> Ints:
 def _lay_out(
     costs: Costs, puf: FilePatterns, eif: FilePatterns, split: _Split, codes: Numbers, anchor: int,
     places: Ints,
-) -> tuple[Cells, Ints]:  # fmt: skip
+) -> tuple[CellIndex, Ints]:  # fmt: skip
     """Put the patterns into their places; return them and by query where its mates are."""
     cell, strata = split.cells[places], eif.codes[places, -1]
     starts = starts_of(np.bincount(cell).tolist())
@@ -437,7 +437,7 @@ def _lay_out(
     anchored = np.argsort(keys, kind="stable")
     sought = puf.codes[:, -1].astype(np.int64) * width + wanted
     ends = [np.searchsorted(keys[anchored], sought, side=side) for side in ("left", "right")]
-    cells = Cells(
+    cells = CellIndex(
         starts,
         starts[1:] - gone,
         np.ascontiguousarray(codes[places[starts[:-1]]][:, split.front].T, dtype=np.int32),

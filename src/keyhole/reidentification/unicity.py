@@ -132,9 +132,9 @@ class _Search:
         self._watch[0] = 1
 
 
-def _plan(order: Sequence[LinkCodes], bits: Sequence[int], layout: Layout) -> unicity.Plan:
+def _plan(order: Sequence[LinkCodes], bits: Sequence[int], layout: Layout) -> unicity.Visits:
     missing = [v.missing if bit else _NO_CODE for v, bit in zip(order, bits, strict=True)]
-    return unicity.Plan(
+    return unicity.Visits(
         layout.word,
         layout.shift.astype(np.uint64),
         ((1 << layout.bits) - 1).astype(np.uint64),

@@ -17,7 +17,7 @@ from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.protection.apply import raised
-from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, key_of, read_steadily
+from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of
 from keyhole.reviews.protection_checks import check_protection
 from keyhole.reviews.scenario_checks import check_scenarios
 from keyhole.reviews.schema import REPEATED, SECTIONS, TOP, question_of
@@ -30,7 +30,7 @@ from keyhole.reviews.settings import (
     resolve_study,
     resolve_synthesis,
 )
-from keyhole.reviews.source import Problem, Source, ValuePath, named_scenario, read_source
+from keyhole.reviews.source import Problem, ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.study_checks import check_study
 from keyhole.reviews.synthesis_checks import check_synthesis
 
@@ -75,7 +75,9 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
         problems += found
     if "study" in sections:
         asked = resolve_study(sections["study"])
-        study, attacked, found = check_study(source, asked, reviewed, key_of(files, LINKED))
+        study, attacked, found = check_study(
+            source, asked, reviewed, scenario_key_of(files, LINKED)
+        )
         files |= attacked
         problems += found
     if reviewed is not None:
@@ -106,17 +108,17 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
 
 
 def _scenario_keys(
-    source: Source, sections: dict[str, Values], reviewed: ReviewFile
+    source: ReviewSource, sections: dict[str, Values], reviewed: ReviewFile
 ) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
     """Derive the keys of scenarios; where the review's are one's, they become a list."""
     settings, files, problems = check_scenarios(source, sections, reviewed)
     if named_scenario(sections[""].get("keys")) is not None:
-        key = key_of(files, KEYED)
+        key = scenario_key_of(files, KEYED)
         sections[""]["keys"] = [] if key is None else list(key.keys)
     return settings, files, problems
 
 
-def _structure(source: Source) -> tuple[list[Problem], dict[str, Values]]:
+def _structure(source: ReviewSource) -> tuple[list[Problem], dict[str, Values]]:
     """Check names and types; return what is wrong, and what is fit by section."""
     problems: list[Problem] = []
     sections: dict[str, Values] = {"": {}}
@@ -151,7 +153,7 @@ def _unknown_top(name: str, value: Any) -> str:
 
 
 def _section(
-    source: Source, at: ValuePath, given: Mapping[str, Any], known: Mapping[str, Parameter]
+    source: ReviewSource, at: ValuePath, given: Mapping[str, Any], known: Mapping[str, Parameter]
 ) -> tuple[list[Problem], Values]:
     problems: list[Problem] = []
     fit: Values = {}
@@ -174,7 +176,7 @@ def _section(
 
 
 def _data(
-    source: Source, sections: Mapping[str, Values]
+    source: ReviewSource, sections: Mapping[str, Values]
 ) -> tuple[ReviewFile | None, list[Problem]]:
     """Load the data; if a column it is told about does not exist, load it without."""
     given = sections.get("data", {})
@@ -200,7 +202,7 @@ def _data(
 
 
 def _reviewed(
-    source: Source, settings: DataSettings, options: Values, in_memory_for: str
+    source: ReviewSource, settings: DataSettings, options: Values, in_memory_for: str
 ) -> ReviewFile:
     path = source.path.parent / settings.file
     read_it = partial(
@@ -216,7 +218,9 @@ def _reviewed(
     return ReviewFile(settings.file, data, digest, read)
 
 
-def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) -> list[Problem]:
+def _columns(
+    source: ReviewSource, sections: Mapping[str, Values], data: Microdata
+) -> list[Problem]:
     """Say of each column named and not there so, on its own line."""
     known = {"": TOP, **SECTIONS}
     return [
@@ -230,7 +234,11 @@ def _columns(source: Source, sections: Mapping[str, Values], data: Microdata) ->
 
 
 def _absent_in(
-    source: Source, at: ValuePath, given: Values, known: Mapping[str, Parameter], data: Microdata
+    source: ReviewSource,
+    at: ValuePath,
+    given: Values,
+    known: Mapping[str, Parameter],
+    data: Microdata,
 ) -> Iterator[Problem]:
     file = repr(data.name)
     for name, value in given.items():
@@ -241,7 +249,9 @@ def _absent_in(
                 yield source.problem((*at, name, *where), text)
 
 
-def _fitness(source: Source, sections: Mapping[str, Values], data: Microdata) -> list[Problem]:
+def _fitness(
+    source: ReviewSource, sections: Mapping[str, Values], data: Microdata
+) -> list[Problem]:
     """Check that there are records, and that the weight is one."""
     problems: list[Problem] = []
     if data.records == 0:
@@ -265,7 +275,7 @@ def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, Value
     return roles[0] if single else "", ("data", "roles")
 
 
-def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
+def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Problem]:
     """Check settings against one another."""
     top = sections[""]
     selection = sections.get("selection", {})
@@ -288,7 +298,7 @@ def _together(source: Source, sections: Mapping[str, Values]) -> list[Problem]:
     return [source.problem(at, text) for wrong, at, text in checks if wrong]
 
 
-def _resolved(source: Source, review: Review) -> list[Problem]:
+def _resolved(source: ReviewSource, review: Review) -> list[Problem]:
     """Check what only shows when defaults are in place."""
     problems: list[tuple[ValuePath, str]] = []
     if not review.keys and "keys" not in source.values:
@@ -324,7 +334,7 @@ def _worded(
                 yield name, problem.named(lambda n: f"[{section}] {n}" if n in known else n)
 
 
-def _tables(source: Source, data: Microdata) -> tuple[dict[str, Any], list[Problem]]:
+def _tables(source: ReviewSource, data: Microdata) -> tuple[dict[str, Any], list[Problem]]:
     """Check each of the sections that may be there several times; return them by name."""
     found: dict[str, Any] = {}
     problems: list[Problem] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
+from keyhole.core.marks import HIDDEN, Named
 from keyhole.data import Microdata
-from keyhole.data.columns import Variable
+from keyhole.data.columns import Role, Variable
 from keyhole.errors import ColumnError
 from keyhole.reviews.count_sheets import SMALLEST
 from keyhole.screening.identifiers import words
@@ -71,13 +72,13 @@ class Guess:
     codes that may mean missing, or may be values.
     """
 
-    roles: Mapping[str, str]
+    roles: Mapping[str, Role]
     keys: tuple[str, ...]
-    candidates: tuple[str, ...]
+    candidates: Annotated[tuple[str, ...], HIDDEN]
     missing_codes: Mapping[str, tuple[Any, ...]]
-    doubtful: Mapping[str, tuple[Any, ...]]
-    coarser: Mapping[str, str]
-    why: Mapping[str, str] = field(default_factory=dict)
+    doubtful: Annotated[Mapping[str, tuple[Any, ...]], Named("suspected_codes")]
+    coarser: Annotated[Mapping[str, str], HIDDEN]
+    why: Annotated[Mapping[str, str], Named("reasons")] = field(default_factory=dict)
 
     def with_role(self, role: str) -> tuple[str, ...]:
         """Return the columns that seem to have a role."""
@@ -139,7 +140,7 @@ def _has(variable: Variable, pattern: str) -> bool:
 
 def _roles(
     data: Microdata, found: Screening, keys: Sequence[str], why: dict[str, str]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, Role]]:
     """Yield the columns that seem to weigh, to name a household, or to name a person."""
     free = [one for one in found.inspections if one.variable.name not in {*keys, "*"}]
     weight = _weight(data, free)

@@ -26,7 +26,7 @@ __all__ = [
     "Count",
     "CountSheet",
     "IfExact",
-    "Rate",
+    "ShownRate",
     "count_alone",
     "rule",
     "smallest_shown",
@@ -107,7 +107,7 @@ class Count:
 
 
 @dataclass(slots=True, eq=False)
-class Rate:
+class ShownRate:
     """A share of one count in another, or a mean: a sum over a count."""
 
     part: Count
@@ -161,7 +161,7 @@ class Rate:
 class IfExact:
     """A text that is shown where some figures are shown exactly, and another one otherwise."""
 
-    values: Sequence[Count | Rate]
+    values: Sequence[Count | ShownRate]
     text: object
     otherwise: str = ""
 
@@ -209,7 +209,7 @@ class CountSheet:
 
     smallest: int = SMALLEST
     counts: list[Count] = field(default_factory=list)
-    rates: list[Rate] = field(default_factory=list)
+    rates: list[ShownRate] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     differences: list[tuple[Count, Count]] = field(default_factory=list)
     groups: dict[str, Any] = field(default_factory=dict)
@@ -253,9 +253,9 @@ class CountSheet:
                 self.differences.append((count, of))
         return count
 
-    def rate(self, part: Count, whole: Count, digits: int = 4) -> Rate:
+    def rate(self, part: Count, whole: Count, digits: int = 4) -> ShownRate:
         """Enter the share of one count in another."""
-        rate = Rate(part, whole, digits)
+        rate = ShownRate(part, whole, digits)
         self.rates.append(rate)
         return rate
 
@@ -298,17 +298,17 @@ class CountSheet:
                 return
         self._show_again(at_first)
 
-    def _states(self) -> dict[Count | Rate, str]:
-        every: list[Count | Rate] = [*self.counts, *self.rates]
+    def _states(self) -> dict[Count | ShownRate, str]:
+        every: list[Count | ShownRate] = [*self.counts, *self.rates]
         return {one: one.state for one in every}
 
-    def _show_again(self, at_first: Mapping[Count | Rate, str]) -> None:
+    def _show_again(self, at_first: Mapping[Count | ShownRate, str]) -> None:
         """Show what was withheld on the way and need not be: counts first, the largest before."""
         hidden = [one for one, state in self._states().items() if state != at_first[one]]
         for figure in sorted(hidden, key=lambda figure: _order(figure, ()), reverse=True):
             state = figure.state
             for better in ("exact", "band"):
-                figure.state = better if isinstance(figure, Rate) else at_first[figure]
+                figure.state = better if isinstance(figure, ShownRate) else at_first[figure]
                 if figure.state == state or self._worked_out() is None:
                     break
                 figure.state = state
@@ -349,9 +349,9 @@ class CountSheet:
         self._weaken(shown[0])
         return True
 
-    def _weaken(self, figure: Count | Rate) -> None:
+    def _weaken(self, figure: Count | ShownRate) -> None:
         """Show a rate as a band, or not at all; of a count nothing, and its rates as bands."""
-        if isinstance(figure, Rate):
+        if isinstance(figure, ShownRate):
             figure.state = "band" if figure.state == "exact" else "withheld"
             return
         figure.state = "withheld"
@@ -359,7 +359,7 @@ class CountSheet:
             if figure in (rate.part, rate.whole) and rate.state == "exact":
                 rate.state = "band"
 
-    def _near(self, told: Terms) -> list[Count | Rate]:
+    def _near(self, told: Terms) -> list[Count | ShownRate]:
         """Return the shown figures that are tied to a count by conditions on hidden ones."""
         reached = {count for count, _ in told}
         groups = [{count for count, _ in relation.terms} for relation in self.relations]
@@ -390,7 +390,7 @@ class CountSheet:
             rate.state = "withheld"
 
 
-def _order(figure: Count | Rate, own: Collection[Count]) -> tuple[int, int]:
+def _order(figure: Count | ShownRate, own: Collection[Count]) -> tuple[int, int]:
     """Order what could be withheld: rates of the count itself, small counts, other rates."""
     if isinstance(figure, Count):
         return 1, figure.value
@@ -408,7 +408,7 @@ class _System:
 
     hidden: list[Count]
     relations: list[_Relation]
-    rates: list[tuple[Rate, tuple[Fraction, Fraction]]]
+    rates: list[tuple[ShownRate, tuple[Fraction, Fraction]]]
 
     @classmethod
     def of(cls, sheet: CountSheet) -> _System:

@@ -17,7 +17,7 @@ from keyhole.errors import OptionError
 from keyhole.reviews.folders import own_folder
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
-from keyhole.reviews.store import Store
+from keyhole.reviews.store import ResultStore
 
 __all__ = ["demo", "write_world"]
 
@@ -179,7 +179,7 @@ def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> N
     world = veterans(people, seed=1)
     # The visitor may have edited the review file: that is what it is there for.
     if force or not (folder / REVIEW).exists():
-        Store(folder).write(REVIEW, _review_text(world.sample.names))
+        ResultStore(folder).write(REVIEW, _review_text(world.sample.names))
     write_environment(example_environment(), folder / ENVIRONMENT, force=True)
     for name, data in ((DATA, world.sample), (EXTERNAL, world.external), (TRUTH, world.truth)):
         data.save(folder / name, force=True)

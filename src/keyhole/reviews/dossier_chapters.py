@@ -21,7 +21,7 @@ from keyhole.reviews.stages.remaining import (
 )
 
 __all__ = [
-    "Decision",
+    "DecisionPage",
     "RemainingChapter",
     "decision",
     "product_in_words",
@@ -190,7 +190,7 @@ def _is_unmoved(before: KeyOnProduct, after: KeyOnProduct) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionPage:
     """The page for the decision: what it is about, and lines to fill in."""
 
     about: Sequence[tuple[str, str]]
@@ -200,7 +200,7 @@ class Decision:
     board: Sequence[str]
 
 
-def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figures]) -> Decision:
+def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figures]) -> DecisionPage:
     """Return the page for the decision, with the hashes that tie the signatures to this review."""
     data = files["data"]
     about = [
@@ -210,7 +210,7 @@ def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figure
         ("Review file", f"{review.path.name}, SHA-256 {review.sha256[:16]}…"),
         ("Data", f"{data['file']}, SHA-256 {data['sha256'][:16]}…"),
     ]
-    return Decision(
+    return DecisionPage(
         about=[(term, value) for term, value in about if value],
         met=sum(limit.met is True for limit in limits),
         unmet=[limit for limit in limits if not limit.met],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import Columns, File
+from keyhole.core.marks import COUNT, SPREAD, Named
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.data.reading import (
@@ -40,25 +41,11 @@ _READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
 class Draft(Result):
     """The draft of a review, and what it was guessed from."""
 
-    path: Path
+    path: Annotated[Path, Named("review"), "The review file that was written."]
     file: Path
-    records: int
+    records: Annotated[int, COUNT]
     columns: int
-    guess: Guess
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was guessed as plain values."""
-        return {
-            "review": str(self.path),
-            "file": str(self.file),
-            "records": self.records,
-            "columns": self.columns,
-            "keys": list(self.guess.keys),
-            "roles": dict(self.guess.roles),
-            "missing_codes": {name: list(c) for name, c in self.guess.missing_codes.items()},
-            "suspected_codes": {name: list(c) for name, c in self.guess.doubtful.items()},
-            "reasons": dict(self.guess.why),
-        }
+    guess: Annotated[Guess, SPREAD]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column with a part in the review."""

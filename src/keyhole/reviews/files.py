@@ -27,11 +27,11 @@ __all__ = [
     "confined",
     "hash_file",
     "hash_or_none",
-    "key_of",
     "read_again",
     "read_steadily",
     "remembered",
     "remembering",
+    "scenario_key_of",
 ]
 
 KEYED = "keyed"
@@ -63,7 +63,7 @@ class ScenarioFile(ReviewFile):
     key: ScenarioKey | None = None
 
 
-def key_of(files: Files, part: str) -> ScenarioKey | None:
+def scenario_key_of(files: Files, part: str) -> ScenarioKey | None:
     """Return the scenario's key that a part of the review was recoded to, if there is one."""
     found = files.get(part)
     return found.key if isinstance(found, ScenarioFile) else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.core.codec import Figures
 from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.exposure.fix import Fix
 from keyhole.exposure.scenarios import ScenarioExposure
@@ -22,13 +23,12 @@ from keyhole.reviews.stages.scenarios import ScenarioStories
 
 __all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
 
-Figures = Mapping[str, Any]
 VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
 """Whether something is met: how a page marks it, and its words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Figures):
     """One limit: what was measured against it, and what would help where it is not met.
 
     `found` is None where nothing could be measured: no set at all is within the limit, or (`met`
@@ -68,10 +68,6 @@ class Limit:
     def rate(self) -> str:
         """What was found as a fraction, likewise."""
         return "not estimable" if self.found is None else share_beside(self.found, self.limit)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
-        return asdict(self)
 
 
 def find_limits(review: Review, results: Mapping[str, Any]) -> tuple[Limit, ...]:

@@ -16,7 +16,7 @@ from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.restoring import changed
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.stages import STAGES, Stage
-from keyhole.reviews.store import RESULTS, Store, is_whole, version_parts
+from keyhole.reviews.store import RESULTS, ResultStore, is_unaltered, version_parts
 from keyhole.reviews.verification import (
     PAGE_TITLES,
     Compared,
@@ -41,7 +41,7 @@ def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, d
     names = set(_names(stated))
     found = {}
     for stage in stored["stages"]:
-        record = Store(place).last(stage)
+        record = ResultStore(place).last(stage)
         asked = record["asked"] if record and stage in _STAGES else {}
         found[stage] = {
             name: value
@@ -100,18 +100,20 @@ def _is_comparable(stage: str, made: str) -> bool:
 
 def _stage(place: Path, name: str, figures: Any, found: ReviewResult, remark: str) -> Part:
     """Compare a stage with the hashes in its record, and its figures with those of now."""
-    old, file = Store(place), f"stages/{short_name(name)}.json"
+    old, file = ResultStore(place), f"stages/{short_name(name)}.json"
     title = _STAGES[name].title if name in _STAGES else short_name(name)
     kept = old.record(name) if _is_plain(name) else None
     if kept is None:
         return Part(name, title, Compared(1, (f"{file} is not there, or cannot be read",)))
     faults = []
-    if not is_whole(kept):
+    if not is_unaltered(kept):
         faults.append(f"{file} is not as it was written")
     if kept["result"] != figures:
         faults.append(f"{file} has other figures than {RESULTS}")
     compared = Compared(2, tuple(faults))
-    compared += compare_kept_outputs(old, Store(found.folder), name, kept, recomputed=not remark)
+    compared += compare_kept_outputs(
+        old, ResultStore(found.folder), name, kept, recomputed=not remark
+    )
     if remark:
         return Part(name, title, compared, remark)
     if name not in found.records:
@@ -131,7 +133,7 @@ def _is_plain(name: str) -> bool:
 
 def _strays(place: Path, stored: Content) -> Iterator[Part]:
     """Name files of stages and pictures that the dossier does not tell of."""
-    records = [Store(place).record(name) for name in stored["stages"] if _is_plain(name)]
+    records = [ResultStore(place).record(name) for name in stored["stages"] if _is_plain(name)]
     charts = {chart for record in records if record for chart in record["charts"]}
     for folder, known in (("stages", set(stored["stages"])), ("charts", charts)):
         paths = sorted(p for p in (place / folder).glob("*") if p.suffix in (".json", ".svg"))

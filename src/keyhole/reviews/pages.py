@@ -15,7 +15,7 @@ from keyhole.reviews.public_note import write_note
 from keyhole.reviews.report import write_report
 from keyhole.reviews.restoring import read_content, read_stored, strange
 from keyhole.reviews.result import ReviewResult
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, Store, digest, to_json
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, to_json
 
 __all__ = [
     "make_pages",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def make_pages(store: Store, found: ReviewResult) -> dict[str, str]:
+def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:
     """Return the text of each page by its name.
 
     Parameters
@@ -45,7 +45,7 @@ def page_hashes(pages: Mapping[str, str]) -> dict[str, str]:
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in pages.items()}
 
 
-def _charts(store: Store, records: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _charts(store: ResultStore, records: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {
         name: store.chart(name).read_text(encoding="utf-8")
         for record in records.values()
@@ -85,12 +85,12 @@ def report(folder: DossierFolder) -> ReviewResult:
     place = Path(folder)
     found = read_stored(place)
     with strange(place):
-        pages = make_pages(Store(place), found)
+        pages = make_pages(ResultStore(place), found)
     with own_folder(place, lambda: None):
         for name, text in pages.items():
-            Store(place).write(name, text)
+            ResultStore(place).write(name, text)
         if page_hashes(pages) != found.pages:
             content = {**read_content(place), "pages": page_hashes(pages)}
             del content["sha256"]
-            Store(place).write(RESULTS, to_json({**content, "sha256": digest(content)}))
+            ResultStore(place).write(RESULTS, to_json({**content, "sha256": digest(content)}))
     return dataclasses.replace(found, pages=page_hashes(pages))

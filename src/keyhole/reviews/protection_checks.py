@@ -14,7 +14,7 @@ from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
 from keyhole.reviews.files import read_steadily
-from keyhole.reviews.source import Problem, Source, ValuePath
+from keyhole.reviews.source import Problem, ReviewSource, ValuePath
 from keyhole.utility.formulas import formula_columns
 
 __all__ = ["check_protection"]
@@ -27,7 +27,7 @@ _STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
 
 
 def check_protection(
-    source: Source, given: Question, data: Microdata
+    source: ReviewSource, given: Question, data: Microdata
 ) -> tuple[Question, list[Problem]]:
     """Say everything that is wrong with a protection, absent columns of its own settings aside.
 
@@ -47,7 +47,7 @@ def check_protection(
     ]
 
 
-def _plan(source: Source, given: Question) -> tuple[Plan | None, Found]:
+def _plan(source: ReviewSource, given: Question) -> tuple[Plan | None, Found]:
     """Read the plan from its file, or from the review file itself."""
     steps = source.values["protection"].get("step")
     if (given.plan_file is None) == (steps is None):

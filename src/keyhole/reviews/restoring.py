@@ -27,9 +27,9 @@ from keyhole.reviews.stages import restored
 from keyhole.reviews.store import (
     MARK,
     RESULTS,
-    Store,
+    ResultStore,
     digest,
-    is_whole,
+    is_unaltered,
     keyhole_version,
     version_parts,
 )
@@ -61,7 +61,7 @@ def read_stored(folder: Path) -> ReviewResult:
     problems = changed(folder, content)
     records: dict[str, Any] = {}
     for name, figures in content["stages"].items():
-        record, found = _record(Store(folder), name, figures)
+        record, found = _record(ResultStore(folder), name, figures)
         problems += found
         if record is not None:
             records[name] = record
@@ -163,14 +163,14 @@ def changed(folder: Path, content: Content) -> list[str]:
     return [f"{str(folder / RESULTS)!r} is not as it was written: its hash does not fit."]
 
 
-def _record(store: Store, name: str, figures: Any) -> tuple[dict[str, Any] | None, list[str]]:
+def _record(store: ResultStore, name: str, figures: Any) -> tuple[dict[str, Any] | None, list[str]]:
     """Read a stage's record and say what is not whole about it."""
     path = store.folder / "stages" / f"{name}.json"
     record = store.record(name)
     if record is None:
         return None, [f"{str(path)!r} is not there, or cannot be read."]
     problems = []
-    if not is_whole(record):
+    if not is_unaltered(record):
         problems.append(f"{str(path)!r} is not as it was written: its hash does not fit.")
     elif record["result"] != figures:
         problems.append(f"{str(path)!r} has other figures than {RESULTS}.")

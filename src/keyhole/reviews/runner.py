@@ -21,7 +21,15 @@ from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
-from keyhole.reviews.store import RESULTS, Draw, Store, digest, open_store, to_json, versions
+from keyhole.reviews.store import (
+    RESULTS,
+    Draw,
+    ResultStore,
+    digest,
+    open_results,
+    to_json,
+    versions,
+)
 
 __all__ = ["Standing", "review", "run_review", "run_stages", "standings"]
 
@@ -99,7 +107,7 @@ def run_review(
 
     `stored` has options by stage, which are asked as a dossier stores them.
     """
-    with open_store(out, settings.path, force=force) as store:
+    with open_results(out, settings.path, force=force) as store:
         run = _Run(settings, files, store, progress, versions(), given=tuple(files))
         run.stored = stored or {}
         run.require_room()
@@ -132,7 +140,7 @@ def run_stages(
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)
-    with open_store(out, settings.path, force=False) as store:
+    with open_results(out, settings.path, force=False) as store:
         run = _Run(settings, files, store, tell, versions(), given=tuple(files))
         for stage in _with_inputs(stages):
             run.stage(stage)
@@ -149,7 +157,7 @@ class Standing:
 
 def standings(review: Review, files: Files, folder: Path) -> dict[str, Standing]:
     """Tell of every stage whether the folder holds its result; nothing is computed or written."""
-    run = _Run(review, files, Store(folder), lambda _: None, versions())
+    run = _Run(review, files, ResultStore(folder), lambda _: None, versions())
     found: dict[str, Standing] = {}
     for stage in STAGES:
         unsure = {name for name, one in found.items() if one.state in ("stale", "absent")}
@@ -171,7 +179,7 @@ class _Run:
 
     review: Review
     files: Files
-    store: Store
+    store: ResultStore
     tell: Progress
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -25,12 +25,12 @@ from keyhole.reviews.files import (
     LINKED,
     ReviewFile,
     ScenarioFile,
-    key_of,
     read_again,
     remembered,
+    scenario_key_of,
 )
 from keyhole.reviews.settings import ScenarioSettings
-from keyhole.reviews.source import SCENARIO, Problem, Source, named_scenario
+from keyhole.reviews.source import SCENARIO, Problem, ReviewSource, named_scenario
 
 __all__ = ["check_scenarios"]
 
@@ -42,7 +42,7 @@ Where = tuple[str | int, ...]
 class _Check:
     """A check under way: what was found wrong so far."""
 
-    source: Source
+    source: ReviewSource
     problems: list[Problem]
 
     def say(self, where: Where, text: str) -> None:
@@ -55,7 +55,7 @@ class _Check:
 
 
 def check_scenarios(
-    source: Source, sections: Mapping[str, Values], reviewed: ReviewFile
+    source: ReviewSource, sections: Mapping[str, Values], reviewed: ReviewFile
 ) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
     """Read the environment and derive the key of each scenario.
 
@@ -85,7 +85,7 @@ def check_scenarios(
     for part, one in wanted.items():
         if f"{SCENARIO}{one.name}" in files:
             files[part] = files[f"{SCENARIO}{one.name}"]
-            key = key_of(files, part)
+            key = scenario_key_of(files, part)
             if key is not None and not key.keys:
                 _tell_empty(check, one)
     chosen = wanted[KEYED].name if KEYED in wanted else None

@@ -12,7 +12,7 @@ from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
 from keyhole.reviews.schema import REPEATED, question_of
-from keyhole.reviews.source import Source, named_scenario
+from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
 __all__ = [
@@ -138,7 +138,7 @@ def _plain(settings: Any) -> Any:
 Values = dict[str, Any]
 
 
-def resolve(source: Source, sections: Mapping[str, Values], data: Microdata) -> Review:
+def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdata) -> Review:
     """Build the review from the fit values of its sections.
 
     Where a setting is left out, a column's role answers: the keys are the columns with the role

@@ -18,7 +18,7 @@ __all__ = [
     "SCENARIO",
     "SECRETS",
     "Problem",
-    "Source",
+    "ReviewSource",
     "ValuePath",
     "comment_lines",
     "header_lines",
@@ -44,7 +44,7 @@ Problem = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReviewSource:
     """A review file: where it is, what it holds, and on which lines.
 
     `sha256` is of the file's bytes; with secrets in it (seeds, and how steps of a protection drew),
@@ -63,7 +63,7 @@ class Source:
         return line, f"{self.path.name}, line {line}: {text}"
 
 
-def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> Source:
+def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> ReviewSource:
     r"""Read a review file, or say where its TOML is broken.
 
     With `content` given, that is what the file is taken to hold: it may be about to.
@@ -105,7 +105,7 @@ def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> S
         )
     lines = line_numbers(text)
     digest = hashlib.sha256(_without_seed(content, text, lines)).hexdigest()
-    return Source(file.resolve(), values, lines, digest)
+    return ReviewSource(file.resolve(), values, lines, digest)
 
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:

@@ -43,11 +43,11 @@ __all__ = [
     "REPORT",
     "RESULTS",
     "Draw",
-    "Store",
+    "ResultStore",
     "digest",
-    "is_whole",
+    "is_unaltered",
     "keyhole_version",
-    "open_store",
+    "open_results",
     "version_parts",
     "versions",
 ]
@@ -81,7 +81,7 @@ def digest(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ResultStore:
     """The folder of one review."""
 
     folder: Path
@@ -121,7 +121,7 @@ class Store:
     def last(self, stage: str) -> dict[str, Any] | None:
         """Return a stage's record as it was written last, whatever it answers."""
         record = self.record(stage)
-        return record if record is not None and is_whole(record) else None
+        return record if record is not None and is_unaltered(record) else None
 
     def record(self, stage: str) -> dict[str, Any] | None:
         """Return what stands as a stage's record, whether or not it is as it was written."""
@@ -178,13 +178,15 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def is_whole(record: Mapping[str, Any]) -> bool:
+def is_unaltered(record: Mapping[str, Any]) -> bool:
     """Tell whether a record is as it was written."""
     return bool(record["sha256"] == digest([record["result"], record["tables"]]))
 
 
 @contextmanager
-def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Iterator[Store]:
+def open_results(
+    out: str | os.PathLike[str], review: Path, *, force: bool
+) -> Iterator[ResultStore]:
     """Open the folder of a review, or make it; another's folder is not taken without force.
 
     Parameters
@@ -199,7 +201,7 @@ def open_store(out: str | os.PathLike[str], review: Path, *, force: bool) -> Ite
     folder = Path(out)
     check = partial(_check, folder, review, force)
     with own_folder(folder, check, parts=("stages", "charts")):
-        store = Store(folder)
+        store = ResultStore(folder)
         for name in ("", "stages", "charts"):
             _sweep(folder / name)
         store.write(MARK, to_json(_mark(folder, review)))

@@ -17,7 +17,7 @@ from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.variables import variable_problems
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
-from keyhole.reviews.source import Problem, Source
+from keyhole.reviews.source import Problem, ReviewSource
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -28,7 +28,7 @@ PARTS = ("puf", "eif", "iuf")
 
 
 def check_study(
-    source: Source,
+    source: ReviewSource,
     given: Question,
     reviewed: ReviewFile | None,
     key: ScenarioKey | None = None,
@@ -74,7 +74,7 @@ def check_study(
 
 
 def _keyed(
-    source: Source, given: Question, files: Files, key: ScenarioKey | None
+    source: ReviewSource, given: Question, files: Files, key: ScenarioKey | None
 ) -> tuple[Question, dict[str, Microdata], list[Problem]]:
     """Take the linking variables and the files' detail from a scenario's key, if there is one.
 
@@ -96,7 +96,7 @@ def _keyed(
 
 
 def _candidates(
-    source: Source,
+    source: ReviewSource,
     given: Question,
     data: Mapping[str, Microdata],
     key: ScenarioKey | None,
@@ -129,7 +129,7 @@ def _candidate(
     return _content(given, {**data, "puf": puf}, candidate=True)
 
 
-def _with_scores(source: Source, given: Question) -> tuple[Question, list[Problem]]:
+def _with_scores(source: ReviewSource, given: Question) -> tuple[Question, list[Problem]]:
     """Read the file of scores, if one is named."""
     if given.scores_file is None:
         return given, []
@@ -147,7 +147,7 @@ def _others(metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(metric for metric in metrics if metric != "adhoc")
 
 
-def _together(source: Source, given: Question) -> list[Problem]:
+def _together(source: ReviewSource, given: Question) -> list[Problem]:
     """Check settings against one another, as the verb does."""
     written = source.values["study"]
     lead = "metrics" if "metrics" in written else "metric"
@@ -169,7 +169,7 @@ def _together(source: Source, given: Question) -> list[Problem]:
 
 
 def _file(
-    source: Source, given: Question, part: str, reviewed: ReviewFile | None
+    source: ReviewSource, given: Question, part: str, reviewed: ReviewFile | None
 ) -> tuple[ReviewFile | None, list[Problem]]:
     name = given.values[part]
     if name is None:  # what must be there and is missing has been told
@@ -178,7 +178,7 @@ def _file(
 
 
 def _read(
-    source: Source, given: Question, name: str, at: tuple[str, ...]
+    source: ReviewSource, given: Question, name: str, at: tuple[str, ...]
 ) -> tuple[ReviewFile | None, list[Problem]]:
     try:
         data, digest = read_steadily(source.path.parent / name, partial(_load, given))
@@ -200,7 +200,7 @@ def _reading(given: Question) -> dict[str, Any]:
     return {name: given.values[name] for name in HOW}
 
 
-def _codes(source: Source, given: Question, files: Files) -> list[Problem]:
+def _codes(source: ReviewSource, given: Question, files: Files) -> list[Problem]:
     """Say which missing codes are for a column that none of the files has."""
     if not given.missing_codes or len(files) < len(PARTS):
         return []
@@ -215,7 +215,7 @@ def _codes(source: Source, given: Question, files: Files) -> list[Problem]:
     ]
 
 
-def _columns(source: Source, given: Question, files: Files) -> list[Problem]:
+def _columns(source: ReviewSource, given: Question, files: Files) -> list[Problem]:
     """Say of each column that a file does not have so, on its own line."""
     wanted: list[tuple[str, str, Iterable[str], tuple[str, ...]]] = [
         ("puf_id", "PUF id", given.puf_id, ("puf", "iuf")),

@@ -16,7 +16,7 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.results import Table, share
-from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, Rate
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -167,7 +167,7 @@ def _goal(
 ) -> GoalShown:
     measured = _measured(goal, code, found, heat, exposed, sheet)
     advice: object = goal.advice
-    if code == "goal.unique" and isinstance(measured, Rate) and goal.met is False:
+    if code == "goal.unique" and isinstance(measured, ShownRate) and goal.met is False:
         # How many would tell what is hidden.
         advice = IfExact([measured], goal.advice, "Ask for more decoys.")
     state, verdict = VERDICTS[goal.met]
@@ -210,7 +210,7 @@ class _Listed:
         return ", ".join(str(figure) or "none" for figure in self.figures)
 
 
-def _share(count: int, total: int, sheet: CountSheet) -> Rate:
+def _share(count: int, total: int, sheet: CountSheet) -> ShownRate:
     """Return the share of a count in a total that is shown."""
     whole = sheet.total(total)
     return sheet.rate(sheet.unshown(count, of=whole), whole)
@@ -270,7 +270,7 @@ class Cell:
 
     text: object
     part: float = 0.0
-    rate: Rate | None = None
+    rate: ShownRate | None = None
 
     @property
     def shade(self) -> int:
@@ -349,7 +349,7 @@ class ExposureShown:
     """
 
     cells: Sequence[object]
-    counted: Rate
+    counted: ShownRate
     rate: float | None
 
 

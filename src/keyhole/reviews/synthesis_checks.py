@@ -8,7 +8,7 @@ from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.reviews.files import read_steadily
-from keyhole.reviews.source import Problem, Source
+from keyhole.reviews.source import Problem, ReviewSource
 from keyhole.synthesis.planning import data_problems
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
@@ -17,7 +17,7 @@ __all__ = ["check_synthesis"]
 
 
 def check_synthesis(
-    source: Source, given: Question, data: Microdata
+    source: ReviewSource, given: Question, data: Microdata
 ) -> tuple[Question, list[Problem]]:
     """Say everything that is wrong with a synthesis, absent columns aside.
 

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
 from keyhole.data import load
 from keyhole.errors import KeyholeError
 from keyhole.results import Result, Table
 from keyhole.reviews.dossier_format import NOTE, REPORT
 from keyhole.reviews.files import hash_or_none
-from keyhole.reviews.store import Store
+from keyhole.reviews.store import ResultStore
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PAGE_TITLES",
     "Compared",
+    "Input",
     "Part",
     "Verification",
     "compare_charts",
@@ -38,18 +40,33 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """The review file, or a file it names."""
+
+    name: Annotated[str, Named("input")]
+    compared: Annotated[Compared, HIDDEN]
+
+    @property
+    @figure()
+    def same(self) -> bool:
+        """Whether it is the file that the dossier was made from."""
+        return not self.compared.differences
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a dossier: an input, a stage, the limits, a page.
+    """A part of a dossier: a stage, the limits, a page.
 
     `remark` says why the part of an older dossier was not computed anew.
     """
 
-    name: str
+    name: Annotated[str, Named("part")]
     title: str
-    compared: Compared
+    compared: Annotated[Compared, SPREAD]
     remark: str = ""
 
     @property
+    @figure()
     def same(self) -> bool:
         """Whether nothing differs."""
         return not self.compared.differences
@@ -65,46 +82,28 @@ class Verification(Result):
 
     folder: Path
     review: Path
-    inputs: tuple[Part, ...]
+    inputs: tuple[Input, ...]
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
 
     @property
+    @figure("The exit code is 0 where it is true.")
     def same(self) -> bool:
         """Whether inputs and figures are all the same."""
-        return all(part.same for part in (*self.inputs, *self.parts))
+        return all(input_.same for input_ in self.inputs) and all(p.same for p in self.parts)
 
     @property
+    @figure("How many were compared.")
     def figures(self) -> int:
         """How many figures were compared."""
         return sum(part.compared.figures for part in self.parts)
 
     @property
+    @figure("Paths of what differs in inputs and parts; no values.")
     def differences(self) -> tuple[str, ...]:
         """The paths of what differs; no values."""
-        return tuple(self._told())
-
-    def _told(self) -> Iterator[str]:
-        for part in (*self.inputs, *self.parts):
-            yield from part.compared.differences
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was compared as plain values."""
-        return {
-            "folder": str(self.folder),
-            "review": str(self.review),
-            "same": self.same,
-            "figures": self.figures,
-            "inputs": [{"input": part.name, "same": part.same} for part in self.inputs],
-            "parts": [
-                {"part": part.name, "title": part.title, "figures": part.compared.figures,
-                 "same": part.same, "remark": part.remark,
-                 "differences": list(part.compared.differences)}
-                for part in self.parts
-            ],
-            "differences": list(self.differences),
-            "notes": list(self.notes),
-        }  # fmt: skip
+        compared = [one.compared for one in self.inputs] + [one.compared for one in self.parts]
+        return tuple(path for one in compared for path in one.differences)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a part."""
@@ -249,7 +248,11 @@ def short_name(name: Any) -> str:
 
 
 def compare_outputs(
-    old: Store, new: Store, stage: str, kept: Mapping[str, Any], record: Mapping[str, Any]
+    old: ResultStore,
+    new: ResultStore,
+    stage: str,
+    kept: Mapping[str, Any],
+    record: Mapping[str, Any],
 ) -> Compared:
     """Compare what a stage wrote besides its record.
 
@@ -274,7 +277,7 @@ def compare_outputs(
 
 
 def compare_kept_outputs(
-    old: Store, new: Store, stage: str, kept: Mapping[str, Any], *, recomputed: bool
+    old: ResultStore, new: ResultStore, stage: str, kept: Mapping[str, Any], *, recomputed: bool
 ) -> Compared:
     """Compare what a stage of an older dossier wrote with the hashes in its record.
 
@@ -297,7 +300,7 @@ def compare_kept_outputs(
     return compared
 
 
-def compare_charts(old: Store, new: Store) -> Compared:
+def compare_charts(old: ResultStore, new: ResultStore) -> Compared:
     """Name the pictures that no stage has."""
     there, known = (_names(side.chart("").parent) for side in (old, new))
     more = sorted(set(there) - set(known))

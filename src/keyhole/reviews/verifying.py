@@ -22,10 +22,11 @@ from keyhole.reviews.restoring import is_older, read_content, review_file, stran
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
-from keyhole.reviews.store import RESULTS, Store
+from keyhole.reviews.store import RESULTS, ResultStore
 from keyhole.reviews.verification import (
     PAGE_TITLES,
     Compared,
+    Input,
     Part,
     Verification,
     compare_charts,
@@ -115,7 +116,7 @@ def verify(
     return Verification(place, path, tuple(inputs), parts, tuple(_notes(stored)))
 
 
-def _inputs(stored: Content, path: Path) -> Iterator[Part]:
+def _inputs(stored: Content, path: Path) -> Iterator[Input]:
     """Compare the bytes of the review file and of every file it names."""
     source = read_source(path)
     yield _input(path.name, source.sha256 == stored["review"]["sha256"])
@@ -151,11 +152,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def _input(name: str, same: bool, otherwise: str = "is another file") -> Part:
-    return Part(name, name, Compared(1, () if same else (f"{name} {otherwise}",)))
+def _input(name: str, same: bool, otherwise: str = "is another file") -> Input:
+    return Input(name, Compared(1, () if same else (f"{name} {otherwise}",)))
 
 
-def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Part]:
+def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Input]:
     """Compare what only shows when the review file is read: environments, plans, rules, scores."""
     told = {part: {"file": f.file, "sha256": f.sha256} for part, f in files.items()}
     places = {told[part]["file"] for part in told if part.startswith("scenario:")}
@@ -188,7 +189,9 @@ def _computed(
         anew = Path(temporary) / "anew"
         kept = _year(settings, place)
         found = run_review(settings, files, out=anew, progress=tell, stored=kept)
-        pages = make_pages(Store(anew), dataclasses.replace(found, versions=stored["versions"]))
+        pages = make_pages(
+            ResultStore(anew), dataclasses.replace(found, versions=stored["versions"])
+        )
         found = dataclasses.replace(
             found, versions=stored["versions"], pages=page_hashes(pages)
         )  # told as it was made
@@ -202,7 +205,7 @@ def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
     """Screen in the year the dossier is of, where the review file leaves it to the day."""
     if settings.screen is None or settings.screen.year is not None:
         return {}
-    record = Store(place).last("screen")
+    record = ResultStore(place).last("screen")
     year = record["asked"].get("year") if record else None
     fit = type(year) is int and MINYEAR <= year <= MAXYEAR
     return {"screen": {"year": year}} if fit else {}
@@ -225,7 +228,7 @@ def _recounted(
 
 def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
     """Compare each stage: its figures in both files, its pictures and what it released."""
-    old, new = Store(place), Store(found.folder)
+    old, new = ResultStore(place), ResultStore(found.folder)
     for name, record in found.records.items():
         file = plain_values(record)
         figures = stored["stages"].get(name, {})
@@ -242,7 +245,7 @@ def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]
         yield Part("charts", "Pictures of no stage", charts)
 
 
-def _kept(old: Store, new: Store, name: str, record: Mapping[str, Any]) -> Compared:
+def _kept(old: ResultStore, new: ResultStore, name: str, record: Mapping[str, Any]) -> Compared:
     """Compare the file of a stage, and what the stage wrote besides."""
     kept = old.record(name)
     if kept is None:
@@ -268,7 +271,7 @@ def _rest(stored: Content, found: ReviewResult) -> Iterator[Part]:
 def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
     """Compare the pages, written anew from the new figures, letter by letter."""
     for name, text in pages.items():
-        same = Store(place).holds(name, text)
+        same = ResultStore(place).holds(name, text)
         told = f"{name} is not what the figures give"
         yield Part(name, PAGE_TITLES[name], Compared(1, () if same else (told,)))
 

@@ -22,7 +22,7 @@ from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored, selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.store import RESULTS, Store, to_json
+from keyhole.reviews.store import RESULTS, ResultStore, to_json
 from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
 from keyhole.workbench.page import View
@@ -115,7 +115,7 @@ def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
         "tables": [table.to_plain() for table in found.tables()],
     }
     with own_folder(folder, lambda: None):
-        Store(folder).write(VERIFICATION, to_json(content))
+        ResultStore(folder).write(VERIFICATION, to_json(content))
 
 
 def last_verification(folder: Path) -> dict[str, Any] | None:

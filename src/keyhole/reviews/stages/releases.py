@@ -23,7 +23,7 @@ from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result, Table
-from keyhole.reviews.files import LINKED, Files, key_of
+from keyhole.reviews.files import LINKED, Files, scenario_key_of
 from keyhole.reviews.protected_files import ProtectedFile
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
@@ -160,7 +160,7 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         strata=[stratum for stratum in asked["strata"] if stratum in puf.names],
         blank=blank_variables(puf, asked["link"]),
         progress=lambda step, *_: progress(str(step)),
-        **{**kept, "scenario": key_of(files, LINKED)},
+        **{**kept, "scenario": scenario_key_of(files, LINKED)},
     )
 
 

@@ -17,7 +17,7 @@ from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
 from keyhole.results import Result, Table, share
-from keyhole.reviews.files import Files, key_of
+from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
@@ -96,7 +96,7 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
         products.append(Product(PRODUCT_NAMES[SYNTHESIS], made, missing, keeps_order=True))
     intruders = [Intruder(name, tuple(keys)) for name, keys in asked["intruders"].items()]
     for name in asked["scenarios"]:
-        key = key_of(files, f"{SCENARIO}{name}")
+        key = scenario_key_of(files, f"{SCENARIO}{name}")
         if key is not None and key.keys:
             intruders.append(Intruder(f"scenario {name!r}", key.keys, key))
     return find_remaining(products, intruders, cutoff=asked["cutoff"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from keyhole.core.marks import SPREAD
 from keyhole.exposure.scenarios import ScenarioComparison, compare_scenarios
 from keyhole.results import Result, Table
-from keyhole.reviews.files import Files, key_of
+from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.stage import (
@@ -65,7 +65,7 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     options = {name: value for name, value in asked.items() if name != "scenarios"}
-    keys = (key_of(files, f"{SCENARIO}{name}") for name in asked["scenarios"])
+    keys = (scenario_key_of(files, f"{SCENARIO}{name}") for name in asked["scenarios"])
     found = [key for key in keys if key is not None]
     comparison = compare_scenarios(files["data"].data, found, **options)
     stories = [ScenarioStory(k.name, k.scenario.title, tuple(k.tables())) for k in found]

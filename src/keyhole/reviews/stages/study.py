@@ -8,7 +8,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.results import Result
-from keyhole.reviews.files import LINKED, Files, key_of
+from keyhole.reviews.files import LINKED, Files, scenario_key_of
 from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
@@ -49,7 +49,7 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.reidentification.study import study
 
     puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
-    options = {**asked, "scenario": key_of(files, LINKED)}
+    options = {**asked, "scenario": scenario_key_of(files, LINKED)}
     return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
 
 

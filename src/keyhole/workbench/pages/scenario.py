@@ -24,7 +24,7 @@ from keyhole.environment.scenarios.scenarios import (
 )
 from keyhole.errors import InputError
 from keyhole.exposure.scenarios import ScenarioExposure
-from keyhole.reviews.files import key_of
+from keyhole.reviews.files import scenario_key_of
 from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
@@ -57,7 +57,7 @@ def _context(view: View) -> dict[str, Any]:
     known = {one.name: one for one in environment.scenarios} | _compared(view)
     rows = _comparison(view, own)
     name = _chosen(view, list(known), rows)
-    key = key_of(view.look.files, f"{NAMED}{name}")
+    key = scenario_key_of(view.look.files, f"{NAMED}{name}")
     return {
         "settings": settings,
         "theirs": [one for one in environment.scenarios if one.name not in own],
@@ -76,7 +76,10 @@ def _context(view: View) -> dict[str, Any]:
 
 def _compared(view: View) -> dict[str, Scenario]:
     settings = view.review.scenarios
-    keys = {n: key_of(view.look.files, f"{NAMED}{n}") for n in (settings.names if settings else ())}
+    keys = {
+        n: scenario_key_of(view.look.files, f"{NAMED}{n}")
+        for n in (settings.names if settings else ())
+    }
     return {name: key.scenario for name, key in keys.items() if key is not None}
 
 
@@ -297,7 +300,7 @@ def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
     worst = None if found is None else found.comparison.worst
     rows = []
     for name in settings.names if settings is not None else ():
-        key = key_of(view.look.files, f"{NAMED}{name}")
+        key = scenario_key_of(view.look.files, f"{NAMED}{name}")
         rows.append(
             {
                 "name": name,
