@@ -49,6 +49,8 @@ __all__ = [
 Readings = tuple[float | None, float | None]
 """RP with a missing value as a category of its own, and as one that matches every value."""
 
+_Measured = tuple[tuple[str, ...], float | None, float | None, int | None]
+
 # How the figures of utility are headed in a table.
 HEADS = {
     "lost": "lost",
@@ -252,10 +254,10 @@ class LedgerLine(Figures):
         readings: Readings,
     ) -> LedgerLine:
         """Make the line of a step from what was measured after it."""
-        made: Any = (None, (), 0, 0)
+        made: tuple[str | None, tuple[str, ...], int, int] = (None, (), 0, 0)
         if step is not None:
             made = step.method, step.columns, step.changed, step.left_out
-        found: Any = ((), None, None, None)
+        found: _Measured = ((), None, None, None)
         if exposure is not None:
             found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
         return cls(number, *made, *found, uniques, price, *readings)
