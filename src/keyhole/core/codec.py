@@ -23,11 +23,12 @@ from typing import (
     get_type_hints,
 )
 
-from keyhole.core.marks import HIDDEN, LEFT_OUT, SPREAD, WHEN_SET, Named, When
+from keyhole.core.marks import HIDDEN, LEFT_OUT, PUBLIC, SPREAD, WHEN_SET, Named, When
 
 __all__ = [
     "Figures",
     "Member",
+    "PublicView",
     "from_plain",
     "members_of",
     "members_to_plain",
@@ -162,6 +163,36 @@ class Figures:
         """Return what plain values tell of; what has a value for each record is not there."""
         restored: Self = from_plain(cls, values)
         return restored
+
+
+class PublicView:
+    """A result as the public may see it: of its members only those that are marked public.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Cells:
+    ...     keys: Annotated[tuple[str, ...], PUBLIC]
+    ...     uniques: int
+    >>> view = PublicView(Cells(("age",), 3))
+    >>> view.keys
+    ('age',)
+    >>> view.uniques
+    Traceback (most recent call last):
+    ...
+    AttributeError: 'uniques' of Cells is not public
+    """
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self._result)
+        if any(m.attribute == name and m.has(PUBLIC) for m in members_of(kind).values()):
+            return getattr(self._result, name)
+        raise AttributeError(f"{name!r} of {kind.__name__} is not public")
 
 
 def _is_told(value: Any, member: Member) -> bool:

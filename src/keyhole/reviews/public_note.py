@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from keyhole.core.codec import PublicView
 from keyhole.protection.method import WEAKER
 from keyhole.protection.plan import Plan
 from keyhole.reviews.methods import sources
@@ -87,7 +88,8 @@ def _of_file(_: ReviewResult) -> Told:
 
 
 def _of_selection(found: ReviewResult) -> Told:
-    kept = proposed_set(found.review, found.by_stage())
+    public = {name: PublicView(result) for name, result in found.by_stage().items()}
+    kept = proposed_set(found.review, public)
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
     done = ["Variables were left out, so that those that remain tell people apart less."]
     return [*done, *some, "The values of those that remain are as they were collected."], []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from keyhole.core.marks import (
     COUNT,
     HIDDEN,
+    PUBLIC,
     SPREAD,
     WHEN_SET,
     Named,
@@ -107,7 +108,7 @@ class Selection(Result):
     limit: float
     drop_limit: float | None
     selected: tuple[str, ...]
-    within_limit: tuple[str, ...] | None
+    within_limit: Annotated[tuple[str, ...] | None, PUBLIC]
     steps: tuple[Step, ...]
     stopped: Stopped
     step_tables: Annotated[tuple[StepTable, ...], Named("tables")]
