@@ -47,7 +47,7 @@ HOSTILE = (
 )
 OURS = {
     *("area", "colour", "cr", "cr2", "cutoff", "edge", "kind", "level", "name", "order", "part"),
-    *("place", "records", "rp", "rp2", "search", "share", "size", "text", "variables", "wide"),
+    *("place", "records", "rp", "rp2", "path", "share", "size", "text", "variables", "wide"),
 }
 PUBLISHED = {"keep": LIN_GARIN_VARIABLES[:2], "candidates": LIN_GARIN_VARIABLES[2:]}
 RUNS = {
@@ -272,7 +272,7 @@ def test_every_step_is_labelled_by_its_variable(name):
 def test_several_searches_have_names_and_colours_of_their_own():
     runs = [run() for run in RUNS.values()]
     chart = path_chart([*runs, runs[0]])
-    named = {r["search"] for r in rows_of(chart.to_dict()) if "search" in r}
+    named = {r["path"] for r in rows_of(chart.to_dict()) if "path" in r}
     assert named == {
         "forward (limit 30%) #1", "forward (limit 30%) #2", "backward (limit 5%)",
         "stepwise (limit 55%)",

@@ -6,7 +6,7 @@ This module is imported when a chart is asked for, so Altair may be imported at 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +14,7 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.charts import ACCENT, QUIET, inline, own_colour
+from keyhole.charts import ACCENT, INK, QUIET, inline, legend, own_colour
 
 __all__ = [
     "LETTER",
@@ -26,6 +26,8 @@ __all__ = [
     "RiskPlane",
     "draw_labels",
     "draw_limits",
+    "draw_points",
+    "draw_walks",
     "merge_near",
     "name_limits",
     "place_labels",
@@ -325,6 +327,46 @@ def draw_limits(plane: RiskPlane, named: Sequence[LimitLine]) -> list[alt.Chart]
     ]
     words = alt.Chart(inline(texts)).mark_text(align="left", baseline="middle", color=ACCENT)
     return [*layers, words.encode(**axes, text="text:N")]
+
+
+def draw_walks(
+    plane: RiskPlane, rows: Sequence[dict[str, Any]], colours: Mapping[str, str]
+) -> alt.Chart:
+    """Draw lines through points in their order: a row has a `path`, an `order` and a width."""
+    names = list(colours)
+    strokes = legend(names, width=plane.width, symbol="stroke", symbolStrokeWidth=4)
+    colour = alt.Color("path:N", legend=strokes if len(names) > 1 else None).scale(
+        domain=names, range=list(colours.values())
+    )
+    wide = alt.StrokeWidth("wide:Q", scale=None)
+    line = alt.Chart(inline(rows)).mark_line()
+    drawn: alt.Chart = line.encode(**plane.axes(), order="order:Q", color=colour, strokeWidth=wide)
+    return drawn
+
+
+def draw_points(
+    plane: RiskPlane,
+    rows: Sequence[dict[str, Any]],
+    shapes: Mapping[str, tuple[str, int]],
+    tips: Sequence[alt.Tooltip],
+) -> alt.Chart:
+    """Draw points by their `kind`, which has a shape, with the area, colour and edge of the row."""
+    scale = alt.Scale(domain=list(shapes), range=[shape for shape, _ in shapes.values()])
+    kinds = [kind for kind in shapes if any(row["kind"] == kind for row in rows)]
+    named = legend(
+        kinds, width=plane.width, orient="bottom", values=kinds, symbolFillColor=INK,
+        symbolStrokeColor=INK,
+    )  # fmt: skip
+    base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2)
+    drawn: alt.Chart = base.encode(
+        **plane.axes(),
+        shape=alt.Shape("kind:N", scale=scale, legend=named),
+        size=alt.Size("area:Q", scale=None),
+        fill=alt.Fill("colour:N", scale=None),
+        stroke=alt.Stroke("edge:N", scale=None),
+        tooltip=list(tips),
+    )
+    return drawn
 
 
 def draw_labels(

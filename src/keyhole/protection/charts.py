@@ -19,6 +19,8 @@ from keyhole.chart_labels import (
     RiskPlane,
     draw_labels,
     draw_limits,
+    draw_points,
+    draw_walks,
     merge_near,
     name_limits,
 )
@@ -92,8 +94,13 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     first = next(iter(ledgers.values()))
     plane = _plane(paths, limits, first.cutoff)
     named = name_limits(plane, [(f"risk limit {percentage(v)}", v, False) for v in limits])
-    layers = [*draw_limits(plane, named), _walks(plane, paths), _points(plane, paths)]
-    layers += _labels(plane, paths, named)
+    rows = [_row(path, place, line) for path in paths for place, line in enumerate(path.lines)]
+    layers = [
+        *draw_limits(plane, named),
+        draw_walks(plane, rows, {path.name: path.colour for path in paths}),
+        draw_points(plane, rows, SHAPES, _tips()),
+        *_labels(plane, paths, named),
+    ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return house_style(chart, title=_finding(ledgers), subtitle=_below(first), width=84)
 
@@ -111,46 +118,13 @@ def _plane(paths: Sequence[_Path], limits: Sequence[float], cutoff: int) -> Risk
     )
 
 
-def _walks(plane: RiskPlane, paths: Sequence[_Path]) -> alt.Chart:
-    rows = [
-        {"lost": _lost(line), "rp": line.rp, "plan": path.name, "order": order}
-        for path in paths
-        for order, line in enumerate(path.lines)
-    ]
-    names = [p.name for p in paths]
-    scale = alt.Scale(domain=names, range=[p.colour for p in paths])
-    strokes = legend(names, width=WIDTH, symbol="stroke", symbolStrokeWidth=4)
-    colour = alt.Color("plan:N", scale=scale, legend=strokes if len(paths) > 1 else None)
-    line = alt.Chart(inline(rows)).mark_line(strokeWidth=2)
-    drawn: alt.Chart = line.encode(**plane.axes(), order="order:Q", color=colour)
-    return drawn
-
-
-def _points(plane: RiskPlane, paths: Sequence[_Path]) -> alt.Chart:
-    rows = [_row(path, place, line) for path in paths for place, line in enumerate(path.lines)]
-    scale = alt.Scale(domain=list(SHAPES), range=[shape for shape, _ in SHAPES.values()])
-    shapes = legend(
-        list(SHAPES), width=WIDTH, orient="bottom", symbolFillColor=INK, symbolStrokeColor=INK
-    )
-    base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2, stroke="white")
-    drawn: alt.Chart = base.encode(
-        **plane.axes(),
-        shape=alt.Shape("kind:N", scale=scale, legend=shapes),
-        size=alt.Size("area:Q", scale=None),
-        fill=alt.Fill("colour:N", scale=None),
-        tooltip=[
-            alt.Tooltip("words:N", title="step"),
-            alt.Tooltip("rp:Q", title="RP", format=".2%"),
-            alt.Tooltip("cr:Q", title="CR", format=".3f"),
-            alt.Tooltip("lost:Q", title="information lost", format=".2%"),
-        ],
-    )
-    return drawn
-
-
 def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
     kind = path.kind(place)
     return {
+        "path": path.name,
+        "order": place,
+        "wide": 2,
+        "edge": "white",
         "lost": _lost(line),
         "rp": line.rp,
         "cr": line.cr,
@@ -159,6 +133,15 @@ def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
         "colour": path.colour,
         "words": plain(line.words),
     }
+
+
+def _tips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("words:N", title="step"),
+        alt.Tooltip("rp:Q", title="RP", format=".2%"),
+        alt.Tooltip("cr:Q", title="CR", format=".3f"),
+        alt.Tooltip("lost:Q", title="information lost", format=".2%"),
+    ]
 
 
 def _labels(

@@ -14,17 +14,17 @@ from keyhole.chart_labels import (
     RiskPlane,
     draw_labels,
     draw_limits,
+    draw_points,
+    draw_walks,
     merge_near,
     name_limits,
 )
 from keyhole.charts import (
-    INK,
     PALETTE,
     QUIET,
     SOFT,
     house_style,
     inline,
-    legend,
     listed,
     own_colour,
     percentage,
@@ -120,7 +120,12 @@ def path_chart(
         *draw_limits(plane, named),
         *([] if frontier is None else [_behind(plane, frontier)]),
         *_walks(plane, paths),
-        _points(plane, [*_best(frontier), *paths]),
+        draw_points(
+            plane,
+            [_row(path, mark) for path in (*_best(frontier), *paths) for mark in path.marks],
+            SHAPES,
+            _tips(),
+        ),
         *_labels(plane, paths, named),
     ]
     title, subtitle = caption(list(zip(called, selections, strict=True)), frontier)
@@ -201,7 +206,7 @@ def _best(frontier: Frontier | None) -> list[_Path]:
 
 def _walks(plane: RiskPlane, paths: Sequence[_Path]) -> list[alt.Chart]:
     rows = [
-        {"cr": m.cr, "rp": m.rp, "search": p.name, "order": i, "wide": 2 + p.wide}
+        {"cr": m.cr, "rp": m.rp, "path": p.name, "order": i, "wide": 2 + p.wide}
         for p in paths
         for i, m in enumerate(p.marks)
         if m.kind != REFUSED
@@ -212,39 +217,11 @@ def _walks(plane: RiskPlane, paths: Sequence[_Path]) -> list[alt.Chart]:
         for a, b in pairwise(p.marks)
         if b.kind == REFUSED
     ]
-    names = [p.name for p in paths]
-    scale = alt.Scale(domain=names, range=[p.colour for p in paths])
-    strokes = legend(names, width=WIDTH, symbol="stroke", symbolStrokeWidth=4)
-    line = alt.Chart(inline(rows)).encode(
-        **plane.axes(),
-        order="order:Q",
-        color=alt.Color("search:N", scale=scale, legend=strokes if len(paths) > 1 else None),
-        strokeWidth=alt.StrokeWidth("wide:Q", scale=None),
-    )
     dashed = alt.Chart(inline(refused)).encode(
         **plane.axes(), x2="cr2:Q", y2="rp2:Q", color=own_colour()
     )
-    return [line.mark_line(), dashed.mark_rule(strokeDash=[3, 3])]
-
-
-def _points(plane: RiskPlane, paths: Sequence[_Path]) -> alt.Chart:
-    rows = [_row(path, mark) for path in paths for mark in path.marks]
-    scale = alt.Scale(domain=list(SHAPES), range=[shape for shape, _ in SHAPES.values()])
-    kinds = [kind for kind in SHAPES if any(row["kind"] == kind for row in rows)]
-    shapes = legend(
-        kinds, width=WIDTH, orient="bottom", values=kinds, symbolFillColor=INK,
-        symbolStrokeColor=INK,
-    )  # fmt: skip
-    base = alt.Chart(inline(rows)).mark_point(opacity=1, strokeWidth=1.2)
-    drawn: alt.Chart = base.encode(
-        **plane.axes(),
-        shape=alt.Shape("kind:N", scale=scale, legend=shapes),
-        size=alt.Size("area:Q", scale=None),
-        fill=alt.Fill("colour:N", scale=None),
-        stroke=alt.Stroke("edge:N", scale=None),
-        tooltip=_tips(),
-    )
-    return drawn
+    colours = {path.name: path.colour for path in paths}
+    return [draw_walks(plane, rows, colours), dashed.mark_rule(strokeDash=[3, 3])]
 
 
 def _row(path: _Path, mark: _Mark) -> dict[str, Any]:
