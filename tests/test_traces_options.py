@@ -1,5 +1,6 @@
 """Traces of an option and of a measure: declared once, found everywhere they belong."""
 
+import ast
 import importlib
 import inspect
 import json
@@ -118,6 +119,49 @@ def test_a_real_option_is_named_in_its_home_and_where_it_is_used():
         *(f"reidentification/{name}" for name in used),
         "reviews/asked.py",
     }
+
+
+def said_as_text(name: str) -> set[str]:
+    """Return the modules in which a name stands as text: where it is restated, not used."""
+    root = ROOT / "src" / "keyhole"
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value == name
+    }
+
+
+DECLARED = re.compile(r"Option\(\s*\"Records in cells smaller than this are at risk[.]")
+
+
+def test_an_option_of_many_verbs_is_declared_once():
+    """`cutoff` is declared in core/shared; elsewhere it is a parameter, an attribute or handed on.
+
+    As text it stands only where one verb's is handed to another, where a protection method or a
+    picture has something of the same name, and in the order of a form's fields.
+    """
+    root = ROOT / "src" / "keyhole"
+    homes = [path for path in root.rglob("*.py") if DECLARED.search(path.read_text("utf-8"))]
+    # A selection compares several; where records are changed one at least must be at risk.
+    own_bounds = {"selection/select.py", "synthesis/synthesise.py"}
+    homes = {path.relative_to(root).as_posix() for path in homes}
+    assert homes - own_bounds == {"core/shared.py"}
+    handed_on = {f"reviews/stages/{name}.py" for name in (
+        "exposure", "protection", "remaining", "scenarios", "selection")}  # fmt: skip
+    handed_on |= {"reviews/schema.py", "reviews/checks.py", "protection/next_steps.py"}
+    between_options = {"selection/select.py", "synthesis/synthesise.py"}
+    others = {"exposure/charts.py", "protection/charts.py", "protection/methods/suppression.py",
+              "protection/methods/swapping.py"}  # fmt: skip
+    forms = {f"workbench/pages/{name}.py" for name in (
+        "exposure", "protect", "scenario", "select", "synthesise")}  # fmt: skip
+    assert said_as_text("cutoff") <= handed_on | between_options | others | forms
+
+
+def test_an_option_and_a_figure_of_one_name_have_a_home_each():
+    """`alpha` is the option of a study's rates, and the ratio of a selection's step."""
+    option, figure = {"reidentification/question.py"}, {"selection/result.py"}
+    assert said_as_text("alpha") <= option | figure | {"published/certificate.py"}
 
 
 def test_a_real_measure_is_named_in_its_home_alone():
