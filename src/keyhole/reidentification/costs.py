@@ -30,20 +30,10 @@ DECIMALS = 10**9
 class Graded:
     """A linking variable whose price depends on the two values.
 
-    Parameters
-    ----------
-    name
-        The variable.
-    puf, eif
-        Values, not a number for missing; for a table the rows and columns of it.
-    absent
-        The price where either is missing.
-    kind
-        How it is graded, see `keyhole.kernels.grading`.
-    limits, prices
-        The bands: the price up to each distance, the last one for all beyond.
-    table
-        The price by value of the PUF and of the EIF.
+    `name`: the variable. `puf`, `eif`: values, not a number for missing; for a table the rows and
+    columns of it. `absent`: the price where either is missing. `kind`: how it is graded, see
+    `keyhole.kernels.grading`. `limits`, `prices`: the bands: the price up to each distance, the
+    last one for all beyond. `table`: the price by value of the PUF and of the EIF.
     """
 
     name: str
@@ -60,26 +50,12 @@ class Graded:
 class Costs:
     """The prices of all linking variables, and how a total becomes a score.
 
-    Parameters
-    ----------
-    counted
-        Variables that agree, differ or are missing at the same price each.
-    graded
-        The other variables.
-    differ, absent
-        The prices of the counted ones.
-    base
-        What every pair costs.
-    root
-        Whether the score is the root of the total.
-    divisor
-        What it is divided by for the score that is ranked; ties are to nine decimals.
-    threshold
-        The score to be below, or for adhoc above.
-    bound
-        The first key (a billion times the ranked score) that is not suspected.
-    warnings
-        What the user should know of prices and threshold.
+    `counted`: variables that agree, differ or are missing at the same price each. `graded`: the
+    other variables. `differ`, `absent`: the prices of the counted ones. `base`: what every pair
+    costs. `root`: whether the score is the root of the total. `divisor`: what it is divided by for
+    the score that is ranked; ties are to nine decimals. `threshold`: the score to be below, or for
+    adhoc above. `bound`: the first key (a billion times the ranked score) that is not suspected.
+    `warnings`: what the user should know of prices and threshold.
     """
 
     counted: tuple[LinkCodes, ...]

@@ -37,16 +37,9 @@ HOW = ("encoding", "delimiter", "sheet")
 class StudyFiles:
     """The files of a study.
 
-    Parameters
-    ----------
-    pufs, iufs
-        By name of the release the file that is attacked, and the internal file.
-    eif
-        The intruder's file.
-    ids
-        The file with the ids of releases that have none.
-    key
-        The key of a scenario, to whose detail all are recoded.
+    `pufs`, `iufs`: by name of the release the file that is attacked, and the internal file. `eif`:
+    the intruder's file. `ids`: the file with the ids of releases that have none. `key`: the key of
+    a scenario, to whose detail all are recoded.
     """
 
     pufs: Mapping[str, Microdata]

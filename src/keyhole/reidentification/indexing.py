@@ -53,14 +53,8 @@ FEWEST_BINS, MOST_BINS = 16, CODES - 1
 class FilePatterns:
     """The distinct patterns of a file.
 
-    Parameters
-    ----------
-    codes
-        One row a pattern, one column a variable.
-    counts
-        How many records have the pattern.
-    records
-        The record numbers, those of a pattern side by side and in order.
+    `codes`: one row a pattern, one column a variable. `counts`: how many records have the pattern.
+    `records`: the record numbers, those of a pattern side by side and in order.
     """
 
     codes: Numbers

@@ -134,14 +134,8 @@ class Pairs(Result):
 class Attack:
     """The linking variables as a metric needs them.
 
-    Parameters
-    ----------
-    question
-        What is asked.
-    categories
-        For unicity the variables; none for the other metrics.
-    costs
-        For those the prices.
+    `question`: what is asked. `categories`: for unicity the variables; none for the other metrics.
+    `costs`: for those the prices.
     """
 
     question: Question

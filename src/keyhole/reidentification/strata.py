@@ -56,14 +56,9 @@ class Strata:
 class Gap:
     """Records of a file with a missing stratum, and those whose stratum the other has not.
 
-    Parameters
-    ----------
-    missing
-        Records with a missing value on a variable of the strata, which is a category of its own.
-    missing_alone
-        Those of them in a stratum that the other file does not have.
-    alone
-        The other records in such strata.
+    `missing`: records with a missing value on a variable of the strata, which is a category of its
+    own. `missing_alone`: those of them in a stratum that the other file does not have. `alone`: the
+    other records in such strata.
     """
 
     missing: Annotated[int, COUNT, Named("missing_stratum")]

@@ -49,14 +49,8 @@ UNKNOWN = -2
 class Truth:
     """The pairs that are one person, by record number.
 
-    Parameters
-    ----------
-    puf, eif
-        The distinct true pairs.
-    rows
-        For each row of the IUF its PUF record, -1 where it names none.
-    incomplete
-        Rows of the IUF without one of the two ids, which name no pair.
+    `puf`, `eif`: the distinct true pairs. `rows`: for each row of the IUF its PUF record, -1 where
+    it names none. `incomplete`: rows of the IUF without one of the two ids, which name no pair.
     """
 
     puf: Ints
@@ -325,16 +319,9 @@ class Bought:
 class Perturbation:
     """The rates with the values as they were, beside what was changed.
 
-    Parameters
-    ----------
-    records
-        PUF records whose values the internal file carries.
-    changed
-        By linking variable, how many of their values were perturbed.
-    without
-        The rates without the perturbation.
-    bought
-        How much lower the rates are with it.
+    `records`: PUF records whose values the internal file carries. `changed`: by linking variable,
+    how many of their values were perturbed. `without`: the rates without the perturbation.
+    `bought`: how much lower the rates are with it.
     """
 
     records: Annotated[int, COUNT]

@@ -52,14 +52,8 @@ FAR = 7.0
 class LinkCodes:
     """A linking variable as codes common to both files.
 
-    Parameters
-    ----------
-    name
-        The variable.
-    puf, eif
-        One code a record.
-    levels
-        The values the codes stand for, those of both files.
+    `name`: the variable. `puf`, `eif`: one code a record. `levels`: the values the codes stand for,
+    those of both files.
     """
 
     name: str

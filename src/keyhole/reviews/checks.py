@@ -31,8 +31,8 @@ from keyhole.reviews.settings import (
     resolve_synthesis,
 )
 from keyhole.reviews.source import Problem, ReviewSource, ValuePath, named_scenario, read_source
+from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
-from keyhole.reviews.synthesis_checks import check_synthesis
 
 __all__ = ["read_review"]
 

@@ -35,22 +35,9 @@ def check_study(
 ) -> tuple[Question, Files, list[Problem]]:
     """Load the files of a study and say everything that is wrong with it.
 
-    Parameters
-    ----------
-    source
-        The review file.
-    given
-        The settings, as far as they are fit.
-    reviewed
-        The file under review, which is attacked where no other is named.
-    key
-        The key of the scenario that the study links on, if it does and the key could be derived.
-
-    Returns
-    -------
-    tuple
-        The settings with the declared scores and a scenario's linking variables in place, the
-        files by their part, and the problems.
+    The file under review is attacked where no other is named; `key` is that of the scenario linked
+    on, if it could be derived. Returned are the settings with the declared scores and a scenario's
+    linking variables in place, the files by their part, and the problems.
     """
     given, problems = _with_scores(source, given)
     files: dict[str, ReviewFile] = {}

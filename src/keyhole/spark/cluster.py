@@ -43,12 +43,8 @@ __all__ = [
 class Cluster:
     """Where Spark runs; it starts when it is first needed, since that takes long.
 
-    Parameters
-    ----------
-    master, session
-        See `keyhole.spark.session.open_session`.
-    problems
-        What is wrong with what is asked, to be raised with what else is.
+    `master`, `session`: see `keyhole.spark.session.open_session`. `problems`: what is wrong with
+    what is asked, to be raised with what else is.
     """
 
     def __init__(

@@ -68,12 +68,7 @@ class _Found:
 class FineColumnsError(ColumnError):
     """Columns have more different values than Spark can tell the type of; nothing else is wrong.
 
-    Parameters
-    ----------
-    problems
-        What to say.
-    columns
-        Their names.
+    `problems`: what to say. `columns`: their names.
     """
 
     def __init__(self, problems: Sequence[str], columns: Sequence[str]) -> None:

@@ -45,20 +45,10 @@ class RemainingRows:
     Records that are alone by the least key are left out, because they are alone by every key that
     holds it; they are `settled`. Records that are the same in all of the most key are one row.
 
-    Parameters
-    ----------
-    view
-        The rows.
-    number
-        How many there are.
-    least, most
-        Every key that is counted holds the first, and nothing but the second.
-    words
-        The columns that tell the cell of the least key, by which the rows were gathered.
-    settled
-        How many records were left out.
-    weighted
-        Whether a row says for how many records it stands.
+    `view`: the rows. `number`: how many there are. `least`, `most`: every key that is counted holds
+    the first, and nothing but the second. `words`: the columns that tell the cell of the least key,
+    by which the rows were gathered. `settled`: how many records were left out. `weighted`: whether
+    a row says for how many records it stands.
     """
 
     view: TemporaryView
@@ -120,12 +110,7 @@ MOST_PATTERNS = 1 << 24
 class SparkEngine:
     """Counts cells of columns on a cluster.
 
-    Parameters
-    ----------
-    data
-        The data.
-    names
-        The columns that will be asked for.
+    `data`: the data. `names`: the columns that will be asked for.
 
     Notes
     -----

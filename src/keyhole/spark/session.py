@@ -278,12 +278,8 @@ def _is_alive(session: SparkSession) -> bool:
 class TemporaryView:
     """A frame under a name that queries can use; gone, with what was kept of it, when it is.
 
-    Parameters
-    ----------
-    frame
-        The frame.
-    keep
-        Whether it is kept once it was made: in memory as far as it fits, else on disk.
+    `frame`: the frame. `keep`: whether it is kept once it was made: in memory as far as it fits,
+    else on disk.
     """
 
     def __init__(self, frame: DataFrame, *, keep: bool = False) -> None:

@@ -53,12 +53,7 @@ GLOB = frozenset("[]{}*?\\")
 class LocalFiles:
     """A file, or a folder of files of one kind, that is seen from here before Spark runs.
 
-    Parameters
-    ----------
-    path
-        The path.
-    encoding, delimiter
-        As in `load`.
+    `path`: the path. `encoding`, `delimiter`: as in `load`.
 
     Raises
     ------

@@ -119,18 +119,9 @@ class IdColumn:
 class SparkFile:
     """A file whose records stay on the cluster.
 
-    Parameters
-    ----------
-    name
-        What it is called.
-    source
-        Where its records come from.
-    request
-        What is declared of the columns.
-    known
-        What is known of columns besides, by name.
-    settled
-        The columns of ids whose types are known by now.
+    `name`: what it is called. `source`: where its records come from. `request`: what is declared of
+    the columns. `known`: what is known of columns besides, by name. `settled`: the columns of ids
+    whose types are known by now.
     """
 
     name: str
@@ -246,14 +237,9 @@ def _unread(
 class StudyEncoding:
     """How records become codes and ids on the cluster.
 
-    Parameters
-    ----------
-    codes
-        By the name of a column of codes the column that it is made of, and how.
-    ids
-        By the name of a column of ids the columns that it is made of.
-    parts
-        Columns of ids that are kept one by one as well, as ``part0`` and so on.
+    `codes`: by the name of a column of codes the column that it is made of, and how. `ids`: by the
+    name of a column of ids the columns that it is made of. `parts`: columns of ids that are kept
+    one by one as well, as ``part0`` and so on.
     """
 
     codes: Mapping[str, tuple[str, ValueCoding]]
@@ -343,14 +329,9 @@ def _of_microdata(data: Microdata, session: SparkSession, name: str) -> SparkFil
 class SparkTruth:
     """The pairs that are one person, on the cluster, and what is counted of them.
 
-    Parameters
-    ----------
-    pairs
-        The ids of the distinct true pairs, as text, in columns ``puf`` and ``eif``.
-    overlap
-        PUF records that are in the EIF too.
-    rows, incomplete
-        The rows of the IUF, and those of them without one of the two ids.
+    `pairs`: the ids of the distinct true pairs, as text, in columns ``puf`` and ``eif``. `overlap`:
+    PUF records that are in the EIF too. `rows`, `incomplete`: the rows of the IUF, and those of
+    them without one of the two ids.
     """
 
     pairs: DataFrame

@@ -45,15 +45,9 @@ ALONE = -1
 class StudyBlock:
     """What is done with the records of a block.
 
-    Parameters
-    ----------
-    attack, agreeing
-        The linking variables by the codes of their values: to search, and to tell on which of
-        them a pair agrees.
-    strata
-        By the codes of the strata's variables the number of the stratum.
-    order
-        The types by which the ids of the EIF are put in order, one a column.
+    `attack`, `agreeing`: the linking variables by the codes of their values: to search, and to tell
+    on which of them a pair agrees. `strata`: by the codes of the strata's variables the number of
+    the stratum. `order`: the types by which the ids of the EIF are put in order, one a column.
     """
 
     attack: Attack

@@ -60,14 +60,9 @@ class DrawingPlan:
 class Chain:
     """Draws one implicate for the subgroups that share a model's pool.
 
-    Parameters
-    ----------
-    plan
-        What is to be replaced, and how.
-    design, rows
-        The design of the pool, and the number in the file of each of its records.
-    random
-        The generator of this implicate's bootstrap.
+    `plan`: what is to be replaced, and how. `design`, `rows`: the design of the pool, and the
+    number in the file of each of its records. `random`: the generator of this implicate's
+    bootstrap.
     """
 
     def __init__(

@@ -181,21 +181,11 @@ class RuleSet(Protocol):
 class Acceptance:
     """Tells whether records may receive the values of donors.
 
-    Parameters
-    ----------
-    data
-        The file.
-    targets
-        The variables that are replaced, in the order of the columns of `given`.
-    rules
-        Rules that a record must go on keeping if it kept them.
-    must_change
-        Records that may not receive an equal value.
-    constraints
-        What a target and another column may say together.
-    replace
-        Which targets of which records are replaced: a value that is still to be replaced
-        constrains nothing.
+    `data`: the file. `targets`: the variables that are replaced, in the order of the columns of
+    `given`. `rules`: rules that a record must go on keeping if it kept them. `must_change`: records
+    that may not receive an equal value. `constraints`: what a target and another column may say
+    together. `replace`: which targets of which records are replaced: a value that is still to be
+    replaced constrains nothing.
     """
 
     def __init__(

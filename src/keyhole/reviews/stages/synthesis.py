@@ -10,9 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.kinds import Place
+from keyhole.core.options import Problem as OptionProblem
+from keyhole.core.options import Question
+from keyhole.data import Microdata
+from keyhole.errors import InputError
 from keyhole.results import Result
 from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
+from keyhole.reviews.source import Problem, ReviewSource
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
@@ -22,8 +28,18 @@ from keyhole.reviews.stages.stage import (
     Stage,
     counted,
 )
+from keyhole.synthesis.planning import data_problems
+from keyhole.synthesis.rules import EditRules
+from keyhole.synthesis.synthesise import synthesise_problems
 
-__all__ = ["IMPLICATE", "RELEASE", "SYNTHESIS", "SYNTHESIS_STAGE", "ReleaseFolder"]
+__all__ = [
+    "IMPLICATE",
+    "RELEASE",
+    "SYNTHESIS",
+    "SYNTHESIS_STAGE",
+    "ReleaseFolder",
+    "check_synthesis",
+]
 
 SYNTHESIS = "synthesis"
 # The parts of the review that its first implicate is, and all of them.
@@ -126,3 +142,25 @@ SYNTHESIS_STAGE = Stage(
     returns="keyhole.synthesis.result.Synthesis",
     outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",), parts=_parts),
 )
+
+
+def check_synthesis(
+    source: ReviewSource, given: Question, data: Microdata
+) -> tuple[Question, list[Problem]]:
+    """Return the settings with the rules in place, and all that is wrong but absent columns."""
+    found: list[tuple[Place, str]] = []
+    if given.rules_file is not None:
+        try:
+            read, _ = read_steadily(source.path.parent / given.rules_file, EditRules.read)
+            given = given.replace(rules={rule.name: rule.text for rule in read.rules})
+        except InputError as error:
+            found += [(("rules",), text) for text in error.problems]
+    found += [((problem.options[0],), problem) for problem in synthesise_problems(given)]
+    found += data_problems(given, data)
+    return given, [source.problem(("synthesis", *at), _told_at(text)) for at, text in found]
+
+
+def _told_at(problem: str) -> str:
+    if isinstance(problem, OptionProblem) and problem.options:
+        return problem.named(lambda name: f"[synthesis] {name}")
+    return f"[synthesis] {problem}"
