@@ -20,6 +20,7 @@ from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, Table, share
 
 if TYPE_CHECKING:
+    import altair
     import polars as pl
 
 __all__ = [
@@ -246,6 +247,12 @@ class LevelSummary(Result):
             Table("Risk levels", ["level", "records", "share of risk set"], rows, LEGEND),
             Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
         ]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the records by risk level."""
+        from keyhole.exposure.charts import levels_chart
+
+        return levels_chart(self)
 
 
 def summarise_levels(
