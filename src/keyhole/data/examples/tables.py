@@ -311,7 +311,7 @@ def age_group(age: npt.ArrayLike) -> npt.NDArray[np.uint8]:
 
 
 def state_band(age: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """Return which of the three columns of `State.veterans` an age belongs to."""
+    """Return which of the three columns of `UsState.veterans` an age belongs to."""
     return np.searchsorted((45, 70), age, side="right").astype(np.uint8)
 
 
