@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Array
@@ -20,6 +21,7 @@ __all__ = [
     "Role",
     "Variable",
     "encode",
+    "named",
     "require_calendar",
     "require_flat",
 ]
@@ -118,6 +120,17 @@ class Codes:
     def __repr__(self) -> str:
         missing = " and missing" if self.has_missing else ""
         return f"Codes of {self.levels.name!r}: {len(self.levels):,} levels{missing}"
+
+
+def named(names: Iterable[str]) -> cs.Selector:
+    """Return an expression for columns by their very names: stars and brackets are no patterns.
+
+    Examples
+    --------
+    >>> pl.DataFrame({"*": [1], "^a.*$": [2], "ab": [3]}).select(named(["^a.*$"])).columns
+    ['^a.*$']
+    """
+    return cs.by_name(*names)
 
 
 def encode(series: pl.Series) -> Codes:

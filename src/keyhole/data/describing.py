@@ -62,6 +62,17 @@ class Request:
                 f"{where} has columns of the same name: {double}. Rename them, so that each name "
                 f"stands for one column."
             )
+        places = [
+            str(i)
+            for i, name in enumerate(names, 1)
+            if (self.columns is None or name in self.columns) and _is_pattern(name)
+        ]
+        if places:
+            columns = "column" if len(places) == 1 else "columns"
+            problems.append(
+                f"{where} has names that begin with ^ and end with $, as patterns do: {columns} "
+                f"{', '.join(places)}. Rename them, or leave them out."
+            )
         return problems + absent(dict.fromkeys(named), names, where=where)
 
     def _value_problems(self) -> list[str]:
@@ -99,6 +110,11 @@ def role_problems(roles: Mapping[str, Any]) -> list[str]:
         for name, role in roles.items()
         if role not in ROLES
     ]
+
+
+def _is_pattern(name: str) -> bool:
+    """Tell whether Polars would take a name for a pattern wherever the column is used."""
+    return name[:1] == "^" and name[-1:] == "$"
 
 
 def _listed(codes: Any) -> Iterable[Any]:

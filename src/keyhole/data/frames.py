@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from keyhole.data.columns import Variable
+from keyhole.data.columns import Variable, named
 from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata, Origin
 from keyhole.errors import ColumnError, FileError, InputError
@@ -52,10 +52,10 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     (['b'], 'polars lazy')
     """
     if isinstance(source, pl.DataFrame):
-        return source.select(request.choose(source.columns, "the frame")), Origin(native="polars")
+        return source[request.choose(source.columns, "the frame")], Origin(native="polars")
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
-        frame = source.select(request.choose(names, "the frame")).collect()
+        frame = source.select(named(request.choose(names, "the frame"))).collect()
         return frame, Origin(native="polars lazy")
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _read_pandas(source, request)
@@ -103,7 +103,7 @@ def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         ) from None
     collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     polars = collected.to_polars()
-    return polars.select(request.choose(polars.columns, "the frame")), Origin(native="polars")
+    return polars[request.choose(polars.columns, "the frame")], Origin(native="polars")
 
 
 def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
@@ -242,7 +242,8 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
         metadata = pl.read_parquet_metadata(path)
         chosen = request.choose(names, repr(path.name))
         # A name may hold stars and brackets: it is this one file that is meant.
-        return pl.read_parquet(path, columns=chosen, glob=False), read_facts(metadata)
+        file = pl.scan_parquet(path, glob=False)
+        return file.select(named(chosen)).collect(), read_facts(metadata)
     import pyarrow as pa
     from pyarrow import parquet
 

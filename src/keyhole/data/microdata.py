@@ -244,7 +244,7 @@ class Microdata:
         """Return the data with these columns only, in this order."""
         chosen = self.require(names, purpose="column")
         variables = tuple(self.variable(name) for name in chosen)
-        new = dataclasses.replace(self, frame=self.frame.select(chosen), variables=variables)
+        new = dataclasses.replace(self, frame=self.frame[list(chosen)], variables=variables)
         new._codes.update((name, self._codes[name]) for name in chosen if name in self._codes)
         return new
 

@@ -102,7 +102,7 @@ def treated(original: Microdata, steps: Sequence[Protected], final: Microdata) -
             where = name, effect == "suppresses"
             if not count or where in found or effect == "samples":
                 continue
-            old = before.select([name]).replace(frame=before.frame.select(name)[rows[place]])
+            old = before.select([name]).replace(frame=before.frame[[name]][rows[place]])
             if not where[1]:
                 found[where] = _changed(old, step, name, rows[place + 1])
             elif name in final.names:

@@ -153,7 +153,7 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
         )
     held = [source.frame[name] for name in ids]
     kept = [name for name in puf.names if name not in ids]
-    whole = puf.replace(frame=puf.frame.select(kept).with_columns(held))
+    whole = puf.replace(frame=puf.frame[kept].with_columns(held))
     return whole.with_variables(
         source.variable(name) if name in ids else whole.variable(name) for name in whole.names
     )

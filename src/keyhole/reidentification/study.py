@@ -455,8 +455,8 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
         ),
         linked=linked,
         confirmed_pairs=confirmed,
-        puf_ids=files.puf.frame.select(files.puf_id),
-        eif_ids=files.eif.frame.select(files.eif_id),
+        puf_ids=files.puf.frame[list(files.puf_id)],
+        eif_ids=files.eif.frame[list(files.eif_id)],
         **place,
     )
 

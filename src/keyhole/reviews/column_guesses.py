@@ -294,13 +294,13 @@ def _of_column(column: pl.Series) -> tuple[Codes, Codes]:
 
 
 def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
-    counts = column.drop_nulls().value_counts(sort=True, name="count").head(_MOST)
+    counts = column.drop_nulls().alias("value").value_counts(sort=True, name="count").head(_MOST)
     often = [text for text, count in counts.iter_rows() if count >= SMALLEST]
     words = sorted(text for text in often if text.strip().lower() in _WORDS)
     # A column of nothing but such words is about something else.
     if len(words) == len(counts):
         return (), ()
-    rest = [text for text in counts[column.name] if text not in words]
+    rest = [text for text in counts["value"] if text not in words]
     word = _only_word(rest)
     perhaps = [text for text in often if text in rest and (text == word or _may_be(text, rest))]
     return tuple(words), tuple(sorted(perhaps)) if len(perhaps) < len(rest) else ()
@@ -326,7 +326,7 @@ def _may_be(text: str, others: Sequence[str]) -> bool:
 
 def _of_numbers(column: pl.Series) -> tuple[list[int], list[int]]:
     """Find negative codes among numbers from 0 on, and codes that stand apart from all others."""
-    values = column.drop_nulls().cast(pl.Float64)
+    values = column.drop_nulls().cast(pl.Float64).alias("value")
     counts = values.filter(values.is_in([*map(float, (*_BELOW, *_ABOVE))])).value_counts()
     often = {int(code): count for code, count in counts.iter_rows() if count >= SMALLEST}
     rest = values.filter(~values.is_in([*map(float, often)]))

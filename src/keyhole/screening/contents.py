@@ -201,7 +201,8 @@ _SHAPES: tuple[tuple[str, str, re.Pattern[str], _Check | None, float], ...] = (
 
 def _by_names(column: pl.Series) -> list[Identifier]:
     """Compare words with frequent names, by the share of the records that have one."""
-    counts = column.drop_nulls().str.slice(0, 80).value_counts(sort=True).head(20_000)
+    texts = column.drop_nulls().alias("value").str.slice(0, 80)
+    counts = texts.value_counts(sort=True).head(20_000)
     people = int(counts["count"].sum())
     given = surnames = two = 0
     seen: set[str] = set()

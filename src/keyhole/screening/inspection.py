@@ -78,7 +78,7 @@ def find_record_number(
     'sequence'
     """
     filled = column.drop_nulls()
-    counts = filled.value_counts()["count"] if len(filled) else pl.Series([0])
+    counts = filled.alias("value").value_counts()["count"] if len(filled) else pl.Series([0])
     distinct = len(counts) / max(1, len(filled))
     found = _sort(variable, filled, values.to_list(), distinct, identifiers)
     if found is None:
@@ -222,7 +222,7 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         known = len(column) - column.null_count()
         return Inspection(variable, len(column), False, known, 0, 0)
     filled = column.drop_nulls()
-    counts = filled.value_counts()["count"]
+    counts = filled.alias("value").value_counts()["count"]
     values = sample_values(column)
     place = find_place(variable, column, values)
     identifiers = _identifiers(variable, column, values, place)

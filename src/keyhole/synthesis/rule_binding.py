@@ -17,6 +17,7 @@ from typing import Literal
 import polars as pl
 
 from keyhole.core.names import absent
+from keyhole.data.columns import named
 from keyhole.synthesis.rule_syntax import (
     Arithmetic,
     Constant,
@@ -238,7 +239,7 @@ class _Binder:
 
 
 def _column(name: str, dtype: pl.DataType) -> _Value | None:
-    column = pl.col(name)
+    column = named([name]).as_expr()
     if dtype == pl.Null:
         return _Value("nothing", column)
     if dtype == pl.Boolean:

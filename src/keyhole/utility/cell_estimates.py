@@ -197,7 +197,7 @@ class Estimator:
         groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
         if within:
             places: dict[tuple[Any, ...], int] = {}
-            sides = labels.select(within).rows()
+            sides = labels[list(within)].rows()
             groups = np.array([places.setdefault(side, len(places)) for side in sides])
         found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
         figures, notes = self._combined(found)

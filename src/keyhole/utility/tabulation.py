@@ -15,6 +15,7 @@ from keyhole.core.names import quoted, repeated
 from keyhole.core.options import DataSource, Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.data import Microdata
+from keyhole.data.columns import named
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
@@ -131,10 +132,9 @@ class Tabulation(Result):
         return [estimate, se, df, low, high]
 
     def _crossed(self) -> Table | None:
-        heads = self.cells.select(self.cols).unique(maintain_order=True).sort(
-            self.cols, nulls_last=True
-        )  # fmt: skip
-        sides = self.cells.select(self.rows).unique(maintain_order=True)
+        heads = self.cells[list(self.cols)].unique(maintain_order=True)
+        heads = heads.sort(named(self.cols), nulls_last=True)
+        sides = self.cells[list(self.rows)].unique(maintain_order=True)
         if heads.height > WIDEST:
             return None
         cells = self._brackets(self.cells, self.variables)

@@ -164,7 +164,7 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
     labels = variable.value_labels
     missing = {_code(code) for code in variable.missing_codes}
     found = {_code(value): str(text) for value, text in labels.items()}
-    counts = column.drop_nulls().value_counts().sort(column.name).rows()
+    counts = column.drop_nulls().alias("value").value_counts().sort("value").rows()
     rare = 0
     for value, count in counts:
         code = _code(value)
