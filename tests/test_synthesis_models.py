@@ -16,8 +16,8 @@ from keyhole.synthesis.models import (
     Fitted,
     canonical_fit,
     centred,
-    fit_model,
     fit_quantiles,
+    fit_target,
     regress,
 )
 from keyhole.synthesis.synthesise import synthesise
@@ -150,7 +150,7 @@ def test_a_linear_model_is_least_squares():
     design = make_design(data, data.names, np.arange(2_000), knots=5)
     gram = design.gram(np.arange(2_000), np.ones(2_000), design.codes)
     options = bind(synthesise, {"models": {"income": "linear"}, "ridge": 1e-9})
-    _, model = fit_model(design, centred(gram), "income", ("age", "region"), options)
+    _, model = fit_target(design, centred(gram), "income", ("age", "region"), options)
     predicted = model.predict(design.codes, np.arange(2_000))[:, 0]
     x = dense(design)
     goal = x[:, design.columns(["income"])[0]]
@@ -181,7 +181,7 @@ def test_a_bootstrap_that_loses_a_level_does_not_stop_the_run():
     design = make_design(data, data.names, np.arange(400), knots=5)
     keep = (data.frame["region"] != "c").to_numpy()
     gram = design.gram(np.arange(400), keep.astype(float), design.codes)
-    _, model = fit_model(design, centred(gram), "income", ("age", "region"), bind(synthesise, {}))
+    _, model = fit_target(design, centred(gram), "income", ("age", "region"), bind(synthesise, {}))
     assert np.isfinite(model.predict(design.codes, np.arange(400))).all()
 
 

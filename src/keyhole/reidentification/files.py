@@ -198,17 +198,24 @@ def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tup
     A stratum is none of them: within it records are linked already.
     """
     require_key(scenario)
-    problems = []
+    problems: list[str] = []
     strange = [name for name in question.link if name not in scenario.keys]
     if strange:
         problems.append(
-            f"link must be in the key of scenario {scenario.name!r}. Got {quoted(strange)} "
-            f"instead: nobody in it can match them."
+            Problem(
+                "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can "
+                "match them.",
+                scenario.name,
+                quoted(strange),
+            )
         )
     if question.numeric:
         problems.append(
-            f"numeric and a scenario exclude each other: the key holds groups. Got "
-            f"{quoted(question.numeric)} instead: leave it out."
+            Problem(
+                "{numeric} and a scenario exclude each other: the key holds groups. Got {0} "
+                "instead: leave it out.",
+                quoted(question.numeric),
+            )
         )
     held = [name for name in scenario.keys if name in eif.names]
     shared = question.link or tuple(name for name in held if name not in question.strata)

@@ -42,8 +42,8 @@ __all__ = [
     "Attack",
     "Pairs",
     "check_variables",
-    "column_problems",
     "find_pairs",
+    "linked_column_problems",
     "only",
     "prepare",
 ]
@@ -222,7 +222,7 @@ def find_pairs(
         puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
     problems = [
         *question.problems,
-        *column_problems(question, {puf.name: puf.names, eif.name: eif.names}),
+        *linked_column_problems(question, {puf.name: puf.names, eif.name: eif.names}),
     ]
     if problems:
         raise OptionError(problems)
@@ -250,7 +250,7 @@ def check_variables(puf: Microdata, eif: Microdata, question: Question) -> None:
         raise ColumnError(problems)
 
 
-def column_problems(question: Question, files: Mapping[str, Sequence[str]]) -> list[str]:
+def linked_column_problems(question: Question, files: Mapping[str, Sequence[str]]) -> list[str]:
     """Say which linking variables and strata are no columns of the files, given by name."""
     columns = {"linking variable": question.link, "stratum": question.strata}
     return [

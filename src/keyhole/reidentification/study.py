@@ -239,7 +239,7 @@ def study(
 
         (key,) = scenario_keys(question, next(iter(files.pufs.values())))
         files = replace(files, key=key)
-    tell = progress or _say_nothing
+    tell = progress or (lambda *_: None)
     if len(files.pufs) > 1 or len(question.metric) > 1:
         from keyhole.reidentification.compare import attack_all
 
@@ -375,10 +375,6 @@ def attack_release(files: StudyFiles, release: str, question: Question, tell: Pr
     found = _attack(data, _checked_truth(data, question), with_scores(question), tell)
     name = None if files.key is None else files.key.name
     return replace(found, warnings=(*warnings, *found.warnings), scenario=name)
-
-
-def _say_nothing(done: object, most: float | None = None) -> None:  # noqa: ARG001
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
-from keyhole.reidentification.linking import column_problems
+from keyhole.reidentification.linking import linked_column_problems
 from keyhole.reidentification.truth import name_problems
 from keyhole.spark.session import master_problems
 
@@ -228,7 +228,7 @@ def check_names(headers: Sequence[Header | None], question: Question) -> list[st
     if puf is not None and eif is not None and puf.name == eif.name:
         puf, eif = Header(f"PUF {puf.name}", puf.names), Header(f"EIF {eif.name}", eif.names)
     known = {one.name: one.names for one in (puf, eif) if one is not None}
-    problems = column_problems(question, known)
+    problems = linked_column_problems(question, known)
     if puf is not None and eif is not None and iuf is not None:
         problems += name_problems((puf, question.puf_id), (eif, question.eif_id), iuf)
     return list(dict.fromkeys(problems))

@@ -18,7 +18,7 @@ from keyhole.kernels import nearest_donors
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.design import Design
-from keyhole.synthesis.models import Fitted, centred, fit_model, fit_quantiles, refit, strongest
+from keyhole.synthesis.models import Fitted, centred, fit_quantiles, fit_target, refit, strongest
 
 __all__ = ["Chain", "Donors", "DrawingPlan", "Match"]
 
@@ -196,7 +196,7 @@ class _Fold:
             rows = np.flatnonzero(weights)
             model = donor_model = fit_quantiles(design, target, predictors, rows, weights, question)
         else:
-            variates, model = fit_model(design, moments, target, predictors, question)
+            variates, model = fit_target(design, moments, target, predictors, question)
             donor_model = model
             if question.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))

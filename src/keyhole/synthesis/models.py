@@ -20,8 +20,8 @@ __all__ = [
     "Model",
     "canonical_fit",
     "centred",
-    "fit_model",
     "fit_quantiles",
+    "fit_target",
     "refit",
     "regress",
     "strongest",
@@ -170,7 +170,7 @@ def _explained(
     return float(np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns))
 
 
-def fit_model(
+def fit_target(
     design: Design, moments: CentredGram, target: str, predictors: Sequence[str], question: Question
 ) -> tuple[Floats, Fitted]:
     """Fit a target: return the weights of its columns in its variates, and the model of those."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.charts import listed
-from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
+from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, figure
 from keyhole.errors import OptionError
 from keyhole.results import Result, Table
 from keyhole.synthesis.designate import Designation
@@ -55,7 +55,7 @@ class Synthesis(Result):
     """
 
     designation: Annotated[Designation, "Who was at risk and why."]
-    targets: Annotated[tuple[str, ...], "In the order in which they were filled."]
+    targets: Annotated[tuple[str, ...], PUBLIC, "In the order in which they were filled."]
     replaced: Annotated[int, COUNT, "Records of which any target was to be replaced."]
     subgroups: int
     borrowed: Annotated[int, "Subgroups too small for a model of their own."]

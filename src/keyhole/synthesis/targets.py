@@ -104,8 +104,10 @@ def choose_targets(
     _check(data, names, designation.keys, targeted)
     owner, mask, lost = _target_sets(designation, names)
     if targeted:
-        varied = [_coincidence(data, name) for name in names]
-        replace = _targeted(designation, names, owner, mask, varied)
+        # The chance that two records have the same value.
+        shares = [np.bincount(data.codes(name).values) / data.records for name in names]
+        coincidence = [float((one**2).sum()) for one in shares]
+        replace = _targeted(designation, names, owner, mask, coincidence)
     else:
         replace = np.repeat(designation.changed[:, None], len(names), axis=1)
     return TargetChoice(
@@ -133,12 +135,6 @@ def _target_sets(
     order = np.argsort(owner, kind="stable")
     owner, mask = owner[order], mask[order]
     return owner[mask > 0], mask[mask > 0], owner[mask == 0]
-
-
-def _coincidence(data: Microdata, name: str) -> float:
-    """Return the chance that two records have the same value."""
-    shares = np.bincount(data.codes(name).values) / data.records
-    return float((shares**2).sum())
 
 
 def _targeted(
