@@ -1,7 +1,4 @@
-"""Planes of charts with RP upwards: their axes and limits, and labels that cover nothing.
-
-This module is imported when a chart is asked for, so Altair may be imported at its top.
-"""
+"""Planes of charts with RP upwards: their axes and limits, and labels that cover nothing."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Names of columns are data: a chart's fields have names of our own, since Vega reads dots,
 brackets and quotes in a field's name as a path. Nothing is loaded from elsewhere: vl-convert
-draws SVG and PNG and holds the browser's bundle.
+draws SVG and PNG and holds the browser's bundle. Modules that draw are imported when a chart is
+asked for, and may import Altair at their top; this one may not.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from keyhole.core.codec import Figures, plain_values
 from keyhole.core.tables import Table
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Result", "Table", "plain_values", "share"]
+__all__ = ["Result", "Table", "plain_values", "share", "tables_of"]
 
 
 def share(value: float | None, digits: int = 4) -> str:
@@ -23,6 +23,11 @@ def share(value: float | None, digits: int = 4) -> str:
     ('0.6440', 'not estimable')
     """
     return "not estimable" if value is None else f"{value:.{digits}f}"
+
+
+def tables_of(*results: Any) -> list[Table]:
+    """Return the tables of results that belong to another one; some may not be there."""
+    return [table for result in results if result is not None for table in result.tables()]
 
 
 class Result(Figures):

@@ -54,7 +54,7 @@ from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import groups_of, unnamed_groups
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, Table, share, tables_of
 
 if TYPE_CHECKING:
     import altair
@@ -162,12 +162,10 @@ class Exposure(Result):
         ]
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
-        if self.population is not None:
-            out += self.population.tables()
+        out += tables_of(self.population)
         if self.groups:
             out.append(self._group_table())
-        beside = (self.identification, self.key, self.fix)
-        return [*out, *(table for one in beside if one is not None for table in one.tables())]
+        return [*out, *tables_of(self.identification, self.key, self.fix)]
 
     def _group_table(self) -> Table:
         least = 0 if self.name_small_groups else self.cutoff

@@ -1,8 +1,7 @@
 """Charts of exposure: cell sizes, RP by cutoff, scores, risk levels, drivers, and scenarios.
 
 Only counts and shares are drawn, never a record; levels of fewer records than the cutoff are drawn
-only if they may be named. This module is imported when a chart is asked for, so Altair may be
-imported at its top.
+only if they may be named.
 """
 
 from __future__ import annotations

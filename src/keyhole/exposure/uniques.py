@@ -46,7 +46,7 @@ from keyhole.exposure.levels import (
 )
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, Table, share, tables_of
 
 if TYPE_CHECKING:
     import altair
@@ -130,8 +130,7 @@ class MinimalUniques(Result):
         by_variable = Table(
             "By variable", ["variable", "minimal uniques", "mean share of the score"], rows
         )
-        of_key = [] if self.key is None else self.key.tables()
-        return [by_size, by_variable, *self.level_summary.tables(), *of_key]
+        return [by_size, by_variable, *tables_of(self.level_summary, self.key)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw each variable's share of the scores."""

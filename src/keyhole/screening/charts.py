@@ -1,7 +1,6 @@
 """Charts of a screening: what was found in which column, and what depends on what.
 
-Only names of columns are drawn. This module is imported when a chart is asked for, so Altair
-may be imported at its top.
+Only names of columns are drawn.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, Table, share, tables_of
 from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
@@ -299,7 +299,7 @@ class Frontier(Result):
         return [
             Table("Best against greedy", columns, best + greedy, self.notes),
             Table(title, columns, shown, notes),
-            *([] if self.key is None else self.key.tables()),
+            *tables_of(self.key),
         ]
 
     def plot(self) -> altair.TopLevelMixin:

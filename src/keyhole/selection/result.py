@@ -20,7 +20,7 @@ from keyhole.core.marks import (
 )
 from keyhole.core.notes import Note
 from keyhole.exposure.regrouping import unnamed_groups
-from keyhole.results import Result, Table
+from keyhole.results import Result, Table, tables_of
 
 if TYPE_CHECKING:
     import altair
@@ -177,7 +177,7 @@ class Selection(Result):
         return [
             summary,
             *([self._group_table()] if self.groups else []),
-            *([] if self.key is None else self.key.tables()),
+            *tables_of(self.key),
             *map(self.table, self.shown_steps),
         ]
 

@@ -30,7 +30,7 @@ from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import groups_of
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, Table, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import (
     Criterion,
@@ -371,8 +371,7 @@ class SelectionComparison(Result):
             [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
         )
         notes += [f"Warning: {w}" for w in self.warnings]
-        of_key = [] if self.key is None else self.key.tables()
-        return [Table("Selections compared", columns, rows, notes), *of_key]
+        return [Table("Selections compared", columns, rows, notes), *tables_of(self.key)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the paths in the plane of CR and RP."""
