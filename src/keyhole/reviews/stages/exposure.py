@@ -294,5 +294,6 @@ SCREEN_STAGE = Stage(
 )  # fmt: skip
 DRIVERS_STAGE = Stage(
     "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,
+    since="0.2",  # which levels are told is decided on a count sheet
     returns="keyhole.exposure.drivers.Drivers",
 )  # fmt: skip
