@@ -29,7 +29,8 @@ pytestmark = [
 ]
 
 SEED = 60013
-PAGES = ("data", "exposure", "select", "protect", "synthesise", "study", "scenario", "dossier")
+PAGES = ("data", "exposure", "select", "protect", "synthesise", "tables", "study", "scenario",
+         "dossier")  # fmt: skip
 STAGES = {
     "risk": "exposure",
     "uniques": "uniques",
@@ -40,6 +41,8 @@ STAGES = {
     "study": "study-{metric}",
     "protect": "protection",
     "synthesise": "synthesis",
+    "table": "table",
+    "tabulate": "tabulate",
 }
 REVIEW = f"""\
 keys = ["sex", "age", "state", "home, region"]
@@ -123,6 +126,16 @@ match = "k-closest"
 neighbours = 3
 self_match = 20
 seed = {SEED}
+
+[table]
+rows = ["state"]
+protect = "round"
+rounding = "random"
+seed = {SEED}
+
+[tabulate]
+rows = ["state"]
+mean = "age"
 """
 
 
@@ -182,7 +195,8 @@ def stored(bench: Workbench, verb: str, given: dict[str, Any]) -> dict[str, Any]
     """Return the figures of the stage that a line is about."""
     stage = STAGES[verb].format(**given)
     record = json.loads((bench.project.results / "stages" / f"{stage}.json").read_text())
-    return dict(record["result"])
+    found = dict(record["result"])
+    return found["made"][0] if verb in ("table", "tabulate") else found
 
 
 def same(one: Any, other: Any, path: str = "") -> list[str]:

@@ -78,10 +78,14 @@ def equivalent(
         words += () if parameter.option.argument else _words(parameter, value)
     words += () if may_lead else ("--", *map(shlex.quote, placed))
     arguments = []
+    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+    reads_itself = inspect.Parameter.VAR_KEYWORD in kinds  # a folder of files, say
     if source is not None:
         loaded = [python_literal(source), *(_argument(p, value) for p, value in read)]
-        arguments.append(loaded[0] if not read else f"keyhole.load({', '.join(loaded)})")
+        is_loaded = read and not reads_itself
+        arguments.append(f"keyhole.load({', '.join(loaded)})" if is_loaded else loaded[0])
     arguments += _arguments(function, asked)
+    arguments += [_argument(p, value) for p, value in read] if reads_itself else []
     called = verb if " " not in verb else f"{verb.partition(' ')[0]}.{function.__name__}"
     line = f"keyhole.{called}({', '.join(arguments)})"
     if out is not None:

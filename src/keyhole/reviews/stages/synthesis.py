@@ -39,6 +39,7 @@ __all__ = [
     "SYNTHESIS_STAGE",
     "ReleaseFolder",
     "check_synthesis",
+    "release_reading",
 ]
 
 SYNTHESIS = "synthesis"
@@ -92,11 +93,11 @@ def _parts(folder: Path, review: Review, _: Files) -> Files:
     from keyhole.data.implicates import find_implicates
 
     path = find_implicates(folder / "release")[0]
-    data, digest = read_steadily(path, partial(load, **_declared(review, path.parent)))
+    reading = release_reading(review, path.parent)
+    data, digest = read_steadily(path, partial(load, name="implicate-1", **reading))
     name = path.relative_to(folder.parent).as_posix()
     found = {IMPLICATE: ReviewFile(name, data, digest)}
     if review.tabulate:
-        reading = {k: v for k, v in _declared(review, path.parent).items() if k != "name"}
         hashes = str(sorted(_hashes(folder).items())).encode()
         whole = hashlib.sha256(hashes).hexdigest()
         place = path.parent
@@ -104,11 +105,11 @@ def _parts(folder: Path, review: Review, _: Files) -> Files:
     return found
 
 
-def _declared(review: Review, release: Path) -> dict[str, Any]:
+def release_reading(review: Review, release: Path) -> dict[str, Any]:
     """Return how the file under review is read, without what is said of columns left out."""
     book = json.loads((release / "codebook.json").read_text(encoding="utf-8"))
     there = {variable["name"] for variable in book["variables"]} | {"*"}
-    declared = {**review.data.declared(), "name": "implicate-1"}
+    declared = {k: v for k, v in review.data.declared().items() if k != "name"}
     for name in ("missing_codes", "roles", "kinds", "labels"):
         if isinstance(declared[name], Mapping):
             declared[name] = {n: v for n, v in declared[name].items() if n in there}

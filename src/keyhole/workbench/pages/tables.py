@@ -15,6 +15,7 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
+from keyhole.reviews.stages.synthesis import SYNTHESIS, release_reading
 from keyhole.workbench.fields import FormField, form_fields, read_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
@@ -67,10 +68,18 @@ def _title(asked: Question) -> str:
 
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the command of each table; that of a release is run on its folder."""
-    file, reading = view.review.data.file, view.review.data.reading()
-    release = f"{view.project.results.name}/synthesis/release"
-    found = [equivalent("table", one.values, file, reading) for one in view.review.table]
-    return found + [equivalent("tabulate", one.values, release) for one in view.review.tabulate]
+    review, results = view.review, view.project.results
+    found = [
+        equivalent("table", one.values, review.data.file, review.data.reading())
+        for one in review.table
+    ]
+    release = results / SYNTHESIS / "release"
+    if not (release / "codebook.json").is_file():
+        return found
+    released = release_reading(review, release)
+    reading = {name: released[name] for name in review.data.reading()}
+    place = f"{results.name}/{SYNTHESIS}/release"
+    return found + [equivalent("tabulate", one.values, place, reading) for one in review.tabulate]
 
 
 def _add(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
