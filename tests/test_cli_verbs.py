@@ -309,6 +309,7 @@ def test_small_groups_are_not_named_on_the_screen(tmp_path, keyhole, verb):
     words = (verb, path, *options, "--by", "who")
     assert "smith" not in keyhole(*words)[1]
     assert "(1 smaller)" in keyhole(*words)[1]
+    assert "--name-small-groups names them" in keyhole(*words)[1]
     assert "smith" in keyhole(*words, "--name-small-groups")[1]
     groups = json.loads(keyhole(*words, "--json")[1])["groups"]
     assert [group["group"] for group in groups] == ["many", "smith"]

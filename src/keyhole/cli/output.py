@@ -71,11 +71,11 @@ def _summary(result: Result) -> str:
 
     if type(result).summary is not Result.summary:
         return result.summary()
-    tables = (
-        replace(table, notes=[worded(str(note), name_as_flag) for note in table.notes])
-        for table in result.tables()
-    )
-    return "\n\n".join(table.to_text() for table in tables)
+    told = []
+    for table in result.tables():
+        notes = [worded(n, name_as_flag) if isinstance(n, str) else n for n in table.notes]
+        told.append(replace(table, notes=notes).to_text())
+    return "\n\n".join(told)
 
 
 def tell_written(what: str, path: Path) -> None:
