@@ -6,7 +6,7 @@ from tests.reviews import edit, run
 
 import keyhole
 from keyhole.data.examples import veterans
-from keyhole.reviews.protected_files import ROWS, read_rows
+from keyhole.reviews.stages.protection import ROWS, read_rows
 from keyhole.reviews.stages.releases import PROTECTED
 
 pytestmark = pytest.mark.usefixtures("plain_charts")

@@ -18,7 +18,6 @@ from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.protection.apply import raised
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of
-from keyhole.reviews.protection_checks import check_protection
 from keyhole.reviews.scenario_checks import check_scenarios
 from keyhole.reviews.schema import REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
@@ -31,6 +30,7 @@ from keyhole.reviews.settings import (
     resolve_synthesis,
 )
 from keyhole.reviews.source import Problem, ReviewSource, ValuePath, named_scenario, read_source
+from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
 

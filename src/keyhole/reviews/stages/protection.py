@@ -1,36 +1,136 @@
-"""The stage that carries out a plan of protections and keeps its ledger."""
+"""The stage of protection: its plan is checked, carried out, and its ledger and files are kept.
+
+``release/`` holds the protected file, which goes out; what is in ``internal/`` never does.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from keyhole.data import Microdata, load
-from keyhole.errors import KeyholeError
-from keyhole.protection.plan import Plan
-from keyhole.results import Result
-from keyhole.reviews.files import Files, hash_file, read_steadily
-from keyhole.reviews.protected_files import (
-    FITTED,
-    PARAMETERS,
-    ROWS,
-    ProtectedFile,
-    find_protected,
-    read_rows,
-    write_protected,
-)
-from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
-from keyhole.synthesis.release import require_free
+import numpy as np
+import numpy.typing as npt
+import polars as pl
 
-__all__ = ["PROTECTED_FILE", "PROTECTION", "PROTECTION_STAGE", "hash_release"]
+from keyhole.core.files import put_folder
+from keyhole.core.options import Question
+from keyhole.data import Microdata, load
+from keyhole.data.formats import written_suffix
+from keyhole.engines.opening import column_problems
+from keyhole.errors import FileError, InputError, KeyholeError, RunError
+from keyhole.protection.apply import draws, plan_problems, raised
+from keyhole.protection.methods import METHODS
+from keyhole.protection.plan import Plan
+from keyhole.protection.recoverable import rows_after
+from keyhole.protection.results import Protection
+from keyhole.results import Result
+from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.settings import Review
+from keyhole.reviews.source import Problem, ReviewSource, ValuePath
+from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.synthesis.release import dropped_columns, require_free
+from keyhole.utility.formulas import formula_columns
+
+__all__ = [
+    "PARAMETERS",
+    "PROTECTED_FILE",
+    "PROTECTION",
+    "PROTECTION_STAGE",
+    "ROWS",
+    "ProtectedFile",
+    "check_protection",
+    "hash_release",
+    "new_parts",
+    "read_rows",
+]
 
 PROTECTION = "protection"
 # The part of the review that the protected file is.
 PROTECTED_FILE = "protected"
+# Hold the seed and the plan, in the part of the folder that is the producer's alone.
+PARAMETERS, FITTED = "internal/parameters.json", "internal/plan.toml"
+# Says which record of the original each record of the release is.
+ROWS = "internal/rows.csv"
+PARTS = ("release", "internal")
+_ROW = "row of the original"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedFile(ReviewFile):
+    """A protected file, with the plan as it was fitted and the rows that its records had."""
+
+    plan: Plan | None = None
+    rows: npt.NDArray[np.int64] | None = None
+
+
+def find_protected(folder: Path) -> Path:
+    """Return the protected file in the folder of a protection."""
+    return next((folder / "release").glob("protected.*"))
+
+
+def read_rows(path: Path) -> npt.NDArray[np.int64]:
+    """Return by record of a protected file its row in the original, from 0."""
+    try:
+        return pl.read_csv(path, schema={_ROW: pl.Int64}, glob=False)[_ROW].to_numpy() - 1
+    except pl.exceptions.PolarsError:
+        raise FileError(
+            f"{path.name!r} is not as keyhole wrote it. Run the review again."
+        ) from None
+
+
+def write_protected(
+    made: Protection, seed: int | None, folder: Path, plan: Plan | None = None
+) -> None:
+    """Write the protected file, the plan as it was fitted, and which record was which.
+
+    Columns with the role identifier, household or drop are not released. `plan` is the plan as it
+    was given; the one that was fitted is that of `made`.
+    """
+    with new_parts(folder) as temporary:
+        kept = [name for name in made.data.names if name not in dropped_columns(made.data)]
+        path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
+        made.release().select(kept).save(path)
+        made.plan.save(temporary / FITTED)
+        rows = rows_after(made.records, made.steps)[-1]
+        rows = rows if made.order is None else rows[made.order]
+        pl.DataFrame({_ROW: rows + 1}).write_csv(temporary / ROWS)
+        asked = (plan or made.plan).to_toml()
+        parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
+        (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def new_parts(folder: Path) -> Iterator[Path]:
+    """Make a folder with ``release/`` and ``internal/`` to be filled; it replaces an older one.
+
+    All of it or nothing.
+    """
+    temporary = folder.parent / f".{secrets.token_hex(4)}-{folder.name}"
+    try:
+        for part in PARTS:
+            (temporary / part).mkdir(parents=True, mode=0o700)
+        yield temporary
+        (temporary / "release").chmod(0o755)
+        temporary.chmod(0o755)
+        put_folder(temporary, folder)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        raise RunError(
+            f"{str(folder)!r} could not be written: {reason}. Make room there, or choose another "
+            f"folder."
+        ) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
@@ -128,3 +228,81 @@ PROTECTION_STAGE = Stage(
     ),
     returns="keyhole.protection.results.Protection",
 )
+
+
+Found = list[tuple[ValuePath, str]]
+"""Where in the section a problem is, and what to say of it."""
+
+NEEDS_SEED = "needs a seed: the plan draws, and a review must give the same file again."
+_STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
+
+
+def check_protection(
+    source: ReviewSource, given: Question, data: Microdata
+) -> tuple[Question, list[Problem]]:
+    """Say everything that is wrong with a protection, absent columns of its own settings aside.
+
+    Returns the settings with the plan in place, and the problems.
+    """
+    plan, found = _plan(source, given)
+    if plan is not None:
+        given = given.replace(plan=plan.to_toml())
+        found += _unfit(plan, given, data)
+    elif given.plan_file is None:
+        found += _absent(source.values["protection"].get("step"), data)
+    if given.formula is not None:
+        problems = raised(lambda: formula_columns(given.formula, data.names))
+        found += [(("formula",), text) for text in problems]
+    return given, [
+        source.problem(("protection", *at), f"[protection] {text}") for at, text in found
+    ]
+
+
+def _plan(source: ReviewSource, given: Question) -> tuple[Plan | None, Found]:
+    """Read the plan from its file, or from the review file itself."""
+    steps = source.values["protection"].get("step")
+    if (given.plan_file is None) == (steps is None):
+        both = "plan and [[protection.step]] both give it" if steps else "none is given"
+        return None, [((), f"must have one plan: {both}. Name a file, or write its steps here.")]
+    try:
+        if given.plan_file is not None:
+            file = source.path.parent / given.plan_file
+            return read_steadily(file, Plan.read)[0], []
+        return Plan.parse({"step": steps}), []
+    except InputError as error:
+        return None, [(_place(given, text), text) for text in error.problems]
+
+
+def _place(given: Question, text: str) -> ValuePath:
+    """Return where in the section a problem of the plan is."""
+    number = _STEP.match(text)
+    if given.plan_file is not None or number is None:
+        return ("plan",) if given.plan_file is not None else ("step",)
+    return ("step", int(number[1]) - 1, number[2])
+
+
+def _absent(steps: Any, data: Microdata) -> Found:
+    """Say which columns the steps of a plan that cannot be read name in vain."""
+    return [
+        (("step", place), f"step {place + 1} ({raw['method']}): {text}")
+        for place, raw in enumerate(steps if isinstance(steps, list) else ())
+        if isinstance(raw, Mapping) and raw.get("method") in METHODS
+        for text in column_problems(data, _named(raw), "column")
+    ]
+
+
+def _named(raw: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a step names, as far as they are names."""
+    texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
+    named = METHODS[raw["method"]].columns(texts)
+    return [name for name in named if isinstance(name, str)]
+
+
+def _unfit(plan: Plan, given: Question, data: Microdata) -> Found:
+    """Check the plan against the file; keys that are absent are told of by others."""
+    found: Found = []
+    if draws(plan) and given.seed is None:
+        found.append(((), NEEDS_SEED))
+    if not data.records or not given.keys or not set(given.keys) <= set(data.names):
+        return found
+    return [*found, *((_place(given, text), text) for text in plan_problems(data, plan))]

@@ -24,9 +24,8 @@ from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result, Table
 from keyhole.reviews.files import LINKED, Files, scenario_key_of
-from keyhole.reviews.protected_files import ProtectedFile
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, ProtectedFile
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.study import asked_scenario
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS

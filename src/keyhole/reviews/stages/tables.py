@@ -17,9 +17,8 @@ from keyhole.core.marks import HIDDEN, SPREAD
 from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result, Table
 from keyhole.reviews.files import Files
-from keyhole.reviews.protected_files import PARAMETERS, new_parts
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import hash_release
+from keyhole.reviews.stages.protection import PARAMETERS, hash_release, new_parts
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
 from keyhole.synthesis.release import require_free
