@@ -1,4 +1,4 @@
-"""What could be added to a plan that does not meet its limit, the cheapest first.
+"""Next steps of a plan that does not meet its limit: what could be added, the cheapest first.
 
 Candidates are the cheapest changes of one key (`keyhole.cheapest_fix`) as lines of a plan, and
 local suppression. Each is carried out on the protected file, so that all have the same price:

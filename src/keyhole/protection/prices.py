@@ -1,4 +1,4 @@
-"""What a protected file costs the analyst, in figures that are the same for every method."""
+"""Prices of protection: what a protected file costs the analyst, alike for every method."""
 
 from __future__ import annotations
 

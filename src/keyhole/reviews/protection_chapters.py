@@ -1,4 +1,4 @@
-"""The chapters of the report on screening, and on the protection and its ledger.
+"""Chapters of the report on screening, on the protection with its ledger, and on tables.
 
 How many values a step changed may be a small count; the figures of the whole file are shown.
 """

@@ -1,8 +1,9 @@
 """Tables that may be published: frequency and magnitude tables, protected and audited.
 
-Unsafe cells are found by rules (`primary`) and suppressed with the cheapest set of others that
-keeps an outsider uncertain about them (`suppression`), or the table is rounded so that its sums
-hold (`rounding`). What an outsider can still derive is worked out cell by cell (`intervals`).
+Unsafe cells are found by sensitivity rules (`cells`) and suppressed with the cheapest set of others
+that keeps an outsider uncertain about them (`suppression`), or the table is rounded so that its
+sums hold (`rounding`). What an outsider can still derive is worked out cell by cell
+(`attackers`).
 """
 
 from __future__ import annotations

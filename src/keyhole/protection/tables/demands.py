@@ -1,4 +1,4 @@
-"""What must stay uncertain in a table, and the other tables that prove that it does."""
+"""Demands on a protected table: what must stay uncertain, and other tables that prove it."""
 
 from __future__ import annotations
 
