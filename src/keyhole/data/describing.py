@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -62,17 +63,13 @@ class Request:
                 f"{where} has columns of the same name: {double}. Rename them, so that each name "
                 f"stands for one column."
             )
-        places = [
-            str(i)
-            for i, name in enumerate(names, 1)
-            if (self.columns is None or name in self.columns) and _is_pattern(name)
+        wanted = [
+            (i, n) for i, n in enumerate(names, 1) if self.columns is None or n in self.columns
         ]
-        if places:
-            columns = "column" if len(places) == 1 else "columns"
-            problems.append(
-                f"{where} has names that begin with ^ and end with $, as patterns do: {columns} "
-                f"{', '.join(places)}. Rename them, or leave them out."
-            )
+        for what, is_unfit in _UNFIT.items():
+            places = [str(i) for i, name in wanted if is_unfit(name)]
+            if places:
+                problems.append(f"{where} has {what} (column {', '.join(places[:10])}).")
         return problems + absent(dict.fromkeys(named), names, where=where)
 
     def _value_problems(self) -> list[str]:
@@ -113,8 +110,23 @@ def role_problems(roles: Mapping[str, Any]) -> list[str]:
 
 
 def _is_pattern(name: str) -> bool:
-    """Tell whether Polars would take a name for a pattern wherever the column is used."""
     return name[:1] == "^" and name[-1:] == "$"
+
+
+def _is_no_name(name: str) -> bool:
+    return len(name) > LONGEST_NAME or bool(_LINE_BREAK.search(name))
+
+
+# Such a name may be a record that an open quote drew into the first line: it is never shown.
+LONGEST_NAME = 200
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_UNFIT = {
+    f"names with line breaks or more than {LONGEST_NAME} characters: is a quote in its first line "
+    f"not closed? Rename such columns, or leave them out": _is_no_name,
+    # Polars takes them for patterns wherever the column is used.
+    "names that begin with ^ and end with $, as patterns do. Rename such columns, or leave them "
+    "out": _is_pattern,
+}
 
 
 def _listed(codes: Any) -> Iterable[Any]:

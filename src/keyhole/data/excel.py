@@ -70,7 +70,8 @@ def _header(book: Any, sheet: str | int, name: str) -> tuple[list[str], int]:
     # Only when no rows are to be skipped does the reader count those that are blank on top.
     whole = book.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=1, dtypes="string")
     start = whole.total_height - filled.total_height + 1
-    return [cell or "" for cell in top.row(0)], start
+    # A heading may be broken over lines to fit its column.
+    return [" ".join((cell or "").splitlines()) for cell in top.row(0)], start
 
 
 def _typed(series: pl.Series) -> pl.Series:

@@ -6,6 +6,7 @@ What is known of the columns travels in the metadata of the file.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "write_parquet",
 ]
 
+_SPELT = ("interval", "period")
 _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"
 _PARSED: dict[str, pl.DataType] = {
@@ -128,10 +130,23 @@ def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
 def _from_pandas(column: Any, name: str) -> pl.Series:
     import narwhals as nw
 
-    series: pl.Series = nw.from_native(column, series_only=True).to_polars().alias(name)
+    series: pl.Series = nw.from_native(_spelt(column), series_only=True).to_polars().alias(name)
     if series.dtype == pl.Object:
         raise TypeError
     return series
+
+
+def _spelt(column: Any) -> Any:
+    """Return bands and periods of pandas as their texts: "(0, 5]", "2020-01"."""
+    pd: Any = sys.modules["pandas"]  # the column is one of its own
+
+    categories = getattr(column.dtype, "categories", None)
+    dtype = column.dtype if categories is None else categories.dtype
+    if not isinstance(dtype, pd.IntervalDtype | pd.PeriodDtype) and not (
+        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _SPELT
+    ):
+        return column
+    return column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
 
 
 def to_native(frame: pl.DataFrame, origin: Origin) -> Any:

@@ -108,6 +108,8 @@ def _as_text(values: pl.Series) -> pl.Series:
         values = values.cast(pl.Int64) if whole.all() else values
     if dtype == pl.Binary or dtype.is_nested() or dtype == pl.Object:
         return pl.Series(values.name, [], dtype=pl.String)
+    if values.dtype == pl.Duration:
+        values = values.dt.total_microseconds()
     text = values.cast(pl.String).str.slice(0, LONGEST).str.strip_chars()
     return text.filter(text != "")
 

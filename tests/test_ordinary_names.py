@@ -1,0 +1,106 @@
+"""Ordinary names and types: what a file may hold is taken, or refused in one clear message."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.errors import ColumnError, KeyholeError
+
+NAMES = [
+    "count", "*", "len", "index", "f", "F", "risk", "records", "code", "key", "value", "literal",
+    "group", "cell", "proportion", "weight", "a b", "a,b", "a.b", "[x]", "'; DROP TABLE x;--",
+    "<script>", "=1+1", "..", "{x}", "%s", "ä", "\x1b[2J", "\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_a_column_may_have_any_name(tmp_path, name, kind):
+    frame = pl.DataFrame({name: [*"abacca"] * 4, "other": [1, 2, 3, 1, 2, 2] * 4})
+    data = frame
+    if kind == "parquet":
+        if name == "\x00":
+            pytest.skip("Parquet has no names with a zero byte")
+        data = tmp_path / "people.parquet"
+        frame.write_parquet(data)
+    keys = [name, "other"]
+    cells = set(frame.rows())
+    assert keyhole.risk(data, keys=keys).cells == len(cells)
+    assert keyhole.risk(data, keys=keys, engine="disk").cells == len(cells)
+    assert keyhole.risk(data, keys=["other"], by=name).records == 24
+    for verb in (keyhole.uniques, keyhole.drivers):
+        assert verb(data, keys=keys).records == 24
+    assert keyhole.screen(data).records == 24
+    assert keyhole.select(data, candidates=[[name], ["other"]], limit=1).selected
+    assert keyhole.frontier(data, candidates=[[name], ["other"]], limit=1).sets
+
+
+@pytest.mark.parametrize("name", ["^a.*$", "a\nb", "x" * 300])
+def test_a_name_that_is_none_is_refused_and_not_shown(name):
+    with pytest.raises(ColumnError) as refused:
+        keyhole.load(pl.DataFrame({"age": [1], name: [2]}))
+    assert "(column 2)" in str(refused.value)
+    assert name not in str(refused.value)
+    assert keyhole.load(pl.DataFrame({"age": [1], name: [2]}), columns=["age"]).names == ("age",)
+
+
+def test_an_open_quote_in_a_header_shows_no_record(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('name,"age,sex\nAnna Meier,34,f\nBert Kunz,51,m\n')
+    for call in (keyhole.load, keyhole.screen, lambda data: keyhole.risk(data, keys=["age"])):
+        with pytest.raises(KeyholeError) as refused:
+            call(path)
+        assert "Meier" not in str(refused.value)
+        assert "Kunz" not in str(refused.value)
+
+
+def test_a_heading_of_a_workbook_may_be_broken_over_lines(tmp_path):
+    path = tmp_path / "people.xlsx"
+    pd.DataFrame({"age in\nyears": [1, 2], "sex": ["f", "m"]}).to_excel(path, index=False)
+    assert keyhole.load(path).names == ("age in years", "sex")
+
+
+BANDS = pd.cut(np.arange(24), 4)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [BANDS, BANDS.astype(object), pd.arrays.IntervalArray.from_breaks(range(25)),
+     pd.period_range("2020-01", periods=24, freq="M"), pd.to_timedelta(np.arange(24) % 3, "D")],
+    ids=["bands", "bands as objects", "intervals", "periods", "durations"],
+)  # fmt: skip
+def test_types_of_pandas_are_categories(values):
+    frame = pd.DataFrame({"x": values, "other": [1, 2] * 12})
+    expected = frame.groupby(["x", "other"], observed=True).ngroups
+    assert keyhole.risk(frame, keys=["x", "other"]).cells == expected
+    assert keyhole.screen(frame).records == 24
+
+
+def test_missing_bands_are_missing():
+    frame = pd.DataFrame({"x": pd.cut([1.0, 5.0, np.nan, 9.0], [0, 4, 10])})
+    assert keyhole.load(frame).frame["x"].to_list() == ["(0, 4]", "(4, 10]", None, "(4, 10]"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [pd.DataFrame({0: [1, 2], 1: [3, 4]}), pd.DataFrame({("a", "b"): [1, 2], ("a", "c"): [3, 4]}),
+     pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])),
+     pd.DataFrame({dt.date(2020, 1, 1): [1], None: [2]})],
+)  # fmt: skip
+def test_names_of_pandas_need_not_be_text(frame):
+    names = [str(name) for name in frame.columns]
+    assert keyhole.risk(frame, keys=names).records == len(frame)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[{"a": 1}] * 4, [[1]] * 4, [1, "a", None, 2.5], [object()] * 4, [1j] * 4],
+    ids=["structs", "lists", "mixed", "objects", "complex"],
+)
+def test_what_is_no_single_value_is_refused(values):
+    with pytest.raises(ColumnError, match="column 'x' must hold"):
+        keyhole.risk(pd.DataFrame({"x": values}), keys=["x"])
