@@ -296,5 +296,4 @@ DRIVERS_STAGE = Stage(
     "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,
     since="0.2",  # which levels are told is decided on a count sheet
     returns="keyhole.exposure.drivers.Drivers",
-    since="0.2",  # which levels may be told is decided with all figures together
 )  # fmt: skip
