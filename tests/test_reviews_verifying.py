@@ -17,7 +17,7 @@ from keyhole.protection.plan import Plan
 from keyhole.results import plain_values
 from keyhole.reviews import checks
 from keyhole.reviews.restoring import restore_review
-from keyhole.reviews.stages import screening
+from keyhole.reviews.stages import exposure as exposure_stages
 from keyhole.reviews.store import digest, to_json
 from keyhole.reviews.verification import compare_values
 
@@ -186,12 +186,12 @@ def test_a_plan_in_a_file_of_its_own_is_an_input_too(tmp_path, sample):
 
 
 def test_a_dossier_of_another_year_is_screened_in_that_year(folder, monkeypatch):
-    class Later(screening.datetime.date):
+    class Later(exposure_stages.datetime.date):
         @classmethod
         def today(cls):
             return cls(2099, 1, 1)
 
-    monkeypatch.setattr(screening.datetime, "date", Later)
+    monkeypatch.setattr(exposure_stages.datetime, "date", Later)
     assert keyhole.verify(folder / "out").same
 
 
