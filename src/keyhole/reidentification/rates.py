@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, figure
-from keyhole.core.options import Question
+from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import BAND, DECIMALS, TABLE
@@ -373,6 +373,28 @@ def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str]
     more = len(parts) - SHOWN
     notes = [f"and {more:,} more, which the JSON object has"] if more > 0 else []
     return Table(title, columns, rows, [*said, *notes])
+
+
+# Of a stratum with fewer records nothing is shown unless it is asked for: it may be one person.
+SMALLEST_STRATUM = 3
+
+
+def stratum_table(
+    strata: Sequence[str], parts: Sequence[RatesByStratum], least: int = SMALLEST_STRATUM
+) -> Table:
+    """Lay strata out; of those with fewer records than the least only how many there are."""
+    named = [part for part in parts if part.rates.puf_records >= least]
+    table = part_table(f"By {', '.join(strata)}", "stratum", named)
+    few = len(parts) - len(named)
+    if not few:
+        return table
+    blank = [""] * (len(table.columns) - 1) if table.rows else []
+    note = Problem(
+        "Strata of fewer than {0} records are not described; {name_small_groups} names them.", least
+    )
+    columns = table.columns if table.rows else ["stratum"]
+    rows = [*table.rows, [f"({few:,} smaller)", *blank]]
+    return Table(table.title, columns, rows, [*table.notes, note])
 
 
 def use_table(uses: Sequence[VariableUse]) -> Table:

@@ -23,6 +23,7 @@ from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.linking import Pairs
 from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import (
+    SMALLEST_STRATUM,
     Interval,
     Rate,
     Rates,
@@ -32,6 +33,7 @@ from keyhole.reidentification.rates import (
     RatesBySubset,
     VariableUse,
     part_table,
+    stratum_table,
     use_table,
 )
 from keyhole.reidentification.strata import Gaps
@@ -127,6 +129,7 @@ class Study(Result):
     puf_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
     eif_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
     engine: Annotated[str, HIDDEN] = "memory"
+    name_small_groups: Annotated[bool, HIDDEN] = False
     identification: Annotated[Identification | None, WHEN_SET] = None
 
     @property
@@ -303,8 +306,8 @@ class Study(Result):
         if self.perturbation is not None:
             out.append(self.perturbation.table(self.rates))
         if self.by_stratum:
-            name = ", ".join(self.linkage.strata)
-            out.append(part_table(f"By {name}", "stratum", self.by_stratum))
+            least = 0 if self.name_small_groups else SMALLEST_STRATUM
+            out.append(stratum_table(self.linkage.strata, self.by_stratum, least))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
             said = [self.linkage.agreeing_in_words]

@@ -171,6 +171,12 @@ def study(
             kind=Columns("stratum", least=0),
         ),
     ] = (),
+    name_small_groups: Annotated[
+        bool,
+        Option(
+            "Also name strata with fewer than 3 records. They may be individuals.", surfaces="c"
+        ),
+    ] = False,
     permutations: Annotated[
         int,
         Option(
@@ -231,7 +237,7 @@ def study(
     files = study_files(question)
     if not isinstance(files, StudyFiles):  # they are on Spark
         remote: Study = files.study(_by_one_metric(question))
-        return remote
+        return replace(remote, name_small_groups=question.name_small_groups)
     # What is found keeps the question, but not the data.
     question = question.replace(puf=None, eif=None, iuf=None, ids_from=None, engine=None)
     if question.scenario:
@@ -245,6 +251,7 @@ def study(
 
         return attack_all(files, question, tell)  # type: ignore[return-value]
     found = attack_release(files, next(iter(files.pufs)), _by_one_metric(question), tell)
+    found = replace(found, name_small_groups=question.name_small_groups)
     named = any(isinstance(one, str) for one in question.scenario or ())
     return replace(found, identification=key.identification(found)) if named else found
 
