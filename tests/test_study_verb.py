@@ -558,11 +558,15 @@ def test_bars_of_few_scores_stand_on_ticks_and_the_threshold_is_drawn(world):
 
 def test_a_stratum_of_one_person_is_not_described_unless_asked_for():
     ages = [30, 31, 32, 33, 34, 35, 36]
-    puf = pl.DataFrame({"p": range(7), "age": ages, "where": ["town"] * 6 + ["lone hamlet"]})
-    eif = pl.DataFrame({"e": range(7), "age": ages, "where": ["town"] * 6 + ["lone hamlet"]})
+    puf = pl.DataFrame(
+        {"p": range(7), "age": ages, "sex": 1, "where": ["town"] * 6 + ["lone hamlet"]}
+    )
+    eif = pl.DataFrame(
+        {"e": range(7), "age": ages, "sex": 1, "where": ["town"] * 6 + ["lone hamlet"]}
+    )
     truth = pl.DataFrame({"p": range(7), "e": range(7)})
-    asked = {"puf": puf, "eif": eif, "iuf": truth, "puf_id": "p", "eif_id": "e", "link": ["age"],
-             "strata": ["where"], "metric": "taxicab"}  # fmt: skip
+    asked = {"puf": puf, "eif": eif, "iuf": truth, "puf_id": "p", "eif_id": "e",
+             "link": ["age", "sex"], "strata": ["where"], "metric": "taxicab"}  # fmt: skip
     found = study(**asked)
     assert [part.label for part in found.by_stratum] == ["lone hamlet", "town"]
     assert "lone hamlet" not in found.summary()

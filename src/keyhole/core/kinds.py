@@ -43,6 +43,7 @@ __all__ = [
     "WordsByColumn",
     "alternatives",
     "kind_problems",
+    "path_problems",
     "require_list",
     "split_words",
 ]
@@ -922,6 +923,17 @@ def kind_problems(name: str, kind: Kind, value: Any) -> list[str]:
     """
     fault = kind.fault(value)
     return [f"{name} must be {fault}. Got {value!r} instead."] if fault else []
+
+
+def path_problems(name: str, value: Any) -> list[str]:
+    """Return what is wrong with where something is to be written, None being nowhere.
+
+    Examples
+    --------
+    >>> path_problems("out", None), path_problems("out", 3)
+    ([], ['out must be the path of a file. Got 3 instead.'])
+    """
+    return [] if value is None else kind_problems(name, File(), value)
 
 
 def _listed(value: Any) -> list[Any] | None:

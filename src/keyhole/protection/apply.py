@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from keyhole.core.kinds import Columns, TableOrFile
+from keyhole.core.kinds import Columns, TableOrFile, path_problems
 from keyhole.core.names import plural, quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import Cutoff, EngineInMemory, Formula, Fraction, Names, Seed, Weight
@@ -70,8 +70,10 @@ class _PlansKind(TableOrFile):
 
     def fault(self, value: Any) -> str | None:
         """Accept plans, or one alone."""
+        if not isinstance(value, str | os.PathLike | Sequence | Mapping):
+            return self.what
         plans = value.values() if isinstance(value, Mapping) else self.settle(value)
-        fit = isinstance(value, str | os.PathLike | Sequence | Mapping) and plans
+        fit = bool(plans)
         return None if fit and not any(map(_PlanKind().fault, plans)) else self.what
 
     def settle(self, value: Any) -> Any:
@@ -319,6 +321,9 @@ def protect(
     ('age',)
     """
     question = bind(protect, locals())
+    question = dataclasses.replace(
+        question, problems=(*question.problems, *path_problems("out", out))
+    )
     drafts = read_plans(question)
     done = _with_ledger(open_to_protect(question, data, drafts), drafts, question)
     if out is not None:

@@ -353,6 +353,8 @@ def _content_problems(files: StudyFiles, question: Question) -> list[str]:
     """Say what is wrong with ids and columns, as far as that shows before anything is linked."""
     if question.scenario or question.blank or files.ids is not None or len(files.pufs) != 1:
         return []
+    if files.eif is None or None in (*files.pufs.values(), *files.iufs.values()):
+        return []  # what was given for it is no file
     (puf,), (iuf,) = files.pufs.values(), files.iufs.values()
     try:
         _checked_truth(_Files(puf, files.eif, iuf, question.puf_id, question.eif_id), question)

@@ -15,6 +15,7 @@ from keyhole.core.kinds import (
     ColumnsByColumn,
     TableOrFile,
     WordsByColumn,
+    path_problems,
 )
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
@@ -281,7 +282,8 @@ def synthesise(
     (2, 2000)
     """
     question = bind(synthesise, locals())
-    problems = [*question.problems, *(() if out is None else require_free(Path(out), force))]
+    problems = [*question.problems, *path_problems("out", out)]
+    problems += [] if out is None or problems else require_free(Path(out), force)
     opened, drawing = _opened(question, data, problems)
     problems += [text for _, text in data_problems(question, opened)]
     if problems:

@@ -1,0 +1,24 @@
+"""Names, types and options at random, over all verbs: answered, or told in one clear message."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import fuzzing
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(0, 2**32))
+def test_a_call_from_python_is_answered_or_told(seed):
+    assert fuzzing.call_python(seed) in ("answered", "told")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32))
+def test_a_command_is_answered_or_told(tmp_path_factory, seed):
+    assert fuzzing.call_command(seed, tmp_path_factory.mktemp("fuzz")) in ("answered", "told")
+
+
+@pytest.mark.parametrize("call", [fuzzing.call_python, fuzzing.call_command])
+def test_both_ends_are_seen(call, tmp_path):
+    more = (tmp_path,) if call is fuzzing.call_command else ()
+    assert {call(seed, *more) for seed in range(40)} == {"answered", "told"}
