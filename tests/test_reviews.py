@@ -131,8 +131,11 @@ limit = 5
         ('keys = ["sex"]\n[data]\n', "line 2: [data] needs 'file'"),
         ('keys = ["sex"]\n[data]\nfile = "none.csv"\n', "line 3: "),
         ('[data]\nfile = "people.csv"\n', "keys are missing"),
-        ('keys = []\n[data]\nfile = "people.csv"\n', "keys must be a list of column names"),
-        ('keys = ["sex", "sex"]\n[data]\nfile = "people.csv"\n', "names each once"),
+        (
+            'keys = []\n[data]\nfile = "people.csv"\n',
+            "keys must be a list of at least one column name",
+        ),
+        ('keys = ["sex", "sex"]\n[data]\nfile = "people.csv"\n', "names each column once"),
         ('data = 3\nkeys = ["sex"]\n', "data must be a section, headed [data]"),
         ('keys = ["sex"]\n[data]\nfile = "people.csv"\n[frontier]\n', "needs a [selection]"),
         ('keys = ["sex"]\n[data]\nfile = "people.csv"\n[selection]\n', "[selection] needs 'limit'"),

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from keyhole.core.kinds import Choice, File, Kind, Number, Place, Several, Text, Whole
+from keyhole.core.kinds import Choice, File, Kind, Memory, Number, Place, Several, Text, Whole
 from keyhole.core.kinds import Columns as ColumnNames
-from keyhole.core.names import quoted
+from keyhole.core.names import quoted, repeated
 from keyhole.core.options import (
-    REQUIRED,
     Option,
     Parameter,
     Question,
@@ -19,63 +18,14 @@ from keyhole.core.options import (
 )
 from keyhole.core.shared import KeyColumns, Limit
 from keyhole.core.verbs import VERBS
-from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.reading import load
 from keyhole.reviews.source import named_scenario
-from keyhole.reviews.value_checks import (
-    Check,
-    Columns,
-    by_name,
-    each,
-    each_key,
-    is_codes,
-    is_keys,
-    is_mark,
-    is_memory,
-    is_name,
-    is_text,
-    list_of,
-    one_of,
-    table_of,
-)
 from keyhole.selection.search import METHODS
 
 __all__ = ["METRICS", "PRODUCTS", "REPEATED", "SECTIONS", "TOP", "question_of", "review_schema"]
 
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked(Kind):
-    """A value that a function checks; sections whose verb declares its options need none."""
-
-    check: Check
-    named: Columns | None = None
-    purpose: str = "column"
-
-    def fault(self, value: Any) -> str | None:
-        return self.check(value)
-
-    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
-        return iter(()) if self.named is None else self.named(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {}
-
-
-def Setting(  # noqa: N802
-    check: Check,
-    meaning: str,
-    columns: Columns | None = None,
-    purpose: str = "column",
-    required: bool = False,
-    secret: bool = False,
-) -> Parameter:
-    """Declare a setting by hand, of a section whose verb does not declare its options yet."""
-    option = Option(meaning, secret=secret)
-    kind = _Checked(check, columns, purpose)
-    return Parameter("", option, kind, REQUIRED if required else None)
 
 
 def section_of(
@@ -302,66 +252,150 @@ OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
 """By section settings that another name stands for, where it is given."""
 
 
-_NAMES = list_of(is_name, "column names")
-_GROUPS = list_of(is_name, "names of groups")
-_SENTENCES = list_of(is_text, "texts")
-ENGINES = ("auto", "memory", "disk")
-_METRIC = one_of(METRICS)
+@dataclass(frozen=True, slots=True)
+class _Keys(ColumnNames):
+    """A list of columns, or the scenario whose key is meant."""
 
-TOP: Mapping[str, Parameter] = {
-    "title": Setting(is_text, "what the review is called, at the head of the report"),
-    "keys": Setting(
-        is_keys,
-        'the columns an intruder could know, or `"scenario:NAME"` for the key of a scenario',
-        each_key,
-        "key",
-    ),
-}
+    def fault(self, value: Any) -> str | None:
+        if named_scenario(value):
+            return None
+        fault = ColumnNames.fault(self, value if isinstance(value, list) else None)
+        return fault and f'{fault}, or "scenario:NAME"'
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns; those of a scenario's key are known later."""
+        return iter(()) if isinstance(value, str) else ColumnNames.columns(self, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts(Kind):
+    """A list of texts, each once."""
+
+    what: str = "texts"
+
+    def fault(self, value: Any) -> str | None:
+        if not isinstance(value, list) or any(Text().fault(item) for item in value):
+            return f"a list of {self.what}"
+        double = repeated(value)
+        return f"a list that names each once ({quoted(double)} is repeated)" if double else None
+
+    def settle(self, value: Any) -> Any:
+        return None if value is None else tuple(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+
+
+def _top(
+    *,
+    title: Annotated[
+        str | None, Option("What the review is called, at the head of the report.")
+    ] = None,
+    keys: Annotated[
+        Any,
+        Option(
+            'The columns an intruder could know, or `"scenario:NAME"` for the key of a scenario.',
+            kind=_Keys("key"),
+        ),
+    ] = None,
+) -> None:
+    """Declare what stands above all sections."""
+
+
+def _release(
+    *,
+    product: Annotated[
+        str | None,
+        Option(
+            "What goes out: the `file` as it is, the variables of the `selection`, or what the "
+            "`protection` or the `synthesis` made; by default the last of these that the review "
+            "has.",
+            kind=Choice(PRODUCTS),
+        ),
+    ] = None,
+    to: Annotated[str | None, Option("To whom it goes.")] = None,
+    purpose: Annotated[str | None, Option("What for.")] = None,
+    version: Annotated[str | None, Option("Which version of the release this is.")] = None,
+    contact: Annotated[str | None, Option("Whom users may ask.")] = None,
+    conditions: Annotated[
+        tuple[str, ...], Option("Under which conditions it goes out.", kind=_Texts())
+    ] = (),
+    notes: Annotated[
+        tuple[str, ...],
+        Option(
+            "What users should know besides; in the public note as it stands here.",
+            kind=_Texts(),
+        ),
+    ] = (),
+    board: Annotated[
+        tuple[str, ...],
+        Option(
+            "Who decides: names or offices, one line each on the page for signatures.",
+            kind=_Texts(),
+        ),
+    ] = (),
+) -> None:
+    """Declare what is said of the release."""
+
+
+def _data(
+    *,
+    file: Annotated[str, Option("The file under review, seen from the review file.")],
+    engine: Annotated[
+        str,
+        Option(
+            "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits).",
+            kind=Choice(("auto", "memory", "disk")),
+        ),
+    ] = "auto",
+    memory: Annotated[
+        str | None, Option("What counting on disk may use, like `1GB`.", kind=Memory())
+    ] = None,
+) -> None:
+    """Declare what the section of the data has besides the options of `load`."""
+
+
+def _keys(
+    *,
+    columns: Annotated[
+        tuple[str, ...],
+        Option("The columns an intruder could know.", kind=ColumnNames("key")),
+    ],
+) -> None:
+    """Declare the keys as a section of their own."""
+
+
+def _environment(
+    *,
+    store: Annotated[
+        str,
+        Option(
+            "The data environment: a store (`env.db`, or a PostgreSQL URL) or an exported `.json` "
+            "file, seen from the review file."
+        ),
+    ],
+    target: Annotated[
+        str | None, Option("The target that describes the file; by default the only one.")
+    ] = None,
+    scenarios: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "Scenarios of the environment to look at, `[]` for none; by default all of them, "
+            "unless the review tells some.",
+            kind=_Texts("names of scenarios"),
+        ),
+    ] = None,
+) -> None:
+    """Declare where scenarios come from."""
+
+
+TOP: Mapping[str, Parameter] = parameters_of(_top)
 
 SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
-    "release": {
-        "product": Setting(one_of(PRODUCTS), "what goes out: the `file` as it is, the variables of "
-                           "the `selection`, or what the `protection` or the `synthesis` made; "
-                           "the last of these that the review has"),
-        "to": Setting(is_text, "to whom it goes"),
-        "purpose": Setting(is_text, "what for"),
-        "version": Setting(is_text, "which version of the release this is"),
-        "contact": Setting(is_text, "whom users may ask"),
-        "conditions": Setting(_SENTENCES, "under which conditions it goes out"),
-        "notes": Setting(_SENTENCES, "what users should know besides; in the public note as it "
-                         "stands here"),
-        "board": Setting(_SENTENCES, "who decides: names or offices, one line each on the page "
-                         "for signatures"),
-    },
-    "data": {
-        "file": Setting(is_text, "the file under review, seen from the review file", required=True),
-        "name": Setting(is_text, "what to call the data; the file's name if left out"),
-        "missing_codes": Setting(is_codes, "values that mean missing: a list, or by column "
-                                 '(`"*"` is every column)', by_name),
-        "roles": Setting(table_of(one_of(ROLES), f"one of {quoted(ROLES)}"),
-                         "by column: " + ", ".join(f"`{role}`" for role in ROLES), by_name),
-        "kinds": Setting(table_of(one_of(KINDS), f"one of {quoted(KINDS)}"),
-                         "by column: " + ", ".join(f"`{kind}`" for kind in KINDS), by_name),
-        "labels": Setting(table_of(is_text, "text"), "by column, what it means", by_name),
-        "encoding": Setting(is_text, "of a text file, if it is not UTF-8"),
-        "delimiter": Setting(is_mark, "of a text file, if it is not to be found out"),
-        "sheet": Setting(is_text, "of an Excel workbook; the first if left out"),
-        "engine": Setting(one_of(ENGINES), "where the file is counted: `memory`, `disk` or "
-                          "`auto` (in memory while it fits); `auto`"),
-        "memory": Setting(is_memory, "what counting on disk may use, like `1GB`"),
-    },
-    "keys": {
-        "columns": Setting(_NAMES, "the columns an intruder could know", each, "key",
-                           required=True),
-    },
-    "environment": {
-        "store": Setting(is_text, "the data environment: a store (`env.db`, or a PostgreSQL URL) "
-                         "or an exported `.json` file, seen from the review file", required=True),
-        "target": Setting(is_text, "the target that describes the file; the only one if left out"),
-        "scenarios": Setting(list_of(is_text, "names of scenarios", empty=True), "scenarios of the "
-                             "environment to look at, `[]` for none; all of them if left out and "
-                             "the review tells none"),
-    },
+    "release": parameters_of(_release),
+    "data": {**parameters_of(_data), **parameters_of(load)},
+    "keys": parameters_of(_keys),
+    "environment": parameters_of(_environment),
     "screen": section_of("screen", without=("keys",)),
     "exposure": section_of("risk", _exposure, without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
