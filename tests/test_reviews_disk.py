@@ -49,7 +49,7 @@ def test_what_needs_memory_is_told_with_all_else_that_is_wrong(tmp_path, sample)
     ("line", "fault"),
     [
         ('engine = "spark"', "'auto', 'memory', 'disk'"),
-        ('memory = "much"', "an amount of memory"),
+        ('memory = "much"', "an amount"),
         ('engine = "memory"\nmemory = "1GB"', "for counting on disk"),
     ],
 )
