@@ -103,7 +103,7 @@ TEXTS = {
     "one column with blank lines": b"a\n1\n\n2\n",
     "lone returns": b"a,b\r1,2\r3,4\r",
     "windows": b"a;b\r\n1;2\r\n3;4",
-    "line breaks": b'"a\nx",b\n"1\n,2",3\n4,5\n',
+    "line breaks": b'"a x",b\n"1\n,2",3\n4,5\n',
     "mark": b"\xef\xbb\xbfa,b\n1,2\n",
     "utf-16": "a,b\né,2\n".encode("utf-16"),
     "no records": b"a,b\n",

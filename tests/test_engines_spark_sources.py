@@ -151,7 +151,7 @@ def test_names_that_hadoop_has_not(name, reason, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     with (tmp_path / name).open("wb") as file:
         pl.DataFrame({"v": ["x"]}).write_parquet(file)
-    said = f"{re.escape(reason)}.*Rename it, or use --engine disk"
+    said = f"{re.escape(reason)}.*Rename it, or use engine disk"
     with pytest.raises(FileError, match=said):
         keyhole.risk(tmp_path / name, keys=["v"], engine="spark")
 
@@ -177,7 +177,7 @@ def test_times_with_nanoseconds(tmp_path):
             table, place, use_deprecated_int96_timestamps=old, coerce_timestamps=unit,
             allow_truncated_timestamps=not old,
         )  # fmt: skip
-    with pytest.raises(InputError, match=r"'a.b' of 'parts' .* INT96.* --engine disk"):
+    with pytest.raises(InputError, match=r"'a.b' of 'parts' .* INT96.* engine disk"):
         keyhole.risk(tmp_path / "parts", keys=["v", "a.b"], engine="spark")
     assert keyhole.risk(tmp_path / "parts", keys=["v"], engine="spark").records == 6
     found = keyhole.risk(tmp_path / "parts" / "b.parquet", keys=["a.b"], engine="disk")

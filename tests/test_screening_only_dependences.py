@@ -44,7 +44,7 @@ def hostile(*, typed: bool) -> pl.DataFrame:
         (codes + 10).alias("`missing`"),
         pl.when(flipped).then(pl.lit("x")).otherwise(pl.col("zip")).alias("near\tzip"),
         other.alias("$(other)"),
-        (codes.fill_null(20) * 4 + other).alias("both\nof them") % 7,
+        (codes.fill_null(20) * 4 + other).alias("both\tof them") % 7,
         pl.lit("one").alias("always"),
         pl.lit(None, pl.String).alias("never"),
         pl.Series("number", range(RECORDS)),

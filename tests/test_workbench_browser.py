@@ -122,7 +122,7 @@ def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Se
     settled(page, 240)
     steps = review(server)["protection"]["step"]  # type: ignore[index]
     to(page, "Protect")
-    page.locator('fieldset.picker input[value="weight"]').check()
+    page.locator('fieldset.picker input[name="columns"][value="weight"]').check()
     started(page, page.get_by_role("button", name="See its price").click)
     assert settled(page, 240) == "done"
     started(page, page.get_by_role("button", name="Accept: add it to the plan").click)

@@ -54,7 +54,9 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     (['b'], 'polars lazy')
     """
     if isinstance(source, pl.DataFrame):
-        return source[request.choose(source.columns, "the frame")], Origin(native="polars")
+        return source.select(named(request.choose(source.columns, "the frame"))), Origin(
+            native="polars"
+        )
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
         frame = source.select(named(request.choose(names, "the frame"))).collect()
@@ -105,7 +107,9 @@ def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         ) from None
     collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     polars = collected.to_polars()
-    return polars[request.choose(polars.columns, "the frame")], Origin(native="polars")
+    return polars.select(named(request.choose(polars.columns, "the frame"))), Origin(
+        native="polars"
+    )
 
 
 def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:

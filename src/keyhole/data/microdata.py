@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import absent, repeated
-from keyhole.data.columns import Codes, Role, Variable, encode
+from keyhole.data.columns import Codes, Role, Variable, encode, named
 from keyhole.data.describing import describe, role_problems
 from keyhole.data.missing import blank
 from keyhole.errors import ColumnError, FileError, OptionError
@@ -244,7 +244,7 @@ class Microdata:
         """Return the data with these columns only, in this order."""
         chosen = self.require(names, purpose="column")
         variables = tuple(self.variable(name) for name in chosen)
-        new = dataclasses.replace(self, frame=self.frame[list(chosen)], variables=variables)
+        new = dataclasses.replace(self, frame=self.frame.select(named(chosen)), variables=variables)
         new._codes.update((name, self._codes[name]) for name in chosen if name in self._codes)
         return new
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
+from keyhole.data.columns import named
 from keyhole.data.implicates import first_implicate
 from keyhole.data.microdata import KeyedData, Microdata, require_key
 from keyhole.data.reading import load
@@ -153,7 +154,7 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
         )
     held = [source.frame[name] for name in ids]
     kept = [name for name in puf.names if name not in ids]
-    whole = puf.replace(frame=puf.frame[kept].with_columns(held))
+    whole = puf.replace(frame=puf.frame.select(named(kept)).with_columns(held))
     return whole.with_variables(
         source.variable(name) if name in ids else whole.variable(name) for name in whole.names
     )

@@ -132,9 +132,9 @@ class Tabulation(Result):
         return [estimate, se, df, low, high]
 
     def _crossed(self) -> Table | None:
-        heads = self.cells[list(self.cols)].unique(maintain_order=True)
+        heads = self.cells.select(named(self.cols)).unique(maintain_order=True)
         heads = heads.sort(named(self.cols), nulls_last=True)
-        sides = self.cells[list(self.rows)].unique(maintain_order=True)
+        sides = self.cells.select(named(self.rows)).unique(maintain_order=True)
         if heads.height > WIDEST:
             return None
         cells = self._brackets(self.cells, self.variables)
