@@ -445,3 +445,28 @@ def test_a_place_that_is_half_a_url_never_shows_its_password(text):
 
 def test_the_scheme_of_a_url_may_have_any_case():
     assert str(place_of_store("PostgreSQL://ann:x@host/db")) == "'postgresql://host/db'"
+
+
+# Writes until pages of an unfinished transaction are in the file, and dies.
+HALFWAY = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("CREATE TABLE lost (text)")
+connection.executemany("INSERT INTO lost VALUES (?)", [("x" * 4000,)] * 200)
+os._exit(9)
+"""
+
+
+def test_a_store_whose_writer_was_killed_is_read_as_it_was(tmp_path):
+    place = tmp_path / "environment.db"
+    written = filled(place)[1].environment
+    died = subprocess.run([sys.executable, "-c", HALFWAY, str(place)], check=False)
+    assert died.returncode == 9
+    assert (tmp_path / "environment.db-journal").stat().st_size > 0, "the journal is hot"
+    reader = open_store(place, writing=False)
+    assert reader.read().environment == written
+    assert [path.name for path in tmp_path.iterdir()] == ["environment.db"]
+    with pytest.raises(InputError, match="reading only"):
+        reader.write(reader.read(), replace(written, constructs=()), who="ann")

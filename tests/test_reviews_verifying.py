@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import shutil
 
@@ -303,3 +304,15 @@ def test_values_that_differ_are_told_and_only_those(one, other):
     assert not compare_values(one, json.loads(json.dumps(one))).differences
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     assert bool(compare_values(one, other, "x").differences) != same
+
+
+def test_a_path_that_is_not_utf8_is_verified_like_any_other(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    (folder / "people.csv").write_text("sex,age\nf,30\nf,30\nf,30\nm,41\n")
+    (folder / "review.toml").write_text('keys = ["sex"]\n[data]\nfile = "people.csv"\n')
+    keyhole.review(folder / "review.toml", out=tmp_path / "out")
+    assert keyhole.verify(tmp_path / "out").same

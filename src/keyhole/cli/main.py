@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from keyhole.cli import failures
 from keyhole.core.names import nearest
+from keyhole.core.signals import ending_cleanly
 from keyhole.core.verbs import VERBS, Verb
 from keyhole.errors import InputError
 
@@ -118,9 +119,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     """
     try:
         _speak_plainly()
-        code: Any = get_command(app).main(
-            args=None if argv is None else list(argv), prog_name="keyhole", standalone_mode=False
-        )
+        with ending_cleanly():
+            code: Any = get_command(app).main(
+                args=None if argv is None else list(argv),
+                prog_name="keyhole",
+                standalone_mode=False,
+            )
         if sys.stdout is not None:
             sys.stdout.flush()
     except BaseException as error:  # a panic of Polars is no Exception

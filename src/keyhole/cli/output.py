@@ -194,7 +194,8 @@ def _write_records(result: Result, path: Path, force: bool) -> None:
     import polars.selectors as columns
 
     from keyhole.data import load
+    from keyhole.data.writing import save
 
     # Not a number is a missing value, which every format can hold.
     frame = result.to_frame().with_columns(columns.float().fill_nan(None))
-    load(frame).save(path, force=force)
+    save(load(frame), path, force=force, private=True)

@@ -1,10 +1,19 @@
-"""Atomic file writes."""
+"""Atomic file writes: whole or not at all, and what a killed run left is put right by the next.
+
+Everything is written inside a hidden folder beside its target, which only its owner can enter,
+and renamed into place. The folder holds a lock for as long as its run lives. Whoever writes next
+to it removes the folders that nobody holds any more; an older release that was set aside and
+whose successor never came is put back.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,13 +21,18 @@ from pathlib import Path
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["put_folder", "require_room", "write_whole"]
+__all__ = ["lock_file", "require_room", "scratch_folder", "sweep", "write_folder", "write_whole"]
 
 _ROOM = 1 << 16
+_UNFINISHED = re.compile(r"\.keyhole-[0-9a-f]{8}")
+# Inside such a folder: the lock, what is being written, and what it replaces.
+_LOCK, _NEW, _OLD = "lock", "new", "old"
 
 
 @contextmanager
-def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+def write_whole(
+    path: str | os.PathLike[str], *, force: bool = False, private: bool = False
+) -> Iterator[Path]:
     """Give a temporary path next to the target, and rename it into place on success.
 
     Whatever goes wrong, an interrupt included, the temporary file is removed and the target
@@ -32,11 +46,13 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
         The file to be written.
     force
         Replace the file if it exists.
+    private
+        Let only its owner read and write the file; else the umask decides.
 
     Yields
     ------
     Path
-        Where to write; it has the same extension as the target.
+        Where to write; it has the same name as the target.
 
     Examples
     --------
@@ -48,10 +64,14 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
     ['out.txt']
     """
     target = Path(path)
-    temporary = target.parent / f".{secrets.token_hex(4)}-{target.name[-60:].lstrip('.')}"
+    place = _new_place(target.parent)
     try:
         _check(target, force)
+        _make(place)
+        temporary = place / _NEW / target.name
         yield temporary
+        if private:
+            temporary.chmod(0o600)
         _settle(temporary)
         if not force:
             _check(target, force)
@@ -61,16 +81,157 @@ def write_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterato
             f"{str(target)!r} cannot be written: permission denied. Choose another folder."
         ) from None
     except OSError as error:
-        if not _is_about(error, temporary, target):
+        if not _is_about(error, place, target):
             raise
-        raise RunError(
-            f"{str(target)!r} could not be written: {_reason(error)}. Make room there, or choose "
-            f"another folder."
-        ) from None
+        raise _refused(target, error) from None
     finally:
-        with suppress(OSError, ValueError):
-            temporary.unlink()
+        _remove(place)
     _settle_folder(target.parent)
+
+
+@contextmanager
+def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a new folder next to the target, and rename it into place on success.
+
+    An older folder of that name is replaced: it goes only when the new one is there, and is
+    put back by the next run if this one is killed in between.
+
+    Parameters
+    ----------
+    path
+        The folder to be written.
+
+    Yields
+    ------
+    Path
+        The folder to fill.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> parent = Path(tempfile.mkdtemp())
+    >>> with write_folder(parent / "release") as temporary:
+    ...     _ = (temporary / "people.csv").write_text("sex")
+    >>> [str(file.relative_to(parent)) for file in parent.glob("*/*")]
+    ['release/people.csv']
+    """
+    target = Path(path)
+    place = _new_place(target.parent)
+    try:
+        _make(place)
+        temporary = place / _NEW / target.name
+        temporary.mkdir()
+        yield temporary
+        if os.path.lexists(target):
+            (place / _OLD).mkdir()
+            target.rename(place / _OLD / target.name)
+        temporary.rename(target)
+    except OSError as error:
+        raise _refused(target, error) from None
+    finally:
+        _remove(place)
+    _settle_folder(target.parent)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder for temporary files that only its owner can enter, and remove it."""
+    place = _new_place(Path(tempfile.gettempdir()))
+    try:
+        _make(place)
+        yield place / _NEW
+    finally:
+        _remove(place)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed runs left in a folder, and put back what they had set aside."""
+    with suppress(OSError, ValueError):
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if _UNFINISHED.fullmatch(entry.name)]
+        for name in names:
+            with suppress(OSError):
+                _clear(folder / name)
+
+
+def _clear(place: Path) -> None:
+    """Remove an unfinished folder of our own, unless somebody holds it."""
+    found = place.lstat()
+    if not os.path.isdir(place) or place.is_symlink():
+        return
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        return
+    lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock_file(lock)
+        _remove(place)
+    finally:
+        os.close(lock)
+    shutil.rmtree(place, ignore_errors=True)  # Windows removes no file that is open
+
+
+def _new_place(parent: Path) -> Path:
+    sweep(parent)
+    return parent / f".keyhole-{secrets.token_hex(4)}"
+
+
+def _make(place: Path) -> None:
+    """Make an unfinished folder and hold its lock until the folder is removed."""
+    while True:
+        place.mkdir(mode=0o700)
+        try:
+            lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:  # swept away by another run before it was held
+            continue
+        _HELD[place] = lock
+        with suppress(OSError):  # a file system without locks; nothing is swept there
+            lock_file(lock, wait=True)
+        if os.fstat(lock).st_nlink:
+            break
+        os.close(_HELD.pop(place))
+    (place / _NEW).mkdir()
+
+
+_HELD: dict[Path, int] = {}
+"""The locks of this process, by the folder that is being filled."""
+
+
+def _remove(place: Path) -> None:
+    """Remove an unfinished folder; what it had set aside is put back if nothing has replaced it."""
+    with suppress(OSError, ValueError):
+        for old in (place / _OLD).iterdir():
+            if not os.path.lexists(place.parent / old.name):
+                old.rename(place.parent / old.name)
+    lock = _HELD.pop(place, None)
+    if lock is not None:
+        os.close(lock)
+    with suppress(ValueError):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def lock_file(file: int, *, wait: bool = False) -> None:
+    """Hold an open file until it is closed or the process ends.
+
+    Raises
+    ------
+    OSError
+        If another holds it and this does not wait, or the file system has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _refused(target: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{str(target)!r} could not be written: {_reason(error)}. Make room there, or choose "
+        f"another folder."
+    )
 
 
 def require_room(path: Path) -> None:
@@ -83,10 +244,10 @@ def require_room(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _is_about(error: OSError, temporary: Path, target: Path) -> bool:
+def _is_about(error: OSError, place: Path, target: Path) -> bool:
     """Whether an error tells of this file, or of no file by name."""
     name = error.filename
-    return name is None or str(name) == str(target) or temporary.name in str(name)
+    return name is None or str(name) == str(target) or place.name in str(name)
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -136,18 +297,3 @@ def _settle_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-def put_folder(temporary: Path, folder: Path) -> None:
-    """Move a finished folder into place; an older one goes only when the new one is there."""
-    if not os.path.lexists(folder):
-        temporary.rename(folder)
-        return
-    old = folder.parent / f".{secrets.token_hex(4)}-old"
-    folder.rename(old)
-    try:
-        temporary.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)

@@ -25,8 +25,12 @@ __all__ = ["save"]
 _FAILURES = (Exception, pl.exceptions.PanicException)
 
 
-def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def save(
+    data: Microdata, path: str | os.PathLike[str], *, force: bool = False, private: bool = False
+) -> Path:
     """Write microdata to a file; the extension says the format.
+
+    A `private` file can be read by its owner alone.
 
     ================  ============================================================
     text              the cells as they were read, with the same delimiter, encoding,
@@ -47,7 +51,7 @@ def save(data: Microdata, path: str | os.PathLike[str], *, force: bool = False) 
             f"{target.name!r} must be in a format that can be written. Got .sas7bdat instead: "
             f"write SAS transport (.xpt), which SAS reads."
         )
-    with write_whole(target, force=force) as temporary:
+    with write_whole(target, force=force, private=private) as temporary:
         try:
             _WRITERS[name](data, temporary)
         except (KeyholeError, OSError):

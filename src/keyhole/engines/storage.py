@@ -7,7 +7,6 @@ import mmap
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 import time
 import weakref
@@ -19,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.core.files import lock_file
 from keyhole.core.options import Problem
 from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
@@ -255,21 +255,10 @@ def _locked(path: Path, *, create: bool = True) -> int:
     flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
     file = os.open(path, flags, 0o600)
     try:
-        _lock(file)
+        lock_file(file)
         if create:
             os.write(file, f"{os.getpid()}\n".encode())
     except OSError:
         os.close(file)
         raise
     return file
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,6 +12,7 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.codec import Figures
+from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
@@ -157,7 +158,9 @@ class Protection(Result):
 
     def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan with what was found in the data, to repeat it; it stays with you."""
-        return self.plan.save(path, force=force)
+        with write_whole(path, force=force, private=True) as temporary:
+            temporary.write_text(self.plan.to_toml(), encoding="utf-8")
+        return Path(path)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step."""

@@ -16,6 +16,7 @@ from keyhole.charts import percentage
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
 from keyhole.data.reading import load
+from keyhole.data.writing import save
 from keyhole.environment.scenarios.identification import Identification
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags
@@ -292,7 +293,7 @@ class Study(Result):
 
     def save_pairs(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the suspected pairs with their ids to a file, in the format of its extension."""
-        load(self.pairs_frame()).save(path, force=force)
+        save(load(self.pairs_frame()), path, force=force, private=True)
 
     def tables(self) -> list[Table]:
         """Return the figures as tables, then what they say in words."""

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.files import write_whole
+from keyhole.core.files import sweep, write_whole
 from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 from keyhole.results import plain_values
@@ -52,12 +52,8 @@ __all__ = [
     "versions",
 ]
 
-# As `write_whole` names what it is writing.
-_UNFINISHED = re.compile(r"\.[0-9a-f]{8}-[\w-]+\.(json|svg|html)")
-
-# As a folder is named while it is written, and as the one it replaces.
-_UNFINISHED_FOLDER = re.compile(r"\.[0-9a-f]{8}-(synthesis|protection|old)")
 _PARTS = ("release", "internal")
+_FOLDERS = ("stages", "charts")
 Draw = Callable[[Path], object]
 
 """Draws a picture into a file, whole or not at all."""
@@ -66,6 +62,11 @@ Draw = Callable[[Path], object]
 def to_json(value: Any) -> str:
     """Write plain values for a file: the same text for the same values."""
     return json.dumps(plain_values(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _encoded(content: str) -> bytes:
+    """Write text as UTF-8; a byte of a path that is none is written as JSON escapes it."""
+    return content.encode("utf-8", "backslashreplace")
 
 
 def digest(value: Any) -> str:
@@ -91,13 +92,13 @@ class ResultStore:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(path, force=True) as temporary:
-            temporary.write_text(content, encoding="utf-8", newline="\n")
+            temporary.write_bytes(_encoded(content))
         return path
 
     def holds(self, name: str, content: str) -> bool:
         """Tell whether a file of the folder has this content."""
         try:
-            return (self.folder / name).read_text(encoding="utf-8") == content
+            return (self.folder / name).read_bytes() == _encoded(content)
         except (OSError, ValueError):
             return False
 
@@ -200,10 +201,10 @@ def open_results(
     """
     folder = Path(out)
     check = partial(_check, folder, review, force)
-    with own_folder(folder, check, parts=("stages", "charts")):
+    with own_folder(folder, check, parts=_FOLDERS):
         store = ResultStore(folder)
-        for name in ("", "stages", "charts"):
-            _sweep(folder / name)
+        for name in _FOLDERS:
+            sweep(folder / name)
         store.write(MARK, to_json(_mark(folder, review)))
         yield store
 
@@ -213,7 +214,8 @@ def _check(folder: Path, review: Path, force: bool) -> None:
     problems = out_of_place(folder)
     if problems:
         raise OptionError(problems)
-    if force or not any(folder.iterdir()):
+    sweep(folder)
+    if force or not any(_content(folder)):
         return
     found = read_json(folder / MARK)
     if found is None:
@@ -228,6 +230,13 @@ def _check(folder: Path, review: Path, force: bool) -> None:
         )
 
 
+def _content(folder: Path) -> Iterator[Path]:
+    """Return what is in a folder, but for empty folders of a run that was killed at its start."""
+    for path in folder.iterdir():
+        if path.name not in _FOLDERS or any(path.iterdir()):
+            yield path
+
+
 def _mark(folder: Path, review: Path) -> dict[str, str]:
     return {"keyhole": "review", "file": _seen_from(folder, review)}
 
@@ -238,15 +247,6 @@ def _seen_from(folder: Path, review: Path) -> str:
         return Path(os.path.relpath(review, folder.resolve())).as_posix()
     except ValueError:  # another drive
         return review.as_posix()
-
-
-def _sweep(folder: Path) -> None:
-    """Remove the unfinished files that a killed run left behind."""
-    for path in folder.glob(".*"):
-        if _UNFINISHED_FOLDER.fullmatch(path.name) and path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif _UNFINISHED.fullmatch(path.name):
-            path.unlink(missing_ok=True)
 
 
 _PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")

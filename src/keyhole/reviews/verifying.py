@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import Annotated, Any
 
+from keyhole.core.files import scratch_folder
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import DossierFolder
@@ -89,7 +89,7 @@ def verify(
 
     Examples
     --------
-    >>> import keyhole
+    >>> import keyhole, tempfile
     >>> place = Path(tempfile.mkdtemp())
     >>> _ = (place / "people.csv").write_text("sex,age\nf,30\nf,30\nf,30\nm,41\n")
     >>> _ = (place / "review.toml").write_text('keys = ["sex"]\n[data]\nfile = "people.csv"\n')
@@ -185,8 +185,8 @@ def _computed(
     from keyhole.reviews.pages import make_pages, page_hashes
     from keyhole.reviews.runner import run_review
 
-    with tempfile.TemporaryDirectory(prefix="keyhole-verify-") as temporary:
-        anew = Path(temporary) / "anew"
+    with scratch_folder() as temporary:
+        anew = temporary / "anew"
         kept = _year(settings, place)
         found = run_review(settings, files, out=anew, progress=tell, stored=kept)
         pages = make_pages(
@@ -218,9 +218,9 @@ def _recounted(
     from keyhole.reviews.older_dossiers import compare_older, stored_options
     from keyhole.reviews.runner import run_review
 
-    with tempfile.TemporaryDirectory(prefix="keyhole-verify-") as temporary, strange(place):
+    with scratch_folder() as temporary, strange(place):
         asked = stored_options(place, stored, read_source(settings.path).values)
-        anew = Path(temporary) / "anew"
+        anew = temporary / "anew"
         found = run_review(settings, files, out=anew, progress=tell, stored=asked)
         tell("comparing the figures")
         yield from compare_older(place, stored, found)

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.core.files import put_folder
+from keyhole.core.files import sweep, write_folder
 from keyhole.core.options import Problem
 from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
-from keyhole.errors import OptionError, RunError
+from keyhole.errors import OptionError
 from keyhole.screening.identifiers import recognise
 from keyhole.synthesis.associations import NEVER_RELEASED, Relation, Relations
 from keyhole.synthesis.constraints import revealing_columns
@@ -30,6 +29,7 @@ __all__ = [
     "NEVER_RELEASED",
     "analysts_note",
     "dropped_columns",
+    "new_release",
     "require_free",
     "unsafe_columns",
     "write_release",
@@ -197,29 +197,31 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
     problems = require_free(out, force)
     if problems:
         raise OptionError(problems)
-    temporary = out.parent / f".{secrets.token_hex(4)}-{out.name[-60:].lstrip('.')}"
-    try:
-        for part in sorted(PARTS):
-            (temporary / part).mkdir(parents=True, mode=0o700)
+    with new_release(out) as temporary:
         _fill_release(made, temporary / "release")
         _fill_internal(made, temporary / "internal")
-        (temporary / "release").chmod(0o755)
-        temporary.chmod(0o755)
-        put_folder(temporary, out)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise RunError(
-            f"{str(out)!r} could not be written: {reason}. Make room there, or choose another "
-            f"folder."
-        ) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return out
+
+
+@contextmanager
+def new_release(folder: Path) -> Iterator[Path]:
+    """Make a folder with ``release/`` and ``internal/`` to be filled; it replaces an older one.
+
+    All of it or nothing. What is internal can be read by its owner alone, also if it is copied
+    out of its folder.
+    """
+    with write_folder(folder) as temporary:
+        (temporary / "release").mkdir()
+        (temporary / "internal").mkdir(mode=0o700)
+        yield temporary
+        for path in (temporary / "internal").iterdir():
+            path.chmod(0o600)
 
 
 def require_free(out: Path, force: bool) -> list[str]:
     """Return what stands in the way of writing a release there."""
     name = repr(str(out))
+    sweep(out.parent)
     try:
         if "\0" in str(out):
             return [f"{name} cannot be written. Choose another name."]
@@ -266,9 +268,7 @@ def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> di
 
 def _fill_internal(made: Synthesis, folder: Path) -> None:
     parameters = {"keyhole": version("keyhole"), **made.parameters}
-    secret = folder / "parameters.json"
-    secret.touch(mode=0o600)  # it holds the seed, and may be copied out of this folder
-    secret.write_text(_json(parameters))
+    (folder / "parameters.json").write_text(_json(parameters))
     (folder / "evaluation.json").write_text(_json(made.to_dict()))
     (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
     made.designation.to_frame().write_parquet(folder / "records.parquet")

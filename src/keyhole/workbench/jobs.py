@@ -115,8 +115,11 @@ class Jobs:
                 os.killpg(row["process"], signal.SIGTERM)
         child = self._children.pop(number, None)
         if child is not None:
-            with suppress(subprocess.TimeoutExpired):
+            try:
                 child.wait(10)
+            except subprocess.TimeoutExpired:  # in compiled code, which hears of nothing
+                child.kill()
+                child.wait()
         self._end(number, "cancelled")
 
     def _one(self, query: str, value: int) -> Job | None:

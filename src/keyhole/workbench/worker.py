@@ -6,10 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.signals import ending_cleanly
 from keyhole.errors import KeyholeError
 from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
@@ -119,4 +120,5 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    work(WorkbenchState(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
+    with suppress(KeyboardInterrupt), ending_cleanly():
+        work(WorkbenchState(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))

@@ -44,14 +44,21 @@ class FilePlace:
 
     def engine(self, *, create: bool, writing: bool, timeout: float) -> sa.Engine:
         """Give an engine that opens the file, and makes it only if asked to."""
-        mode = "ro" if not writing else "rwc" if create else "rw"
-        uri = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
+        file = self.path.absolute()
+        journal = file.with_name(f"{file.name}-journal")
 
         def connect() -> sqlite3.Connection:
+            # A killed writer leaves a journal, which SQLite undoes only where it may write.
+            mode = "rwc" if create else "rw" if writing or journal.exists() else "ro"
             connection = sqlite3.connect(
-                uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+                f"file:{quote(str(file))}?mode={mode}",
+                uri=True,
+                timeout=timeout,
+                isolation_level=None,
+                check_same_thread=False,
             )
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA query_only = {'OFF' if writing else 'ON'}")
             return connection
 
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)

@@ -15,6 +15,7 @@ import polars as pl
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
 from keyhole.data import load
+from keyhole.data.writing import save
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe
 from keyhole.protection.tables.demands import TOLERANCE
@@ -390,7 +391,7 @@ class ProtectedTable(Result):
 
     def save_internal(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the audit, one row per cell with true values: keep it as safe as the data."""
-        return load(self.internal.to_frame()).save(path, force=force)
+        return save(load(self.internal.to_frame()), path, force=force, private=True)
 
     def internal_summary(self) -> str:
         """Say, apart from what may be published, how good the protection is."""

@@ -6,12 +6,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -22,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.core.files import put_folder
 from keyhole.core.options import Question
 from keyhole.data import Microdata, load
 from keyhole.data.formats import written_suffix
 from keyhole.engines.opening import column_problems
-from keyhole.errors import FileError, InputError, KeyholeError, RunError
+from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
@@ -38,7 +33,7 @@ from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import Problem, ReviewSource, ValuePath
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
-from keyhole.synthesis.release import dropped_columns, require_free
+from keyhole.synthesis.release import dropped_columns, new_release, require_free
 from keyhole.utility.formulas import formula_columns
 
 __all__ = [
@@ -50,7 +45,6 @@ __all__ = [
     "ProtectedFile",
     "check_protection",
     "hash_release",
-    "new_parts",
     "read_rows",
 ]
 
@@ -61,7 +55,6 @@ PROTECTED_FILE = "protected"
 PARAMETERS, FITTED = "internal/parameters.json", "internal/plan.toml"
 # Says which record of the original each record of the release is.
 ROWS = "internal/rows.csv"
-PARTS = ("release", "internal")
 _ROW = "row of the original"
 
 
@@ -96,7 +89,7 @@ def write_protected(
     Columns with the role identifier, household or drop are not released. `plan` is the plan as it
     was given; the one that was fitted is that of `made`.
     """
-    with new_parts(folder) as temporary:
+    with new_release(folder) as temporary:
         kept = [name for name in made.data.names if name not in dropped_columns(made.data)]
         path = temporary / "release" / f"protected{written_suffix(made.data.origin.suffix)}"
         made.release().select(kept).save(path)
@@ -107,30 +100,6 @@ def write_protected(
         asked = (plan or made.plan).to_toml()
         parameters = {"keyhole": version("keyhole"), "seed": seed, "plan": asked}
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def new_parts(folder: Path) -> Iterator[Path]:
-    """Make a folder with ``release/`` and ``internal/`` to be filled; it replaces an older one.
-
-    All of it or nothing.
-    """
-    temporary = folder.parent / f".{secrets.token_hex(4)}-{folder.name}"
-    try:
-        for part in PARTS:
-            (temporary / part).mkdir(parents=True, mode=0o700)
-        yield temporary
-        (temporary / "release").chmod(0o755)
-        temporary.chmod(0o755)
-        put_folder(temporary, folder)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise RunError(
-            f"{str(folder)!r} could not be written: {reason}. Make room there, or choose another "
-            f"folder."
-        ) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:

@@ -18,10 +18,10 @@ from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result, Table
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PARAMETERS, hash_release, new_parts
+from keyhole.reviews.stages.protection import PARAMETERS, hash_release
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
-from keyhole.synthesis.release import require_free
+from keyhole.synthesis.release import new_release, require_free
 from keyhole.utility.tabulation import Tabulation
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _run_tables(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
 
 
 def _save(found: Any, folder: Path) -> None:
-    with new_parts(folder) as temporary:
+    with new_release(folder) as temporary:
         for number, one in enumerate(found.made, 1):
             part = "internal" if one.published.protect == "none" else "release"
             one.published.save(temporary / part / f"table-{number}.csv")
