@@ -286,7 +286,8 @@ class CountSheet:
         self.settled = True
         for rate in self.rates:
             short = 0 < rate.whole.value - rate.part.value < self.smallest
-            few = 0 < rate.part.value < self.smallest and rate.part.state != "exact"
+            hidden = 0 < rate.part.value < self.smallest and rate.part.state != "exact"
+            few = rate.part.state == "small" or hidden
             rate.state = "band" if short or few else "exact"
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest and part.state == "exact":
