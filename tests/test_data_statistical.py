@@ -11,7 +11,8 @@ import pyreadstat
 import pytest
 from polars.testing import assert_frame_equal
 
-from keyhole.data import Microdata, Variable, load
+from keyhole.data import Microdata, Variable, load, reading
+from keyhole.data.guarding import read_here
 from keyhole.errors import ColumnError, FileError
 
 FRAME = pl.DataFrame(
@@ -233,6 +234,7 @@ def test_sas_data_is_read_with_its_letters_for_missing(
         return cells, about
 
     monkeypatch.setattr(pyreadstat, "read_sas7bdat", read)
+    monkeypatch.setattr(reading, "read_apart", read_here)  # what stands in is in this process
     (tmp_path / "p.sas7bdat").write_bytes(b"\0" * 12 + b"\xc2\xea\x81\x60" + b"\0" * 100)
     data = load(tmp_path / "p.sas7bdat")
     assert data.frame["A"].to_list() == ["1.0", ".R", None]

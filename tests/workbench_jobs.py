@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,4 +35,5 @@ class _Done:
 
 def do_jobs_at_once(patch: pytest.MonkeyPatch) -> None:
     """Have jobs done by the time they are started."""
-    patch.setattr(jobs.subprocess, "Popen", _Done)
+    own = SimpleNamespace(**{**vars(subprocess), "Popen": _Done})  # others start processes, too
+    patch.setattr(jobs, "subprocess", own)

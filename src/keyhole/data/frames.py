@@ -21,10 +21,12 @@ from keyhole.errors import ColumnError, FileError, InputError
 
 __all__ = [
     "from_arrow",
+    "plain_facts",
     "read_arrow",
     "read_facts",
     "read_frame",
     "read_parquet",
+    "restored_facts",
     "to_native",
     "unreadable",
     "write_arrow",
@@ -256,7 +258,8 @@ def _in_range(table: Any) -> Any:
 
 def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
     """Read the wanted columns of a Parquet file, and what it says of them."""
-    with suppress(pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
+    broken = (pl.exceptions.PolarsError, OSError, UnicodeError, pl.exceptions.PanicException)
+    with suppress(*broken):
         names = list(pl.read_parquet_schema(path))
         metadata = pl.read_parquet_metadata(path)
         chosen = request.choose(names, repr(path.name))
@@ -266,7 +269,7 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
     import pyarrow as pa
     from pyarrow import parquet
 
-    with suppress(pa.ArrowException, OSError):
+    with suppress(pa.ArrowException, OSError, UnicodeError):
         # Polars may fail only because of types that it does not have.
         if any(_is_odd(field.type) for field in parquet.read_schema(path)):
             return _chosen(parquet.ParquetFile(path).read(), request, path)
@@ -280,8 +283,10 @@ def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str,
 
     try:
         with pa.memory_map(str(path)) as source:
-            return _chosen(ipc.open_file(source).read_all(), request, path)
-    except (pa.ArrowException, OSError):
+            table = ipc.open_file(source).read_all()
+            table.validate(full=True)  # else a changed byte leads outside of the file
+            return _chosen(table, request, path)
+    except (pa.ArrowException, OSError, UnicodeError):
         raise unreadable(path, "Arrow") from None
 
 
@@ -354,10 +359,28 @@ def read_facts(metadata: Mapping[Any, Any] | None) -> dict[str, Facts]:
         return {}
 
 
-def _fact(note: Mapping[str, Any]) -> Facts:
-    known: dict[str, Any] = {
-        key: note[key] for key in ("label", "decimals", "trimmed", "measurement") if key in note
+def plain_facts(facts: Mapping[str, Facts]) -> dict[str, Any]:
+    """Return what a file says of its columns as plain values, for `restored_facts`."""
+    return {
+        name: {key: _plain_fact(key, value) for key, value in known.items() if value is not None}
+        for name, known in facts.items()
     }
+
+
+def _plain_fact(key: str, value: Any) -> Any:
+    if key == "value_labels":
+        return [list(pair) for pair in value.items()]
+    return str(value.base_type()) if key == "parsed" else value
+
+
+def restored_facts(plain: Mapping[str, Any]) -> dict[str, Facts]:
+    """Return what a file says of its columns, from `plain_facts`."""
+    return {name: _fact(note) for name, note in plain.items()}
+
+
+def _fact(note: Mapping[str, Any]) -> Facts:
+    plain = ("label", "decimals", "trimmed", "measurement", "format", "width")
+    known: dict[str, Any] = {key: note[key] for key in plain if key in note}
     known["value_labels"] = dict(note.get("value_labels", ()))
     known["missing_codes"] = tuple(note.get("missing_codes", ()))
     known["missing_ranges"] = tuple((low, high) for low, high in note.get("missing_ranges", ()))

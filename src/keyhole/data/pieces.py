@@ -20,6 +20,7 @@ from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request, describe, describe_text
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.frames import from_arrow, read_facts, unreadable
+from keyhole.data.guarding import probe_apart, read_apart
 from keyhole.data.text import TextFile, open_text
 from keyhole.errors import ColumnError, FileError, OptionError
 
@@ -86,10 +87,8 @@ def open_pieces(
     if form == "Arrow":
         return _Arrow(path)
     if form == "Excel":
-        from keyhole.data import excel
-
         # A sheet has a million rows at most.
-        return FramePieces(excel.read_excel(path, Request(), sheet))
+        return FramePieces(read_apart(path, form, Request(), sheet=sheet)[0])
     return _Statistical(path, form, encoding)
 
 
@@ -135,7 +134,7 @@ class _Parquet(Pieces):
         texts = [name for name in chosen if self.types.get(name) == pl.String]
         try:
             return parquet.ParquetFile(self.path, read_dictionary=texts)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise unreadable(self.path, "Parquet") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
@@ -145,7 +144,7 @@ class _Parquet(Pieces):
         try:
             for batch in file.iter_batches(_rows(size, len(chosen)), columns=list(chosen)):
                 yield {name: batch.column(name) for name in chosen}
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise unreadable(self.path, "Parquet") from None
 
 
@@ -163,7 +162,7 @@ class _Arrow(Pieces):
 
         try:
             return ipc.open_file(pa.memory_map(str(self.path)))
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise unreadable(self.path, "Arrow") from None
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
@@ -174,10 +173,11 @@ class _Arrow(Pieces):
             with self._opened() as file:
                 for number in range(file.num_record_batches):
                     batch = file.get_batch(number)
+                    batch.validate(full=True)  # else a changed byte leads outside of the file
                     for start in range(0, batch.num_rows, rows):
                         some = batch.slice(start, rows)
                         yield {name: some.column(name) for name in chosen}
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise unreadable(self.path, "Arrow") from None
 
 
@@ -198,6 +198,7 @@ class _Statistical(Pieces):
     def __init__(self, path: Path, form: str, encoding: str | None) -> None:
         super().__init__(path)
         self._form, self._encoding = form, encoding
+        probe_apart(path, form, encoding)
         _, self._about = statistical.read_with_metadata(path, form, encoding, metadataonly=True)
         if not self._about.column_names:
             raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")

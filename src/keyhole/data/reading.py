@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from keyhole.core.apart import is_everything_apart
 from keyhole.core.kinds import MissingCodes, Text, WordsByColumn
 from keyhole.core.options import Option
 from keyhole.data.columns import KINDS, ROLES
-from keyhole.data.describing import Facts, Request, describe, describe_again, describe_text
+from keyhole.data.describing import Request, describe, describe_again, describe_text
 from keyhole.data.formats import find_format, require_file, suffix_of
-from keyhole.data.frames import read_arrow, read_frame, read_parquet
-from keyhole.data.microdata import Microdata, Origin
-from keyhole.data.text import read_text
+from keyhole.data.frames import read_frame
+from keyhole.data.guarding import read_apart, read_here
+from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 
 __all__ = [
@@ -26,6 +27,9 @@ __all__ = [
     "load",
     "request_of",
 ]
+
+# Their readers check what they read, so that they need no process of their own.
+_SAFE = ("text", "Parquet", "Arrow")
 
 CodesOption = Annotated[
     Mapping[str, Iterable[Any]] | Iterable[Any] | None,
@@ -191,26 +195,10 @@ def _load_file(
 ) -> Microdata:
     require_file(path)
     name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
-    form, origin = find_format(path), Origin(suffix=suffix_of(path))
-    facts: Mapping[str, Facts] = {}
+    form = find_format(path)
+    read = read_apart if is_everything_apart() or form not in _SAFE else read_here
+    frame, origin, facts = read(path, form, request, encoding, delimiter, sheet)
     if form == "text":
-        text, origin = read_text(
-            path,
-            lambda names: request.choose(names, repr(path.name)),
-            encoding=encoding,
-            delimiter=delimiter,
-        )
-        frame, variables = describe_text(text, request)
+        frame, variables = describe_text(frame, request)
         return Microdata(frame, variables, name, origin)
-    if form == "Excel":
-        from keyhole.data.excel import read_excel
-
-        frame = read_excel(path, request, sheet)
-    elif form in ("Parquet", "Arrow"):
-        read = read_parquet if form == "Parquet" else read_arrow
-        frame, facts = read(path, request)
-    else:
-        from keyhole.data.statistical import read_statistical
-
-        frame, origin, facts = read_statistical(path, form, request, encoding)
     return Microdata(frame, describe(frame, request, facts), name, origin)

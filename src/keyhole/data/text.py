@@ -30,6 +30,10 @@ _BLOCK = 1 << 21
 _AT_ONCE = 1 << 22
 _LARGEST = (1 << 31) - 1
 _GLANCE = 50
+# No record is longer: what is has no lines, or a quotation mark that is not closed.
+_LONGEST = 1 << 24
+# No text of records is packed smaller than this; below so many bytes it does no harm.
+_PACKED, _HARMLESS = 200, 1 << 27
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, which it begins with
@@ -65,7 +69,7 @@ def read_text(
 
     `choose`, given all names, returns those to be read.
     """
-    data = b"".join(_unpacked(path)) if path.suffix.lower() == ".gz" else path.read_bytes()
+    data = b"".join(_unpacked(path)) if path.suffix.lower() == ".gz" else _plain(path)
     used, mark = _encoding(data, encoding)
     data = data[len(mark) :] if mark else data
     if used != "utf-8":  # Parsing checks UTF-8 as it goes; to check it here takes as long again.
@@ -91,6 +95,13 @@ def read_text(
     return frame, origin
 
 
+def _plain(path: Path) -> bytes:
+    if path.stat().st_size > _LONGEST:
+        for _ in _unpacked(path):  # to see that it has lines, before there is memory taken for it
+            pass
+    return path.read_bytes()
+
+
 def _unpacked(path: Path, most: int = -1) -> Iterator[bytes]:
     """Give the bytes of a file in blocks, unpacked; or its first ones only."""
     try:
@@ -98,12 +109,33 @@ def _unpacked(path: Path, most: int = -1) -> Iterator[bytes]:
             if most >= 0:
                 yield file.read(most)
             else:
-                yield from _blocks(file)
+                yield from _bounded(path, _blocks(file))
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise FileError(
             f"{path.name!r} cannot be unpacked: it is not a whole gzip file. Copy it again, or "
             f"take off '.gz' if it is not packed."
         ) from None
+
+
+def _bounded(path: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Refuse a text without lines, and one that was packed to fill the memory, as soon as seen."""
+    most = max(_PACKED * path.stat().st_size, _HARMLESS)
+    read = line = 0
+    for block in blocks:
+        read += len(block)
+        end = max(block.rfind(b"\n"), block.rfind(b"\r"))
+        line = line + len(block) if end < 0 else len(block) - end - 1
+        if line > _LONGEST:
+            raise FileError(
+                f"{path.name!r} has a line of more than {_LONGEST >> 20} MB, so it is no table of "
+                f"records. Write it anew, each record on a line of its own."
+            )
+        if read > most:
+            raise FileError(
+                f"{path.name!r} unpacks to more than {_PACKED} times its size, which files of "
+                f"records do not. If it is right, unpack it first and give the text."
+            )
+        yield block
 
 
 def _blocks(file: Any) -> Iterator[bytes]:
@@ -382,7 +414,7 @@ class TextFile:
             try:
                 yield from arrow_csv.open_csv(file, **options)
             except pa.ArrowInvalid:
-                if block < min(self.path.stat().st_size, _LARGEST):
+                if block < min(self.path.stat().st_size, _LONGEST):
                     raise TooLongError from None
                 raise self._fault() from None
 
@@ -429,14 +461,13 @@ def _head(path: Path, skipped: int, name: str) -> bytes:
     with path.open("rb") as file:
         file.seek(skipped)
         head = file.read(_AT_ONCE)
-        line, rest = 1, head
-        while rest:
+        line = 1
+        for rest in _bounded(path, chain([head], _blocks(file))):
             place = rest.find(b"\0")
             if place >= 0:
                 line += rest.count(b"\n", 0, place)
                 _refuse_binary(b"\n" * (line - 1) + b"\0", name)
             line += rest.count(b"\n")
-            rest = file.read(_AT_ONCE)
     if not head.strip():
         raise _empty(name)
     cut = head.rfind(b"\n") + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -152,6 +152,12 @@ def init(
     with write_whole(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return Draft(path, Path(file), data.records, len(data.names), guessed)
+
+
+def answer_init(given: Mapping[str, str]) -> bytes:
+    """Draft a review file in a process of its own."""
+    init(given["file"], out=given["out"])
+    return b""
 
 
 def _listed(name: str, codes: Sequence[Any]) -> str:

@@ -18,6 +18,8 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from keyhole.core.apart import everything_apart
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -99,7 +101,8 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, safe_send)
             return
-        await self.app(scope, _limited(receive, self.upload_limit), safe_send)
+        with everything_apart():  # no file that is sent or opened may end the server
+            await self.app(scope, _limited(receive, self.upload_limit), safe_send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)

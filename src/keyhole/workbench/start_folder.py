@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from keyhole.core.apart import BrokenOffError, ask_apart
 from keyhole.core.files import write_whole
 from keyhole.errors import FileError, InputError
 from keyhole.workbench.page import SentForm
@@ -108,10 +109,20 @@ def open_named(projects: Projects, form: SentForm) -> Project:
         return projects.open(path)
     review = path.with_name(f"{path.stem}-review.toml")
     if not review.exists():
-        from keyhole.reviews.drafting import init
-
-        init(path, out=review)
+        _draft(path, review)
     return projects.open(review)
+
+
+def _draft(path: Path, review: Path) -> None:
+    """Draft a review in a process of its own: whatever the file does to it, the server goes on."""
+    given = {"file": str(path), "out": str(review)}
+    try:
+        ask_apart("keyhole.reviews.drafting:answer_init", given)
+    except BrokenOffError:
+        raise FileError(
+            f"{path.name!r} is damaged, or there is not enough memory for it. Write it anew, or "
+            f"open a smaller file."
+        ) from None
 
 
 def _keep(folder: Path, name: str, content: bytes) -> Path:

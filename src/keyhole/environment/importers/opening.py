@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.data.guarding import ask_reader
 from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
@@ -153,20 +155,30 @@ def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
 
 def sheets(path: Path) -> dict[str, list[SheetRow]]:
     """Read all sheets of a workbook as rows, by name in lower case."""
+    _require_unpackable(open_bytes(path), path.name)
+    found: dict[str, list[list[str]]] = json.loads(
+        ask_reader(f"{__name__}:answer_sheets", path, "Excel", {})
+    )
+    return {
+        name.strip().lower(): _named(iter(rows), f"{path.name} ({name})")
+        for name, rows in found.items()
+    }
+
+
+def answer_sheets(given: Mapping[str, Any]) -> bytes:
+    """Read all cells of a workbook, in the process of its own."""
     import fastexcel
 
-    _require_unpackable(open_bytes(path), path.name)
+    path = Path(given["path"])
     try:
         book = fastexcel.read_excel(path)
-        return {
-            name.strip().lower(): _named(_cells(book, name), f"{path.name} ({name})")
-            for name in book.sheet_names
-        }
+        found = {name: list(_cells(book, name)) for name in book.sheet_names}
     except fastexcel.FastExcelError:
         raise FileError(
             f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
             f"password or not whole. Save it anew as .xlsx."
         ) from None
+    return json.dumps(found).encode()
 
 
 def _require_unpackable(content: bytes, name: str) -> None:

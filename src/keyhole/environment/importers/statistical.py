@@ -5,9 +5,11 @@ No record is read. Where a column has no labels, its format tells dates from num
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keyhole.data.guarding import ask_reader
 from keyhole.environment.importers.categories import make_categories
 from keyhole.environment.importers.fields import capture, distinct_fields, titled
 from keyhole.environment.importers.spans import dates, usual_numbers
@@ -31,11 +33,19 @@ _TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
 
 def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read the columns of a statistical file and their value labels."""
+    # Its reader may die of a damaged file.
+    ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})
     about = _metadata(path, encoding)
     if not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
     fields = distinct_fields(_field(name, about) for name in about.column_names)
     return (CapturedForm(Form(path.stem), fields, titled(about.file_label or "")),)
+
+
+def answer_metadata(given: Mapping[str, Any]) -> bytes:
+    """See whether what a file says of its columns can be read, in the process of its own."""
+    _metadata(Path(given["path"]), given["encoding"])
+    return b""
 
 
 def _metadata(path: Path, encoding: str | None) -> Any:

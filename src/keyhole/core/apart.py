@@ -1,0 +1,159 @@
+"""Work in a process of its own, with limits, so that what breaks it breaks nothing else.
+
+Native readers may die of a damaged file, or take all memory for a small one. What they read is
+handed back as bytes; what they refuse, as the same error as here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from keyhole import errors
+from keyhole.core.options import Problem
+from keyhole.errors import InputError, KeyholeError, RunError
+
+__all__ = ["BrokenOffError", "ask_apart", "everything_apart", "is_everything_apart"]
+
+_ANSWER = "from keyhole.core.apart import answer; answer()"
+_REFUSED = 3
+# A pool of threads takes room for each, which would count as memory.
+_THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+_MOST_THREADS = 4
+_SECONDS = 3600
+
+_everything: ContextVar[bool] = ContextVar("_everything", default=False)
+
+
+class BrokenOffError(Exception):
+    """The process died, or took more memory than it may."""
+
+
+@contextmanager
+def everything_apart() -> Iterator[None]:
+    """Read no file in this process, of whatever format: it must not die of one."""
+    token = _everything.set(True)
+    try:
+        yield
+    finally:
+        _everything.reset(token)
+
+
+def is_everything_apart() -> bool:
+    """Whether every file is to be read in a process of its own."""
+    return _everything.get()
+
+
+def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = None) -> bytes:
+    """Call a function, as ``module:name``, in a new process, and return the bytes it returns.
+
+    Parameters
+    ----------
+    function
+        It takes `given` as one dictionary, which must be plain enough for JSON.
+    memory
+        How many bytes it may take beyond what the process takes at first.
+
+    Raises
+    ------
+    BrokenOffError
+        If the process died, ran out of memory, or failed in a way that keyhole did not foresee.
+    KeyholeError
+        What the function raised, if it is one.
+    """
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    threads = str(min(os.cpu_count() or 1, _MOST_THREADS))
+    environment = {
+        **os.environ, **dict.fromkeys(_THREADS, threads), "PYTHONPATH": os.pathsep.join(paths)
+    }  # fmt: skip
+    asked = json.dumps({"function": function, "given": dict(given), "memory": memory})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _ANSWER], input=asked.encode(), capture_output=True,
+            env=environment, check=False,
+        )  # fmt: skip
+    except OSError:
+        raise RunError(
+            "no process could be started to read the file in. Close programs, and try again."
+        ) from None
+    if done.returncode == _REFUSED:
+        raise _error(json.loads(done.stdout))
+    if done.returncode:
+        raise BrokenOffError
+    return done.stdout
+
+
+def answer() -> None:
+    """Do what a process was started for: this is the other side of `ask_apart`."""
+    asked = json.loads(sys.stdin.buffer.read())
+    module, _, name = asked["function"].partition(":")
+    function = getattr(import_module(module), name)
+    _limit(asked["memory"])
+    out = sys.stdout.buffer
+    try:
+        out.write(function(asked["given"]))
+    except KeyholeError as error:
+        out.write(json.dumps(_plain(error)).encode())
+        out.flush()
+        os._exit(_REFUSED)
+    out.flush()
+    os._exit(0)  # nothing is left to be done, and a library may stumble at the end
+
+
+def _limit(memory: int | None) -> None:
+    """Bound the memory and the time that this process may take, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    if memory is None:
+        return
+    # On Linux what is written to counts; what is mapped from files does not.
+    with suppress(OSError, ValueError):
+        taken = _taken()
+        for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS):
+            most = resource.getrlimit(kind)[1]
+            wanted = memory + taken[kind == resource.RLIMIT_AS]
+            bound = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+            resource.setrlimit(kind, (bound, most))
+
+
+def _taken() -> tuple[int, int]:
+    """Return what this process takes now: data, and all addresses; room for both where unknown."""
+    found = {}
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in ("VmData", "VmSize"):
+                found[name] = int(value.split()[0]) * 1024
+    return found.get("VmData", 1 << 30), 4 * found.get("VmSize", 1 << 30)
+
+
+def _plain(error: KeyholeError) -> dict[str, Any]:
+    problems = [
+        {"template": one.template, "values": list(one.values)} if isinstance(one, Problem) else one
+        for one in getattr(error, "problems", ()) or [str(error)]
+    ]
+    return {"kind": type(error).__name__, "problems": problems}
+
+
+def _error(said: Mapping[str, Any]) -> KeyholeError:
+    problems = [
+        one if isinstance(one, str) else Problem(one["template"], *one["values"])
+        for one in said["problems"]
+    ]
+    kind = getattr(errors, said["kind"], InputError)
+    found: KeyholeError = kind(problems if issubclass(kind, InputError) else "\n".join(problems))
+    return found

@@ -1,0 +1,153 @@
+"""Files read in a process of their own, which a damaged or an exploding one may break.
+
+The process has a limit of memory that goes with the size of the file. It hands back the frame as
+Arrow, and what the file says of its columns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from keyhole.core.apart import BrokenOffError, ask_apart
+from keyhole.data.describing import Facts, Request
+from keyhole.data.frames import plain_facts, read_arrow, read_parquet, restored_facts
+from keyhole.data.microdata import Origin
+from keyhole.data.text import read_text
+from keyhole.errors import FileError
+
+__all__ = ["ask_reader", "probe_apart", "read_apart", "read_here"]
+
+ReadFile = tuple[pl.DataFrame, Origin, Mapping[str, Facts]]
+
+_HERE = "keyhole.data.guarding"
+# What a reader may take: this, or so many times the size of its file.
+_LEAST_MEMORY = 600 << 20
+_TIMES = 40
+_ROWS = 1 << 16
+_LONGEST = 8  # bytes of the length of what is said of the columns
+
+
+def read_here(
+    path: Path, form: str, request: Request, encoding: str | None = None,
+    delimiter: str | None = None, sheet: str | None = None,
+) -> ReadFile:  # fmt: skip
+    """Read the wanted columns of a file of a format in this process."""
+    if form == "text":
+        text, origin = read_text(
+            path,
+            lambda names: request.choose(names, repr(path.name)),
+            encoding=encoding,
+            delimiter=delimiter,
+        )
+        return text, origin, {}
+    origin = Origin(suffix=path.suffix.lower())
+    if form == "Excel":
+        from keyhole.data.excel import read_excel
+
+        return read_excel(path, request, sheet), origin, {}
+    if form in ("Parquet", "Arrow"):
+        frame, facts = (read_parquet if form == "Parquet" else read_arrow)(path, request)
+        return frame, origin, facts
+    from keyhole.data.statistical import read_statistical
+
+    return read_statistical(path, form, request, encoding)
+
+
+def read_apart(
+    path: Path, form: str, request: Request, encoding: str | None = None,
+    delimiter: str | None = None, sheet: str | None = None,
+) -> ReadFile:  # fmt: skip
+    """Read the wanted columns of a file as `read_here` does, in a process of its own."""
+    given = {"request": _plain_request(request), "encoding": encoding, "delimiter": delimiter,
+             "sheet": sheet}  # fmt: skip
+    content = ask_reader(f"{_HERE}:answer_read", path, form, given)
+    length = int.from_bytes(content[:_LONGEST], "big")
+    said = json.loads(content[_LONGEST : _LONGEST + length])
+    frame = pl.read_ipc(io.BytesIO(memoryview(content)[_LONGEST + length :]))
+    origin = Origin(**{**said["origin"], "notes": tuple(said["origin"]["notes"])})
+    return frame, origin, restored_facts(said["facts"])
+
+
+def probe_apart(path: Path, form: str, encoding: str | None) -> None:
+    """Read a statistical file to its end in a process of its own, before it is read here."""
+    ask_reader(f"{_HERE}:answer_probe", path, form, {"encoding": encoding})
+
+
+def ask_reader(function: str, path: Path, form: str, given: Mapping[str, Any]) -> bytes:
+    """Call a function that reads a file, in a process with memory for a file of its size."""
+    asked = {"path": str(path), "form": form, **given}
+    memory = _memory_for(path)
+    try:
+        return ask_apart(function, asked, memory=memory)
+    except BrokenOffError:
+        called = "a text" if form == "text" else f"{form} data"
+        raise FileError(
+            f"{path.name!r} cannot be read as {called}: it is damaged, or reading it takes more "
+            f"than {memory >> 20:,} MB of memory. Write it anew, or save it as .csv or .parquet."
+        ) from None
+
+
+def _memory_for(path: Path) -> int:
+    wanted = max(_LEAST_MEMORY, _TIMES * path.stat().st_size)
+    with suppress(AttributeError, OSError, ValueError):  # not every system tells
+        wanted = min(wanted, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return wanted
+
+
+def _plain_request(request: Request) -> dict[str, Any]:
+    """Return a request without the values of missing codes: it is read to choose columns only."""
+    codes = request.missing_codes
+    by_name = codes if isinstance(codes, Mapping) else {"*": codes}
+    return {
+        "columns": None if request.columns is None else list(request.columns),
+        "roles": {name: _shown(role) for name, role in request.roles.items()},
+        "kinds": {name: _shown(kind) for name, kind in request.kinds.items()},
+        "labels": dict.fromkeys(request.labels, ""),
+        "missing_codes": {name: _plain_codes(listed) for name, listed in by_name.items()},
+    }
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _plain_codes(codes: Any) -> list[Any]:
+    listed = codes if isinstance(codes, list | tuple | set | frozenset) else [codes]
+    return [] if all(isinstance(code, Hashable) for code in listed) else [[]]
+
+
+def answer_read(given: Mapping[str, Any]) -> bytes:
+    """Read a file for `read_apart`, in the process of its own."""
+    how = (given["encoding"], given["delimiter"], given["sheet"])
+    frame, origin, facts = read_here(
+        Path(given["path"]), given["form"], Request(**given["request"]), *how
+    )
+    told = {**dataclasses.asdict(origin), "notes": list(origin.notes)}
+    said = json.dumps({"origin": told, "facts": plain_facts(facts)}).encode()
+    out = io.BytesIO()
+    frame.write_ipc(out)
+    return b"".join([len(said).to_bytes(_LONGEST, "big"), said, out.getbuffer()])
+
+
+def answer_probe(given: Mapping[str, Any]) -> bytes:
+    """Read a file for `probe_apart`, in the process of its own."""
+    from keyhole.data.statistical import read_with_metadata
+
+    path, form, encoding = Path(given["path"]), given["form"], given["encoding"]
+    _, about = read_with_metadata(path, form, encoding, metadataonly=True)
+    start = 0
+    while about.column_names:
+        cells, _ = read_with_metadata(path, form, encoding, row_offset=start, row_limit=_ROWS)
+        if not len(cells):
+            break
+        start += len(cells)
+    return b""
