@@ -33,7 +33,7 @@ __all__ = [
     "count_codes",
     "parts",
     "refused",
-    "sweep",
+    "sweep_storage",
 ]
 
 Array = npt.NDArray[Any]
@@ -145,7 +145,7 @@ class WorkFolder:
         if not place.is_dir():
             template = "{work_folder} {0!r} does not exist. Make it, or give another."
             raise FileError(Problem(template, str(place)))
-        sweep(place)
+        sweep_storage(place)
         try:
             self.path, lock = _made(place)
         except OSError as error:
@@ -224,7 +224,7 @@ def _remove(path: Path, lock: int) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def sweep(parent: Path) -> None:
+def sweep_storage(parent: Path) -> None:
     """Remove the work folders in a folder whose owners have died."""
     with suppress(OSError):
         for path in [*parent.glob(f"{PREFIX}*"), *parent.glob(f"{NEW}*")]:
