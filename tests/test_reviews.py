@@ -364,7 +364,9 @@ def test_a_run_that_fails_leaves_whole_files_and_goes_on_where_it_was(folder, mo
     assert "report.html" not in left
     assert "results.json" not in left
     # What a kill leaves of a file being written is swept away.
-    (other / "out" / "stages" / ".0a1b2c3d-frontier.json").write_text("{")
+    unfinished = other / "out" / "stages" / ".keyhole-0a1b2c3d" / "new"
+    unfinished.mkdir(parents=True)
+    (unfinished / "frontier.json").write_text("{")
     assert computed(run(other)) == {"frontier", "proposal", "paths", "remaining"}
     assert files(other / "out") == whole
 

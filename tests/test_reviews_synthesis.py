@@ -155,9 +155,9 @@ def test_a_release_that_is_not_as_it_was_written_is_drawn_again(folder, what):
 
 def test_what_a_killed_run_left_is_removed_and_a_section_taken_out_takes_its_release(folder):
     run(folder)
-    left = folder / "out/.0123abcd-synthesis"
-    left.mkdir()
-    (left / "implicate-1.csv").write_text("sex\n")
+    left = folder / "out/.keyhole-0123abcd"
+    (left / "new/synthesis").mkdir(parents=True)
+    (left / "new/synthesis/implicate-1.csv").write_text("sex\n")
     run(folder)
     assert not left.exists()
     (folder / "review.toml").write_text(REVIEW[: REVIEW.index("[synthesis]")])
