@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests import fuzzing
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32))
 def test_a_call_from_python_is_answered_or_told(seed):
     assert fuzzing.call_python(seed) in ("answered", "told")
