@@ -17,14 +17,15 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["frame", "parquet"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    # Parquet has no names with a zero byte.
+    [*((name, "frame") for name in NAMES), *((name, "parquet") for name in NAMES[:-1])],
+)
 def test_a_column_may_have_any_name(tmp_path, name, kind):
     frame = pl.DataFrame({name: [*"abacca"] * 4, "other": [1, 2, 3, 1, 2, 2] * 4})
     data = frame
     if kind == "parquet":
-        if name == "\x00":
-            pytest.skip("Parquet has no names with a zero byte")
         data = tmp_path / "people.parquet"
         frame.write_parquet(data)
     keys = [name, "other"]

@@ -256,11 +256,11 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
         ),
         y=alt.Y("down:O", title=listed(table.rows), sort=down).axis(domain=False),
     )
-    shown = base.transform_filter("!datum.suppressed").mark_rect(stroke="white").encode(
-        color=alt.Color("value:Q", title=table.magnitude or "Records").scale(
-            scheme="blues", type="sqrt"
-        )
-    )  # fmt: skip
+    # Symbols, since a page takes in no gradients; figures in the cells need none.
+    key = None if len(rows) <= LABELLED else alt.Legend(type="symbol")
+    colour = alt.Color("value:Q", title=table.magnitude or "Records", legend=key)
+    shown = base.transform_filter("!datum.suppressed").mark_rect(stroke="white")
+    shown = shown.encode(color=colour.scale(scheme="blues", type="sqrt"))
     hidden = base.transform_filter("datum.suppressed").mark_rect(
         fill="#eef0f2", stroke="#8795a1", strokeDash=[2, 2]
     )

@@ -298,6 +298,7 @@ class CountSheet:
                 self._hide_all(told)
                 return
         self._show_again(at_first)
+        self._show_nobody()
 
     def _states(self) -> dict[Count | ShownRate, str]:
         every: list[Count | ShownRate] = [*self.counts, *self.rates]
@@ -313,6 +314,13 @@ class CountSheet:
                 if figure.state == state or self._worked_out() is None:
                     break
                 figure.state = state
+
+    def _show_nobody(self) -> None:
+        """Show that nobody is counted where what is shown leaves nothing else anyway."""
+        system = _System.of(self)
+        for count in self.counts:
+            if count.state == "small" and not count.value and not system.another(((count, 1),)):
+                count.state = "exact"
 
     def _targets(self) -> Iterator[Terms]:
         """Yield what must stay uncertain: small counts, and being one or two short of a whole."""
