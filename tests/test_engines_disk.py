@@ -394,7 +394,7 @@ def test_a_folder_without_a_lock_is_swept_once_it_is_old(tmp_path):
     other.write_text("no folder")
     long_ago = time.time() - 2 * storage.SECONDS_TO_LOCK
     os.utime(old, (long_ago, long_ago))
-    storage.sweep(tmp_path)
+    storage.sweep_storage(tmp_path)
     assert young.is_dir()
     assert not old.exists()
     assert other.exists()
