@@ -20,12 +20,13 @@ character of the rule at which it stands (from 1), for messages.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal as OneOf
+
+from keyhole.core.tokens import SyntaxProblem as RuleProblem
+from keyhole.core.tokens import Token, TokenReader
 
 __all__ = [
     "Arithmetic",
@@ -45,30 +46,12 @@ __all__ = [
 ]
 
 MOST_CHARACTERS = 20_000
-DEEPEST = 50
 # Sums and products of more terms would be nested too deeply for the tables' own engine.
 MOST_TERMS = 200
 KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
 COMPARISONS = {"=": "==", "==": "==", "!=": "!=", "<>": "!=",
                "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # fmt: skip
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+)
-    |(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.]))
-    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
-    |(?P<word>[^\W\d][\w.]*)
-    |(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
-    |(?P<name>`(?:[^`]|``)+`)
-    |(?P<sign>=>|==|!=|<>|<=|>=|[-=<>+*/(),])""",
-    re.VERBOSE,
-)
-
-
-class RuleProblem(ValueError):  # noqa: N818
-    """What is wrong with a rule, and at which character (from 1)."""
-
-    def __init__(self, at: int, text: str) -> None:
-        self.at, self.text = at, text
-        super().__init__(f"character {at}: {text}")
+_SIGNS = r"=>|==|!=|<>|<=|>=|[-=<>+*/(),]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,20 +183,6 @@ def walk(node: Node) -> Iterator[Node]:
                 todo += part.parts
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    at: int
-
-    @property
-    def word(self) -> str:
-        """The keyword or sign, or nothing."""
-        if self.kind == "sign":
-            return self.text
-        return self.text.lower() if self.kind == "word" else ""
-
-
 def parse_rule(text: str) -> Node:
     """Read a rule into a tree.
 
@@ -224,73 +193,19 @@ def parse_rule(text: str) -> Node:
     >>> parse_rule("age >= and")
     Traceback (most recent call last):
     ...
-    keyhole.synthesis.rule_syntax.RuleProblem: character 8: a value is expected, not 'and'.
+    keyhole.core.tokens.SyntaxProblem: character 8: a value is expected, not 'and'.
     """
     if len(text) > MOST_CHARACTERS:
         problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."
         raise RuleProblem(MOST_CHARACTERS + 1, f"a rule {problem}")
-    tree = _Parser(list(_tokens(text))).rule()
+    tree = _Parser(text, _SIGNS, "rule").rule()
     if not rule_columns(tree):
         raise RuleProblem(1, "a rule must mention at least one column.")
     return tree
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    place = 0
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            raise RuleProblem(place + 1, _stranger(text, place))
-        kind, part = str(found.lastgroup), found.group()
-        if kind != "space":
-            for at, character in enumerate(part, place):
-                if unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\r\n":
-                    raise RuleProblem(at + 1, _stranger(text, at))
-            yield _Token(kind, part, place + 1)
-        place = found.end()
-    yield _Token("end", "", len(text) + 1)
-
-
-def _stranger(text: str, place: int) -> str:
-    """Say what is wrong with a character that begins nothing."""
-    character = text[place]
-    if character in "'\"`":
-        return f"the {'name' if character == '`' else 'text'} that begins here is not closed."
-    if character in "0123456789.":
-        return "this is not a number. Put names that begin with a digit in backquotes."
-    shown = repr(character) if character.isprintable() else f"U+{ord(character):04X}"
-    return f"{shown} means nothing in a rule. Put unusual column names in backquotes."
-
-
-class _Parser:
-    """Recursive descent, a method for each line of the grammar, as deep as `DEEPEST`."""
-
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens, self.place, self.depth = tokens, 0, 0
-
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.place]
-
-    def take(self, *words: str) -> _Token | None:
-        """Take the next token if it is one of these words or signs."""
-        token = self.token
-        if token.word and token.word in words:
-            self.place += 1
-            return token
-        return None
-
-    def expect(self, word: str) -> _Token:
-        token = self.take(word)
-        if token is None:
-            raise RuleProblem(self.token.at, f"{word!r} is expected, not {_shown(self.token)}.")
-        return token
-
-    def deeper(self) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            problem = f"the rule is nested more than {DEEPEST} deep. Split it into several rules."
-            raise RuleProblem(self.token.at, problem)
+class _Parser(TokenReader):
+    """Recursive descent, a method for each line of the grammar."""
 
     def rule(self) -> Node:
         tree = self.implication()
@@ -392,44 +307,23 @@ class _Parser:
         self.place += 1
         match token.kind:
             case "number":
-                return Constant(_number(token), token.at)
+                return Constant(token.number, token.at)
             case "date":
-                return Constant(_date(token), token.at)
+                return Constant(token.date, token.at)
             case "text":
-                quote = token.text[0]
-                return Constant(token.text[1:-1].replace(quote * 2, quote), token.at)
+                return Constant(token.plain, token.at)
             case "name":
-                return RuleColumn(token.text[1:-1].replace("``", "`"), token.at)
+                return RuleColumn(token.plain, token.at)
             case "word" if token.word in ("true", "false"):
                 return Constant(token.word == "true", token.at)
             case "word" if token.word not in KEYWORDS:
                 return RuleColumn(token.text, token.at)
-        raise RuleProblem(token.at, f"a value is expected, not {_shown(token)}.")
+        raise RuleProblem(token.at, f"a value is expected, not {token.shown}.")
 
 
-def _shown(token: _Token) -> str:
-    return "the end" if token.kind == "end" else repr(token.text[:40])
-
-
-def _left_over(token: _Token) -> str:
+def _left_over(token: Token) -> str:
     if token.text in COMPARISONS:
         return "a comparison cannot follow another. Write 'a < b and b < c'."
     if token.word == ")":
         return "this ')' closes nothing."
-    return f"the rule should end here, or go on with 'and', 'or' or '=>', not {_shown(token)}."
-
-
-def _number(token: _Token) -> int | float:
-    if token.text.isdigit() and len(token.text) <= 18:
-        return int(token.text)
-    value = float(token.text)
-    if value == float("inf"):
-        raise RuleProblem(token.at, "this number is too large.")
-    return value
-
-
-def _date(token: _Token) -> date:
-    try:
-        return date.fromisoformat(token.text)
-    except ValueError:
-        raise RuleProblem(token.at, "this is not a date. Write year-month-day.") from None
+    return f"the rule should end here, or go on with 'and', 'or' or '=>', not {token.shown}."
