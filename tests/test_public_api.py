@@ -16,6 +16,7 @@ PUBLIC = [
     "cheapest_fix",
     "compare_plans",
     "compare_studies",
+    "derive",
     "drivers",
     "errors",
     "frontier",

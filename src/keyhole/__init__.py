@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from keyhole import errors
 
 if TYPE_CHECKING:
-    from keyhole.data import Microdata, load
+    from keyhole.data import Microdata, derive, load
     from keyhole.exposure.cells import risk
     from keyhole.exposure.drivers import drivers
     from keyhole.exposure.fix import cheapest_fix
@@ -48,6 +48,7 @@ __all__ = [
     "cheapest_fix",
     "compare_plans",
     "compare_studies",
+    "derive",
     "drivers",
     "errors",
     "frontier",
@@ -71,6 +72,7 @@ __all__ = [
 
 _BESIDE = {
     "Microdata": "keyhole.data",
+    "derive": "keyhole.data",
     "load": "keyhole.data",
     "cheapest_fix": "keyhole.exposure.fix",
     "compare_studies": "keyhole.reidentification.compare",

@@ -2,6 +2,6 @@
 
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.microdata import Microdata
-from keyhole.data.reading import load
+from keyhole.data.reading import derive, load
 
-__all__ = ["Codes", "Microdata", "Variable", "load"]
+__all__ = ["Codes", "Microdata", "Variable", "derive", "load"]

@@ -71,6 +71,8 @@ class Variable:
         How a statistical package displays the column (``F8.2``, ``%9.0g``, ``DATE9``).
     width
         How wide it displays it; 0 if nobody said.
+    derived
+        The expression that made it, if it was derived.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Variable:
     measurement: str = ""
     format: str = ""
     width: int = 0
+    derived: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

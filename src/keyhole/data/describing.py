@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from keyhole.core.names import absent, are_vouched, quoted, repeated, repeated_places
+from keyhole.core.expressions import parse_expression, source_columns
+from keyhole.core.names import absent, are_vouched, quoted, repeated, repeated_places, shown
 from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable, require_calendar
 from keyhole.data.inference import guess_kind, infer
 from keyhole.data.missing import blank, text_forms
@@ -19,7 +20,15 @@ from keyhole.errors import ColumnError
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
 
-__all__ = ["Facts", "Request", "describe", "describe_again", "describe_text", "role_problems"]
+__all__ = [
+    "Facts",
+    "Request",
+    "describe",
+    "describe_again",
+    "describe_text",
+    "name_problems",
+    "role_problems",
+]
 
 Facts = Mapping[str, Any]
 """What a file itself says of a column: fields of `Variable`."""
@@ -28,6 +37,8 @@ Facts = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Request:
     """What the caller of `load` declared about the columns.
+
+    `derived` has expressions by column; `partial` leaves out those whose columns a file has not.
 
     Examples
     --------
@@ -40,6 +51,8 @@ class Request:
     missing_codes: Mapping[str, Iterable[Any]] | Iterable[Any] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
 
     def choose(self, names: Sequence[str], where: str) -> list[str]:
         """Return the columns to be read, in file order, or say everything that is wrong."""
@@ -47,7 +60,39 @@ class Request:
         if problems:
             raise ColumnError(problems)
         wanted = set(names if self.columns is None else self.columns)
+        wanted.update(one for made in self.making(names) for one in self._sources(made))
         return [name for name in names if name in wanted]
+
+    def making(self, names: Iterable[str]) -> list[str]:
+        """Return the derived columns that are asked for of a file with these columns, in order.
+
+        Examples
+        --------
+        >>> Request(["decade"], derived={"decade": "band(age, 10)"}).making(["age", "sex"])
+        ['decade']
+        """
+        known, made = set(names), list[str]()
+        for name in self.derived:
+            if not self.partial or known.issuperset(self._sources(name)):
+                known.add(name)
+                made.append(name)
+        wanted = set(made if self.columns is None else self.columns)
+        for name in reversed(made):
+            wanted.update(self._sources(name) if name in wanted else ())
+        return [name for name in made if name in wanted]
+
+    def _sources(self, name: str) -> tuple[str, ...]:
+        return source_columns(parse_expression(self.derived[name]))
+
+    def declared(self, variable: Variable) -> Variable:
+        """Return what is known of a derived column with what was declared of it."""
+        name = variable.name
+        return dataclasses.replace(
+            variable,
+            role=cast("Role | None", self.roles.get(name)),
+            kind=cast("Kind", self.kinds.get(name, variable.kind)),
+            label=self.labels.get(name, variable.label),
+        )
 
     def _name_problems(self, names: Sequence[str], where: str) -> list[str]:
         codes = self.missing_codes if isinstance(self.missing_codes, Mapping) else {}
@@ -66,11 +111,27 @@ class Request:
         wanted = [
             (i, n) for i, n in enumerate(names, 1) if self.columns is None or n in self.columns
         ]
-        for what, is_unfit in _UNFIT.items():
-            places = [str(i) for i, name in wanted if is_unfit(name)]
-            if places:
-                problems.append(f"{where} has {what} (column {', '.join(places[:10])}).")
-        return problems + absent(dict.fromkeys(named), names, where=where)
+        problems += name_problems(wanted, where)
+        made = self.making(names)
+        problems += self._derived_problems(made, names, where)
+        derived = made if self.partial else self.derived
+        return problems + absent(
+            (name for name in dict.fromkeys(named) if name not in derived), names, where=where
+        )
+
+    def _derived_problems(self, made: Iterable[str], names: Sequence[str], where: str) -> list[str]:
+        problems, known = [], list(names)
+        for name in self.derived:
+            if name in names and (name in made or not self.partial):
+                problems.append(
+                    f"derived column {shown(name)} is a column of {where} already. Give it "
+                    f"another name."
+                )
+            if name in made:
+                purpose = f"derived column {shown(name)}: column"
+                problems += absent(self._sources(name), known, purpose=purpose, where=where)
+            known.append(name)
+        return problems
 
     def _value_problems(self) -> list[str]:
         problems = role_problems(self.roles)
@@ -127,6 +188,22 @@ _UNFIT = {
     "names that begin with ^ and end with $, as patterns do. Rename such columns, or leave them "
     "out": _is_pattern,
 }
+
+
+def name_problems(names: Iterable[tuple[int, str]], where: str) -> list[str]:
+    """Return what is wrong with the names of columns, which are told by their places.
+
+    Examples
+    --------
+    >>> name_problems([(1, "age"), (2, "^a$")], "'people'")
+    ["'people' has names that begin with ^ and end with $, ... (column 2)."]
+    """
+    listed, problems = list(names), []
+    for what, is_unfit in _UNFIT.items():
+        places = [str(place) for place, name in listed if is_unfit(name)]
+        if places:
+            problems.append(f"{where} has {what} (column {', '.join(places[:10])}).")
+    return problems
 
 
 def _listed(codes: Any) -> Iterable[Any]:

@@ -113,6 +113,8 @@ def _plain_request(request: Request) -> dict[str, Any]:
         "kinds": {name: _shown(kind) for name, kind in request.kinds.items()},
         "labels": dict.fromkeys(request.labels, ""),
         "missing_codes": {name: _plain_codes(listed) for name, listed in by_name.items()},
+        "derived": dict(request.derived),
+        "partial": request.partial,
     }
 
 

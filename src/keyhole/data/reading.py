@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from keyhole.core.apart import is_everything_apart
+from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import MissingCodes, Text, WordsByColumn
 from keyhole.core.options import Option
 from keyhole.data.columns import KINDS, ROLES
+from keyhole.data.deriving import derivations_of, with_derived
 from keyhole.data.describing import Request, describe, describe_again, describe_text
 from keyhole.data.formats import find_format, require_file, suffix_of
 from keyhole.data.frames import read_frame
@@ -21,9 +23,11 @@ from keyhole.errors import OptionError
 __all__ = [
     "CodesOption",
     "DelimiterOption",
+    "DeriveOption",
     "EncodingOption",
     "KindsOption",
     "SheetOption",
+    "derive",
     "load",
     "request_of",
 ]
@@ -58,6 +62,14 @@ DelimiterOption = Annotated[
         metavar="MARK",
     ),
 ]
+DeriveOption = Annotated[
+    Mapping[str, str] | Iterable[str] | str | None,
+    Option(
+        "Columns made from others, as `age10 = band(age, 10)`; each can be used like any other "
+        "column. May be given several times.",
+        kind=Derivations(),
+    ),
+]
 SheetOption = Annotated[str | None, Option("The sheet of an Excel workbook; by default the first.")]
 
 
@@ -84,6 +96,8 @@ def load(
     encoding: EncodingOption = None,
     delimiter: DelimiterOption = None,
     sheet: SheetOption = None,
+    derive: DeriveOption = None,
+    partial: bool = False,
 ) -> Microdata:
     """Load a file or a frame; its values are not changed.
 
@@ -118,6 +132,11 @@ def load(
         The delimiter of a text file, if it is not to be found out.
     sheet
         The sheet of an Excel workbook; the first if left out.
+    derive
+        Columns made from others: expressions by name, or lines such as
+        ``age10 = band(age, 10)``. They come after the columns of the file.
+    partial
+        Leave out the derived columns whose columns the file does not have.
 
     Returns
     -------
@@ -138,14 +157,46 @@ def load(
     >>> data.column("age").to_list(), data.role("key")
     ([34, None, 51], ('age',))
     """
-    request = request_of(columns, roles, missing_codes, kinds, labels)
+    request = request_of(columns, roles, missing_codes, kinds, labels, derive, partial)
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
     if isinstance(source, Microdata):
-        return describe_again(source, request, name)
-    if isinstance(source, str | os.PathLike):
-        return _load_file(Path(source), request, name, encoding, delimiter, sheet)
-    frame, origin = read_frame(source, request)
-    return Microdata(frame, describe(frame, request), name or "data", origin)
+        data = describe_again(source, request, name)
+    elif isinstance(source, str | os.PathLike):
+        data = _load_file(Path(source), request, name, encoding, delimiter, sheet)
+    else:
+        frame, origin = read_frame(source, request)
+        data = Microdata(frame, describe(frame, request), name or "data", origin)
+    return with_derived(data, request) if request.derived else data
+
+
+def derive(data: Any, lines: Mapping[str, str] | Iterable[str] | str) -> Any:
+    """Add columns made from others; the same kind of data is returned.
+
+    Parameters
+    ----------
+    data
+        A frame of Polars, pandas or PyArrow, `Microdata`, or the path of a file, which is loaded.
+    lines
+        Expressions by name, or lines such as ``age10 = band(age, 10)``.
+
+    Returns
+    -------
+    The same kind of frame, or `Microdata`, with the new columns after the others.
+
+    Notes
+    -----
+    A missing value stays missing. Bands hold their lower bound and not their upper one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"age": [31, 47, None], "born": ["1990-05-31", "1974-02-01", None]})
+    >>> derive(people, {"age10": "band(age, 10)"})["age10"].to_list()
+    ['30-39', '40-49', None]
+    """
+    derived = load(data, derive=lines)
+    is_frame = not isinstance(data, Microdata | str | os.PathLike)
+    return derived.to_native() if is_frame else derived
 
 
 def request_of(
@@ -154,6 +205,8 @@ def request_of(
     missing_codes: Any = None,
     kinds: Any = None,
     labels: Any = None,
+    derive: Any = None,
+    partial: bool = False,
 ) -> Request:
     """Read what a caller of `load` declares about the columns.
 
@@ -173,6 +226,8 @@ def request_of(
         () if missing_codes is None else missing_codes,
         _by_name(kinds, "kinds"),
         {column: str(label) for column, label in _by_name(labels, "labels").items()},
+        {one.name: str(one.tree) for one in derivations_of(derive)},
+        partial,
     )
 
 

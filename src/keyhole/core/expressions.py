@@ -1,0 +1,505 @@
+"""Expressions of derived columns: the grammar, the tree that one is read into, and its parser.
+
+A derived column is ``NAME = EXPRESSION``; several are separated by ``;`` or stand in lines of their
+own. An expression is one of the functions below on a column, or on another expression::
+
+    band(age, 10)   band(age, 10, from=5)   cut(age, 18, 25, 65)   top(age, 85)   bottom(income, 0)
+    year(born)   quarter(born)   month(born)
+    prefix(zip, 3)   prefix(zip, 3, populations="zip3.csv")   text(zip, 5)
+    map(job, "jobs.csv")   map(job, "jobs.csv", to="group")   map(sex, {"f": "w", "m": "m"})
+    labels(sex)   pool(job, 100)   combine(sex, band(age, 10))
+
+A column whose name is not one word stands in double quotes or backquotes, as in
+``band("birth year", 10)``. Expressions are read by this module alone; nothing is ever run as
+Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from keyhole.core.kinds import File, Kind, Number, Place, Text, Whole
+from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.core.options import shown_value
+from keyhole.core.tokens import SyntaxProblem, TokenReader
+
+__all__ = [
+    "FUNCTIONS",
+    "Call",
+    "ColumnName",
+    "Derivations",
+    "Expression",
+    "definition_problems",
+    "parse_expression",
+    "read_definitions",
+    "source_columns",
+    "write_definition",
+]
+
+MOST_CHARACTERS = 100_000
+_SIGNS = r"[-=+(),{}:;]"
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberOrDate(Number):
+    """A number, or a day."""
+
+    def fault(self, value: Any) -> str | None:
+        fits = isinstance(value, date) or Number.fault(self, value) is None
+        return None if fits else "a number or a date"
+
+
+@dataclass(frozen=True, slots=True)
+class _Coding(Kind):
+    """A file with a coding, or the coding itself."""
+
+    def fault(self, value: Any) -> str | None:
+        fits = isinstance(value, str | dict) and bool(value)
+        return None if fits else 'a file in quotes, or a coding such as {"a": "x"}'
+
+
+_ANY = Number(high=float("inf"))
+_PEOPLE = Whole(low=0, high=10**12)
+_SIZE = Whole(low=1, high=10**12)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a function takes: columns first, then values, then options by name.
+
+    `several` says that there may be more columns than one, or more values, as many as wanted.
+    """
+
+    does: str
+    example: str
+    values: tuple[tuple[str, Kind], ...] = ()
+    options: Mapping[str, Kind] = field(default_factory=dict)
+    columns: int = 1
+    several: str = ""
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "band": Function(
+        "Bands of equal width, each from its first number up to but not including the next.",
+        "band(age, 10)",
+        (("width", Number(above=0, high=float("inf"))),),
+        {"from": _ANY},
+    ),
+    "cut": Function(
+        "Classes between cut points, each from its cut point up to but not including the next.",
+        "cut(age, 18, 25, 65)",
+        (("cut point", _NumberOrDate(high=float("inf"))),),
+        several="values",
+    ),
+    "top": Function(
+        "Numbers of the limit and more become the limit.", "top(age, 85)", (("limit", _ANY),)
+    ),
+    "bottom": Function(
+        "Numbers of the limit and less become the limit.", "bottom(age, 18)", (("limit", _ANY),)
+    ),
+    "year": Function("The year of a date.", "year(born)"),
+    "quarter": Function("The quarter of a date, with its year.", "quarter(born)"),
+    "month": Function("The month of a date, with its year.", "month(born)"),
+    "prefix": Function(
+        "The first characters of a text. With the populations of the areas, those with no more "
+        "people than `above` become 000, as HIPAA's Safe Harbor wants it.",
+        "prefix(zip, 3)",
+        (("length", Whole(low=1, high=1000)),),
+        {"populations": File(), "above": _PEOPLE, "other": Text()},
+    ),
+    "text": Function(
+        "Whole numbers as text of at least this many digits.",
+        "text(zip, 5)",
+        (("number of digits", Whole(low=1, high=100)),),
+    ),
+    "map": Function(
+        "The category that a coding has for each value: a file whose first column has the values, "
+        "or pairs.",
+        'map(job, "jobs.csv")',
+        (("coding", _Coding()),),
+        {"to": Text(), "other": Text()},
+    ),
+    "labels": Function("The values by their labels, where the file has some.", "labels(sex)"),
+    "pool": Function(
+        "Categories with fewer records than this become one.",
+        "pool(job, 100)",
+        (("number of records", _SIZE),),
+        {"other": Text()},
+    ),
+    "combine": Function(
+        "Several columns as one category.", "combine(sex, race)", columns=2, several="columns"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """A column."""
+
+    name: str
+
+    def __str__(self) -> str:
+        plain = re.fullmatch(r"[^\W\d][\w.]*", self.name)
+        return self.name if plain else _quoted(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function with what it is applied to, its values and its options."""
+
+    function: str
+    columns: tuple[Expression, ...]
+    values: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        words = [*map(str, self.columns), *map(_written, self.values)]
+        words += [f"{name}={_written(value)}" for name, value in self.options.items()]
+        return f"{self.function}({', '.join(words)})"
+
+
+Expression = ColumnName | Call
+
+
+def parse_expression(text: str) -> Call:
+    """Read an expression into a tree, or raise a `SyntaxProblem`.
+
+    Examples
+    --------
+    >>> parse_expression("band( `birth year` ,10)").columns
+    (ColumnName(name='birth year'),)
+    >>> print(parse_expression("band( `birth year` ,10)"))
+    band("birth year", 10)
+    >>> parse_expression("bnad(age, 10)")
+    Traceback (most recent call last):
+    ...
+    keyhole.core.tokens.SyntaxProblem: character 1: 'bnad' is not a function. Did you mean 'band'?
+    """
+    parser = _Parser(_limited(text), _SIGNS, "expression")
+    tree = parser.call()
+    if parser.token.kind != "end":
+        problem = f"the expression should end here, not go on with {parser.token.shown}."
+        raise SyntaxProblem(parser.token.at, problem)
+    return tree
+
+
+def read_definitions(text: str) -> list[tuple[str, str]]:
+    """Read ``NAME = EXPRESSION``, once or several times, as names and expressions.
+
+    Examples
+    --------
+    >>> read_definitions('age10 = band(age,10); "zip 3" = prefix(zip, 3)')
+    [('age10', 'band(age, 10)'), ('zip 3', 'prefix(zip, 3)')]
+    """
+    parser = _Parser(_limited(text), _SIGNS, "expression")
+    found = []
+    while parser.token.kind != "end":
+        name = parser.name()
+        parser.expect("=")
+        found.append((name, str(parser.call())))
+        while parser.take(";"):
+            pass
+    return found
+
+
+def _limited(text: str) -> str:
+    if len(text) > MOST_CHARACTERS:
+        got = f"Got {len(text):,} instead: put a long coding into a file."
+        problem = f"an expression must be at most {MOST_CHARACTERS:,} characters. {got}"
+        raise SyntaxProblem(MOST_CHARACTERS + 1, problem)
+    return text
+
+
+def write_definition(name: str, expression: str) -> str:
+    """Write a derived column as `read_definitions` reads it.
+
+    Examples
+    --------
+    >>> write_definition("zip 3", "prefix(zip, 3)")
+    '"zip 3" = prefix(zip, 3)'
+    """
+    return f"{ColumnName(name)} = {expression}"
+
+
+def source_columns(tree: Expression) -> tuple[str, ...]:
+    """Return the columns that an expression reads, each once.
+
+    Examples
+    --------
+    >>> source_columns(parse_expression("combine(sex, band(age, 10), sex)"))
+    ('sex', 'age')
+    """
+    if isinstance(tree, ColumnName):
+        return (tree.name,)
+    return tuple(dict.fromkeys(name for part in tree.columns for name in source_columns(part)))
+
+
+class _Parser(TokenReader):
+    """Recursive descent: a call, what it is applied to, values, options."""
+
+    def name(self) -> str:
+        """Read the name of a column."""
+        token = self.token
+        if token.kind not in ("word", "text", "name") or not token.plain:
+            raise SyntaxProblem(token.at, f"the name of a column is expected, not {token.shown}.")
+        self.place += 1
+        return token.plain
+
+    def call(self) -> Call:
+        """Read a function with its arguments."""
+        token = self.token
+        known = FUNCTIONS.get(token.word) if token.kind == "word" else None
+        if known is None:
+            raise SyntaxProblem(token.at, _no_function(token.shown, token.text))
+        self.place += 1
+        self.deeper()
+        self.expect("(")
+        columns, values = self.arguments(known)
+        options = self.options(token.word, known)
+        self.expect(")")
+        self.depth -= 1
+        problems = [*_value_faults(known, values), *_option_faults(known, options)]
+        if len(columns) < known.columns:
+            problems.insert(0, f"needs {known.columns} columns or more, as {known.example}")
+        if problems:
+            raise SyntaxProblem(
+                token.at, "; ".join(f"{token.word} {one}" for one in problems) + "."
+            )
+        return Call(token.word, tuple(columns), tuple(values), options)
+
+    def arguments(self, known: Function) -> tuple[list[Expression], list[Any]]:
+        """Read columns and values, until an option or the end."""
+        columns, values = [self.column()], list[Any]()
+        while self.token.word == "," and not self.at_option(1):
+            self.place += 1
+            if known.several == "columns":
+                columns.append(self.column())
+            else:
+                values.append(self.value())
+        return columns, values
+
+    def at_option(self, ahead: int) -> bool:
+        """Tell whether an option stands so many tokens ahead."""
+        pair = self.tokens[self.place + ahead : self.place + ahead + 2]
+        return len(pair) == 2 and pair[0].kind == "word" and pair[1].text == "="
+
+    def options(self, function: str, known: Function) -> dict[str, Any]:
+        """Read what is given by name."""
+        found: dict[str, Any] = {}
+        while self.token.word == "," and self.at_option(1):
+            self.place += 1
+            token = self.token
+            self.place += 2
+            if token.word not in known.options or token.word in found:
+                names = " or ".join(f"{name}=" for name in known.options if name not in found)
+                what = (
+                    "is given twice" if token.word in found else "is not an option of " + function
+                )
+                remedy = f"It takes {names}." if names else "It takes no further ones."
+                raise SyntaxProblem(token.at, f"{token.text}= {what}. {remedy}")
+            found[token.word] = self.value()
+        return found
+
+    def column(self) -> Expression:
+        """Read a column, or an expression that gives one."""
+        if self.token.kind == "word" and self.tokens[self.place + 1].text == "(":
+            return self.call()
+        return ColumnName(self.name())
+
+    def value(self) -> Any:
+        """Read a number, a text, a date or a table of texts."""
+        sign = self.take("-", "+")
+        token = self.token
+        self.place += 1
+        if token.kind == "number":
+            return -token.number if sign and sign.text == "-" else token.number
+        if sign is None and token.kind == "date":
+            return token.date
+        if sign is None and token.kind == "text":
+            return token.plain
+        if sign is None and token.text == "{":
+            return self.table()
+        self.place -= 1
+        problem = f"a number, a date or a text in quotes is expected, not {token.shown}."
+        raise SyntaxProblem(token.at, problem)
+
+    def table(self) -> dict[str, str]:
+        """Read pairs, up to the closing brace."""
+        found: dict[str, str] = {}
+        while self.token.word != "}":
+            at, old = self.token.at, self.value()
+            self.expect(":")
+            new = self.value()
+            if isinstance(old, dict) or not isinstance(new, str | int) or str(new).strip() == "":
+                raise SyntaxProblem(at, 'a coding has pairs such as "a": "x".')
+            if str(old) in found:
+                raise SyntaxProblem(at, "this value stands twice in the coding.")
+            found[str(old)] = str(new)
+            if not self.take(","):
+                break
+        self.expect("}")
+        return found
+
+
+def _no_function(seen: str, text: str) -> str:
+    near = nearest(text, list(FUNCTIONS), most=1)
+    remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(FUNCTIONS)}."
+    return f"{seen} is not a function. {remedy}"
+
+
+def _value_faults(known: Function, values: list[Any]) -> Iterator[str]:
+    names = known.values
+    if known.several == "values":
+        (what,) = names
+        if not values:
+            yield f"needs at least one {what[0]}, as {known.example}"
+        names = (what,) * len(values)
+    elif len(values) != len(names):
+        listed = " and ".join(f"a {name}" for name, _ in names) or "no values"
+        yield f"takes a column and {listed}, as {known.example}"
+        return
+    for value, (name, kind) in zip(values, names, strict=True):
+        if fault := kind.fault(value):
+            yield f"must have as its {name} {fault}. Got {shown_value(value)} instead"
+    if known.several == "values" and len({isinstance(one, date) for one in values}) > 1:
+        yield "must have numbers or dates as its cut points, not both"
+    elif known.several == "values" and not all(one < other for one, other in pairwise(values)):
+        yield "must have its cut points in rising order, each once"
+
+
+def _option_faults(known: Function, options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if fault := known.options[name].fault(value):
+            yield f"must have as {name}= {fault}. Got {shown_value(value)} instead"
+    if "populations" in known.options and "populations" not in options:
+        yield from (f"takes {name}= only with populations=" for name in options)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(k)}: {_quoted(v)}" for k, v in value.items()) + "}"
+    return value.isoformat() if isinstance(value, date) else repr(value)
+
+
+def _definitions(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield names and expressions of a table, a text or lines; raise a `SyntaxProblem`."""
+    if isinstance(value, Mapping):
+        for name, text in value.items():
+            try:
+                yield name, str(parse_expression(text))
+            except SyntaxProblem as problem:
+                raise SyntaxProblem(problem.at, f"{shown(name)}: {problem.text}") from None
+    else:
+        for line in [value] if isinstance(value, str) else value:
+            yield from read_definitions(line)
+
+
+def definition_problems(value: Any) -> list[str]:
+    """Return everything that is wrong with derived columns, whatever their file holds.
+
+    Examples
+    --------
+    >>> definition_problems({"age": "band(age, 10)"})
+    ["derived column 'age' must not be made from itself. Give it another name, such as 'age_2'."]
+    """
+    items = list(value.items()) if isinstance(value, Mapping) else None
+    problems, found = [], list[tuple[str, str]]()
+    for one in items if items is not None else [value] if isinstance(value, str) else value:
+        try:
+            found += _definitions({one[0]: one[1]} if items is not None else one)
+        except SyntaxProblem as problem:
+            problems.append(_worded(problem, one))
+    names = [name for name, _ in found]
+    problems += [f"derived column {shown(name)} is defined twice." for name in repeated(names)]
+    for place, (name, text) in enumerate(found):
+        columns = source_columns(parse_expression(text))
+        if name in columns:
+            problems.append(
+                f"derived column {shown(name)} must not be made from itself. Give it another "
+                f"name, such as {shown(name + '_2')}."
+            )
+        below = [one for one in columns if one in names[place + 1 :] and one != name]
+        if below:
+            problems.append(
+                f"derived column {shown(name)} is made from {quoted(below)}, which is defined "
+                f"below it. Put {shown(name)} after it."
+            )
+    return problems
+
+
+def _worded(problem: SyntaxProblem, one: Any) -> str:
+    if isinstance(one, tuple):
+        return f"derived column {shown(one[0])}, character {problem.at}: {problem.text}"
+    return f"derived column {shown(one)}, character {problem.at}: {problem.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Derivations(Kind):
+    """Derived columns: a table of expressions by name, or lines ``NAME = EXPRESSION``."""
+
+    purpose: str = "column"
+
+    metavar: ClassVar[str] = "'NAME = EXPRESSION'"
+    widget: ClassVar[str] = "lines"
+    repeatable: ClassVar[bool] = True
+
+    def fault(self, value: Any) -> str | None:
+        """Say what is wrong, all of it."""
+        what = "lines such as 'age10 = band(age, 10)', or a table of expressions by name"
+        problems = definition_problems(value) if self.is_shaped(value) else []
+        if problems:
+            return f"{what} ({' '.join(problems)})"
+        return None if self.is_shaped(value) else what
+
+    def settle(self, value: Any) -> dict[str, str]:
+        """Return expressions by name, as they are written.
+
+        Examples
+        --------
+        >>> Derivations().settle(["age10 = band(age,10)"])
+        {'age10': 'band(age, 10)'}
+        """
+        return dict(_definitions(value))
+
+    def read(self, text: str) -> list[str]:
+        """Read the lines of a form, or one option of a command."""
+        return [text] if text.strip() else []
+
+    def write(self, value: Any) -> str:
+        """Write all on one line."""
+        return "; ".join(write_definition(*one) for one in self.settle(value).items())
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a table, or lines."""
+        texts = {"type": "array", "items": {"type": "string"}}
+        table = {"type": "object", "additionalProperties": {"type": "string"}}
+        return {"anyOf": [table, texts, {"type": "string"}]}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that expressions read and that are not derived themselves."""
+        made = self.settle(value)
+        for name, text in made.items():
+            for column in source_columns(parse_expression(text)):
+                if column not in made:
+                    yield (name,), column
+
+    @staticmethod
+    def is_shaped(value: Any) -> bool:
+        """Tell a table of texts or lines from anything else."""
+        if isinstance(value, str):
+            return bool(value.strip())
+        if isinstance(value, Mapping):
+            return all(isinstance(one, str) and one for pair in value.items() for one in pair)
+        listed = isinstance(value, list | tuple)
+        return listed and all(isinstance(one, str) and one.strip() for one in value)

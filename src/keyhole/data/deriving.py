@@ -1,0 +1,270 @@
+"""Derived columns: bands, parts of dates, prefixes, codings and combinations of columns.
+
+An expression (`keyhole.core.expressions`) is evaluated on the distinct values of its columns, not
+on the records: a derived column is a table from codes to codes. So the same lines work on files in
+memory and on disk, at the cost of one look-up a record. Missing stays missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from keyhole.core.expressions import (
+    ColumnName,
+    Derivations,
+    Expression,
+    definition_problems,
+    parse_expression,
+    source_columns,
+    write_definition,
+)
+from keyhole.core.names import quoted, shown
+from keyhole.data.columns import Codes, Variable, encode
+from keyhole.data.derived_values import EVALUATORS, Derived
+from keyhole.data.describing import Request, name_problems
+from keyhole.data.microdata import Microdata
+from keyhole.errors import ColumnError, OptionError
+from keyhole.kernels.arrays import Array, Ints
+
+__all__ = ["Derivation", "derivations_of", "derive_codes", "evaluate", "with_derived"]
+
+ROWS_AT_ONCE = 1 << 20
+MOST_PAIRS = 1 << 22
+"""So many combinations of values are counted in a table; more only where all is in memory."""
+
+
+class Source(Protocol):
+    """Data that knows its columns and their codes, wherever these are."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of a column."""
+
+    def codes(self, name: str) -> Codes:
+        """Return a column as small numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """One derived column: its name and its expression.
+
+    Examples
+    --------
+    >>> Derivation.of("age10", "band(age,10)").line
+    'age10 = band(age, 10)'
+    """
+
+    name: str
+    tree: Expression
+
+    @classmethod
+    def of(cls, name: str, expression: str) -> Derivation:
+        """Read an expression."""
+        return cls(name, parse_expression(expression))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is made from."""
+        return source_columns(self.tree)
+
+    @property
+    def line(self) -> str:
+        """The line that defines it."""
+        return write_definition(self.name, str(self.tree))
+
+
+def derivations_of(lines: Any) -> tuple[Derivation, ...]:
+    """Read derived columns from a table or from lines, or raise everything that is wrong.
+
+    Examples
+    --------
+    >>> [one.name for one in derivations_of(["age10 = band(age, 10)"])]
+    ['age10']
+    """
+    if lines is None:
+        return ()
+    kind = Derivations()
+    if kind.is_shaped(lines):
+        problems = definition_problems(lines)
+    else:
+        problems = [f"derive must be {kind.fault(None)}. Got {type(lines).__name__} instead."]
+    made = {} if problems else kind.settle(lines)
+    problems += name_problems(enumerate(made, 1), "derive")
+    if problems:
+        raise OptionError(problems)
+    return tuple(Derivation.of(name, text) for name, text in made.items())
+
+
+def evaluate(tree: Expression, columns: Mapping[str, Derived]) -> Derived:
+    """Evaluate an expression, given the values of its columns in rows of equal length."""
+    if isinstance(tree, ColumnName):
+        return columns[tree.name]
+    parts = [evaluate(part, columns) for part in tree.columns]
+    options = {"origin" if name == "from" else name: x for name, x in tree.options.items()}
+    found = EVALUATORS[tree.function](*parts, *tree.values, **options)
+    return dataclasses.replace(found, written=str(tree))
+
+
+def derive_codes(
+    data: Source, derivation: Derivation, empty: Callable[[int, Any], Array] = np.empty
+) -> tuple[Variable, Codes]:
+    """Return a derived column as codes, and what is known of it.
+
+    Parameters
+    ----------
+    data
+        Data in memory or on disk that has the columns of the expression.
+    derivation
+        The derived column.
+    empty
+        What makes the array for the codes, given its length and type; on disk a mapped file.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load({"age": [31, 47, None, 38]})
+    >>> variable, codes = derive_codes(people, Derivation.of("age10", "band(age, 10)"))
+    >>> codes.levels.to_list(), codes.values.tolist()
+    (['30-39', '40-49'], [0, 1, 2, 0])
+    """
+    held = [data.codes(name) for name in derivation.columns]
+    rows = _Rows.of(held, derivation)
+    columns = {}
+    for place, (name, codes) in enumerate(zip(derivation.columns, held, strict=True)):
+        levels = codes.levels.extend_constant(None, 1) if codes.has_missing else codes.levels
+        values = levels.gather(rows.codes_of(place))
+        written = str(ColumnName(name))
+        columns[name] = Derived(values, data.variable(name), rows.counts, written)
+    try:
+        found = evaluate(derivation.tree, columns)
+    except ColumnError as error:
+        made = f"derived column {shown(derivation.name)}"
+        raise ColumnError(f"{made}: {text}" for text in error.problems) from None
+    coded = encode(found.values.rename(derivation.name))
+    out = empty(len(held[0].values), coded.values.dtype)
+    rows.spread(coded.values, out)
+    out.setflags(write=False)
+    variable = dataclasses.replace(
+        found.variable, name=derivation.name, role=None, derived=str(derivation.tree)
+    )
+    return variable, Codes(out, coded.levels, coded.has_missing)
+
+
+def with_derived(data: Microdata, request: Request) -> Microdata:
+    """Return data with the derived columns of a request, and only the columns it asks for.
+
+    Everything that is wrong with them is raised at once.
+    """
+    problems: list[str] = []
+    unmade: set[str] = set()
+    for name in request.making(data.names):
+        derivation = Derivation.of(name, request.derived[name])
+        if unmade.intersection(derivation.columns):
+            unmade.add(name)
+            continue
+        try:
+            data = _added(data, derivation, request)
+        except ColumnError as error:
+            unmade.add(name)
+            problems += error.problems
+    if problems:
+        raise ColumnError(dict.fromkeys(problems))
+    if request.columns is None:
+        return data
+    return data.select([name for name in data.names if name in request.columns])
+
+
+def _added(data: Microdata, derivation: Derivation, request: Request) -> Microdata:
+    """Return data with one more column."""
+    name = derivation.name
+    variable, codes = derive_codes(data, derivation)
+    levels = codes.levels.extend_constant(None, 1) if codes.has_missing else codes.levels
+    values = levels.gather(codes.values).alias(name)
+    variable = request.declared(variable)
+    frame = data.frame.with_columns(values)
+    new = dataclasses.replace(data, frame=frame, variables=(*data.variables, variable))
+    new._codes.update({**data._codes, name: codes})
+    return new
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The combinations of codes that any record has, and how many records have each."""
+
+    held: Sequence[Codes]
+    sizes: tuple[int, ...]
+    places: Array
+    counts: Ints
+    ids: Array
+
+    @classmethod
+    def of(cls, held: Sequence[Codes], derivation: Derivation) -> _Rows:
+        sizes = tuple(max(codes.size, 1) for codes in held)
+        rows = cls(held, sizes, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        span, records = rows.span, len(held[0].values)
+        if span <= max(MOST_PAIRS, *sizes):
+            counts = np.zeros(span, dtype=np.int64)
+            for some in _slices(records, span):
+                counts += np.bincount(rows.of_records(some), minlength=span)
+            places = np.flatnonzero(counts)
+            return dataclasses.replace(rows, places=places, counts=counts[places])
+        if span >= 1 << 63 or any(isinstance(codes.values, np.memmap) for codes in held):
+            raise ColumnError(
+                f"derived column {shown(derivation.name)}: {quoted(derivation.columns)} have too "
+                f"many combinations of values. Make them coarser first, as in "
+                f"combine(band(age, 10), prefix(zip, 3))."
+            )
+        pairs = rows.of_records(slice(0, records))
+        places, ids, found = np.unique(pairs, return_inverse=True, return_counts=True)
+        return dataclasses.replace(rows, places=places, counts=found.astype(np.int64), ids=ids)
+
+    @property
+    def span(self) -> int:
+        """The number of combinations there could be."""
+        span = 1
+        for size in self.sizes:
+            span *= size
+        return span
+
+    def spread(self, codes: Array, out: Array) -> None:
+        """Give each record the code of its combination."""
+        table = np.zeros(0 if len(self.ids) else self.span, dtype=codes.dtype)
+        if len(table):
+            table[self.places] = codes
+        for some in _slices(len(out)):
+            out[some] = table[self.of_records(some)] if len(table) else codes[self.ids[some]]
+
+    def of_records(self, some: slice) -> Ints:
+        """Return the combination of each of some records, as one number."""
+        found = self.held[0].values[some].astype(np.int64)
+        for codes, size in zip(self.held[1:], self.sizes[1:], strict=True):
+            found = found * size + codes.values[some]
+        return found
+
+    def codes_of(self, place: int) -> Array:
+        """Return the code of one column in each combination."""
+        after = 1
+        for size in self.sizes[place + 1 :]:
+            after *= size
+        return (self.places // after % self.sizes[place]).astype(np.uint32)
+
+
+def _slices(records: int, least: int = 0) -> Iterable[slice]:
+    step = max(ROWS_AT_ONCE, least)
+    return (slice(at, at + step) for at in range(0, records, step))
