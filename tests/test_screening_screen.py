@@ -447,7 +447,9 @@ def test_any_text_is_screened(values, name):
     st.lists(st.floats(), min_size=1, max_size=40), st.sampled_from(["age", "zip", "yob", "date"])
 )
 def test_any_number_is_screened(values, name):
-    screen(pl.DataFrame({name: values}), year=2024)
+    result = screen(pl.DataFrame({name: values}), year=2024)
+    assert len(result.safe_harbor) == 18
+    assert result.to_frame().height == 1
 
 
 def test_check_digits():

@@ -1,0 +1,33 @@
+"""The tests themselves: each of them can fail, because it asserts something."""
+
+import ast
+from pathlib import Path
+
+SAYS = {"raises", "warns", "fail", "expect", "validate"}
+
+
+def names_called(function):
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
+
+
+def asserts(function, helpers):
+    written = any(isinstance(node, ast.Assert) for node in ast.walk(function))
+    called = names_called(function)
+    return written or any(name in SAYS | helpers or name.startswith("assert_") for name in called)
+
+
+def test_every_test_asserts_something():
+    functions = [
+        (f"{path.name}::{node.name}", node)
+        for path in sorted(Path(__file__).parent.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    tests = [(place, node) for place, node in functions if node.name.startswith("test_")]
+    others = [node for _, node in functions if not node.name.startswith("test_")]
+    helpers, before = set(), None
+    while helpers != before:  # a helper may leave it to another
+        before, helpers = helpers, {node.name for node in others if asserts(node, helpers)}
+    assert len(tests) > 1_000
+    assert [place for place, node in tests if not asserts(node, helpers)] == []
