@@ -192,12 +192,15 @@ def test_a_construct_named_after_a_question_keeps_its_subject(path):
 
 def test_spelling_makes_lists_the_same_and_other_words_do_not():
     short = answers_of((Category("F"), Category("M")))
-    assert match_answers(short, answers_of(listed("Male", "Female"))).same
+    spelt = match_answers(short, answers_of(listed("Male", "Female")))
+    assert spelt.same
+    assert spelt.note == ""
     single = answers_of(listed("Married", "Widowed", "Divorced", "Separated", "Single"))
     found = match_answers(single, answers_of(MARITAL))
     assert not found.same
     assert found.relation == "finer"
     assert found.pairs == (("1", "1"), ("2", "2"), ("3", "3"), ("4", "4"), ("5", "5"))
+    assert "paired by meaning or nearness" in found.note
 
 
 def test_states_by_code_name_and_both():

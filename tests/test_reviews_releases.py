@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.reviews import edit, run
 
 import keyhole
+from keyhole.charts import percentage
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
@@ -97,6 +98,7 @@ def test_the_report_says_before_and_after_and_on_which_key(folder):
     after = found.results()["releases"]["comparison"][0]["conditional_rate"]
     assert f"{before:.4f}" in page
     assert f"{after:.4f}" in page
+    assert f"by unicity {percentage(before)} before and {percentage(after)} after" in page
     for text in ("The same attack on each release", "truly found: by unicity",
                  "at risk on the key sex, age, race1, ms", "homstate, sex go out as they are",
                  "do not stop this attack",

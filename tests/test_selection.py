@@ -176,6 +176,14 @@ def test_values_make_a_variable_worth_its_risk():
     assert back.steps[0].variable == "a"
 
 
+def test_a_value_keeps_a_variable_from_being_coarsened():
+    rates = {"age sex": (0.8, 0.7), "age10 sex": (0.2, 0.5), "sex": (0.3, 0.5), "age": (0.45, 0.5)}
+    evaluate = answers({**rates, "age10": (0.1, 0.3), "": (0, 0.1)})
+    options = {"keep": [], "candidates": [("age", "age10"), "sex"], "limit": 0.05}
+    assert backward(evaluate, **options).steps[0].variable == "age → age10"
+    assert backward(evaluate, **options, values={"age": 10}).steps[0].variable == "sex"
+
+
 def test_difference_prints_its_own_figure_and_warns_at_weight_one():
     veterans = veterans_sample(2000)
     options = {"keep": ["sex"], "candidates": ["pow", "ms", "homstate"], "limit": 0.1}
@@ -247,6 +255,10 @@ def test_comparison_runs_every_combination():
     assert len(found.rows) == 12
     assert all(row.rp is None or row.rp <= row.selection.limit for row in found.rows)
     assert found.to_frame().height == 12
+    for row, cells in zip(found.rows, found.tables()[0].rows, strict=True):
+        chosen = row.selection.within_limit
+        assert cells[3] == str(len(chosen or ()))
+        assert cells[6] == (" ".join(chosen) if chosen else "nothing")
 
 
 def test_all_problems_of_a_selection_at_once():
@@ -365,6 +377,7 @@ def test_small_groups_are_named_only_to_those_who_ask():
     frame = pl.DataFrame({"g": ["big"] * 6 + ["smith"], "a": [1] * 7, "b": [1, 2] * 3 + [1]})
     found = select(frame, candidates=["a", "b"], limit=0.1, by="g")
     assert found.tables()[1].rows == [["big", "6", "b a"], ["(1 smaller)", "1", "not shown"]]
+    assert "Groups of fewer than 3 records are not named" in found.summary()
     assert "smith" not in found.summary()
     named = select(frame, candidates=["a", "b"], limit=0.1, by="g", name_small_groups=True)
     assert named.tables()[1].rows[1] == ["smith", "1", "nothing"]

@@ -337,6 +337,22 @@ def test_self_match_says_why_it_is_not_there(world):
     assert match_to_self(made, found, most=0, seed=1).worst is None
 
 
+def test_keys_missing_in_all_records_drawn_do_not_link():
+    """Four people at risk have no job: two keys link them; without an area too, one cannot."""
+    people = {
+        "age": [*range(20, 24), *range(30, 50)],
+        "area": [*"abcd", *"efghijklmnopqrstuvwx"],
+        "job": [None] * 4 + ["none"] * 20,
+    }
+    rows = np.arange(4)
+    for names, rate in ((("age", "area", "job"), 1.0), (("age", "job"), 0.0)):
+        kinds = dict.fromkeys(names, "category")
+        data = load(pl.DataFrame({name: people[name] for name in names}), kinds=kinds)
+        found = levelled(data, list(names), [1] * 4 + [0] * 20)
+        linked = match_to_self(made_of(data, ["age"], rows, rows[:, None]), found, most=9, seed=1)
+        assert [one.rate for one in linked.metrics] == [rate, rate]
+
+
 # Goals
 
 
