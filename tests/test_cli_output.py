@@ -47,6 +47,29 @@ def test_records_are_one_row_a_record_in_any_format(veterans, keyhole, extension
     assert _names(veterans.parent) == [out.name, "veterans.csv"]
 
 
+PRIVATE = {
+    "records": "risk v.csv --keys sex,age --records {out}",
+    "internal": "table v.csv --rows sex --threshold 1 --out t.csv --internal {out}",
+    "fitted": "protect v.csv --plan plan.toml --out p.csv --fitted {out}",
+    "pairs": "study --puf v.csv --eif v.csv --iuf v.csv --puf-id one --eif-id other "
+    "--link sex,age --pairs {out}",
+}
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_what_is_about_single_records_is_its_owners(veterans, keyhole, kind, monkeypatch):
+    monkeypatch.chdir(veterans.parent)
+    few = pl.read_csv(veterans).head(40)
+    ids = pl.Series([f"p{i}" for i in range(40)])
+    few.with_columns(one=ids, other=ids).write_csv("v.csv")
+    with open("plan.toml", "w") as plan:
+        plan.write('[[step]]\nmethod = "drop"\ncolumns = ["homstate"]\n')
+    out = veterans.with_name("fitted.toml" if kind == "fitted" else f"{kind}.csv")
+    code, _, err = keyhole(*PRIVATE[kind].format(out=out.name).split())
+    assert code == 0, err
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("extension", ["csv", "parquet", "dta", "xlsx"])
 def test_weighted_records(veterans, keyhole, extension):
     out = veterans.with_name(f"records.{extension}")

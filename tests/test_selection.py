@@ -240,6 +240,9 @@ def test_keep_beyond_the_limit_leaves_nothing():
     found = select(frame, keep=["id"], candidates=["sex"], limit=0.1)
     assert found.within_limit is None
     assert found.to_dict()["notes"]
+    assert "the variables kept exceed the limit by themselves" in found.summary()
+    few = select(frame.head(2), candidates=["sex"], limit=0.1)
+    assert "there are fewer records than the cutoff" in few.summary()
     assert frontier(frame, keep=["id"], candidates=["sex"], limit=0.1).sets == ()
 
 
