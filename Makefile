@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint docs bench clean
+.PHONY: help demo serve test lint docs bench mutants clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,9 @@ $(BENCH): $(READY) requirements-bench.txt
 
 bench: $(BENCH)  ## measure against what a user would write instead
 	@$(BIN)/python -m benchmarks
+
+mutants: $(READY)  ## change the code in small ways and see whether the tests notice
+	@nice -n 10 $(BIN)/python -m tests.mutants
 
 clean:  ## remove everything that was made
 	@rm -rf $(VENV) demo docs/_build dist build
