@@ -1,0 +1,127 @@
+"""Cells under coarser rungs: packed patterns made coarser, merged, settled and tallied.
+
+Rows are packed patterns (see `packing`), sorted, each with a weight: how many records have it, cut
+off at the cutoff, since a cell that holds a row of that weight is never small. A table gives for
+each code of a field the code that stands for its class on a coarser rung.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from keyhole.kernels.arrays import Ints, Numbers, Words
+
+__all__ = ["coarsen", "settle_cells", "tally_rungs"]
+
+
+@njit(nogil=True, cache=True)
+def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
+    """Replace every code of one field by the code that stands for its class, in place."""
+    word, shift = field[0], np.uint64(field[1])
+    top = np.uint64((1 << field[2]) - 1)
+    clear = ~(top << shift)
+    for i in range(len(rows)):
+        code = (rows[i, word] >> shift) & top
+        rows[i, word] = (rows[i, word] & clear) | (np.uint64(table[code]) << shift)
+
+
+@njit(nogil=True, cache=True)
+def _same(rows: Words, i: int, j: int, mask: Words) -> bool:
+    for w in range(len(mask)):  # noqa: SIM110 - compiled
+        if (rows[i, w] ^ rows[j, w]) & mask[w]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def settle_cells(
+    rows: Words, weights: Numbers, cell: Words, whole: Words, cutoff: int, starts: Ints
+) -> tuple[int, int, int]:
+    """Merge equal rows of sorted ones, and drop the cells whose records can change no more.
+
+    A cell smaller than the cutoff stays so however it is split; a cell all of whose rows have the
+    weight of the cutoff never has a small part. Both are dropped, in place.
+
+    Parameters
+    ----------
+    rows, weights
+        Sorted rows and their weights.
+    cell, whole
+        The mask on which rows of a cell agree, and that on which rows are equal.
+    cutoff
+        Cells smaller than this are small.
+    starts
+        Where each cell left starts is written here; room for one more than the rows.
+
+    Returns
+    -------
+    The number of rows left, of cells left, and of the records in the small cells dropped.
+    """
+    left = cells = at_risk = 0
+    a = 0
+    while a < len(rows):
+        b, first = a, left
+        size, is_fixed = 0, True
+        # Rows are written at or before the one looked at, so that the one before b is as it was.
+        while b == a or (b < len(rows) and _same(rows, b - 1, b, cell)):
+            size += weights[b]
+            if left > first and _same(rows, left - 1, b, whole):
+                weights[left - 1] = min(weights[left - 1] + weights[b], cutoff)
+            else:
+                for w in range(rows.shape[1]):
+                    rows[left, w] = rows[b, w]
+                weights[left] = weights[b]
+                left += 1
+            b += 1
+        for i in range(first, left):
+            is_fixed &= weights[i] >= cutoff
+        if size < cutoff:
+            at_risk += size
+            left = first
+        elif is_fixed or left - first == 1:
+            left = first
+        else:
+            starts[cells] = first
+            cells += 1
+        a = b
+    starts[cells] = left
+    return left, cells, at_risk
+
+
+@njit(nogil=True, cache=True)
+def tally_rungs(
+    rows: Words,
+    weights: Numbers,
+    starts: Ints,
+    cells: Ints,
+    field: Ints,
+    tables: Numbers,
+    cutoff: int,
+    most: int,
+) -> Ints:
+    """Count the records in small cells if the cells were split by each rung of one field.
+
+    Only cells[0] up to cells[1] are looked at. Once a count is beyond `most` it goes on no more.
+    Tables are those of the rungs, a row each; a coarser rung never has more than a finer one, so
+    that after a rung with none all further ones have none.
+    """
+    word, shift = field[0], np.uint64(field[1])
+    top = np.uint64((1 << field[2]) - 1)
+    out = np.zeros(len(tables), dtype=np.int64)
+    count = np.zeros(tables.shape[1], dtype=np.int64)
+    for k in range(len(tables)):
+        table, at_risk = tables[k], 0
+        for c in range(cells[0], cells[1]):
+            for i in range(starts[c], starts[c + 1]):
+                count[table[(rows[i, word] >> shift) & top]] += weights[i]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[(rows[i, word] >> shift) & top]
+                at_risk += count[code] if count[code] < cutoff else 0
+                count[code] = 0
+            if at_risk > most:
+                break
+        out[k] = at_risk
+        if at_risk == 0:
+            break
+    return out

@@ -1,0 +1,407 @@
+"""The search for the best release: every combination of rungs within the limits, exactly.
+
+Each column has a ladder of nested rungs, from the column as it is to leaving it out. Records in
+small cells only become fewer along a ladder, so a partial choice, with all else left out, bounds
+what any completion has. Columns are decided one after the other, depth first; a branch ends when
+every completion is beyond a limit, or when a release already found is at least as useful at no
+more risk. What is left at the end are all Pareto points of risk and utility, the best release
+among them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from keyhole.engines.partition import spans
+from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.kernels import rungs
+from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.fields import in_order
+from keyhole.kernels.packing import Layout, pack
+
+__all__ = [
+    "TREATED",
+    "Bound",
+    "KeyCells",
+    "Limited",
+    "Point",
+    "Search",
+    "Stairs",
+    "Steps",
+]
+
+Progress = Callable[[int, int], None]
+# Fewer rows than this are counted sooner by one thread than shared out.
+ROWS_TO_SHARE = 1 << 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """A ladder in codes: for each rung which code of the finest stands for the class of each.
+
+    `gains` has what each rung adds to utility, whole numbers, the last being 0: left out.
+    """
+
+    tables: Numbers
+    gains: tuple[int, ...]
+    must: bool = False
+
+
+class Limited(Protocol):
+    """A figure that a limit holds, for the columns decided so far, all others at their least.
+
+    It is a whole number that never grows along a ladder. `KeyCells` counts records in small cells.
+    """
+
+    @property
+    def at_risk(self) -> int:
+        """The figure as it stands."""
+
+    def concerns(self, column: int) -> bool:
+        """Tell whether the column changes the figure."""
+
+    def split(self, column: int, first: int, most: int) -> Sequence[int]:
+        """Return the figure with each rung of a column from `first` on, or any above `most`."""
+
+    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> Limited:
+        """Return the figure with one more column decided; `finest` bounds those that are not."""
+
+
+class KeyCells:
+    """The cells of one key, as far as its columns are decided, and who is in small ones.
+
+    Parameters
+    ----------
+    codes
+        One array of codes for each column of the key, by its number, in the order of decision.
+    weights
+        How many records have each pattern.
+    ladders
+        The ladders by the number of the column.
+    cutoff
+        Cells smaller than this are small.
+    """
+
+    def __init__(
+        self,
+        codes: Mapping[int, Ints],
+        weights: Ints,
+        ladders: Mapping[int, Steps],
+        cutoff: int,
+    ) -> None:
+        # The columns decided first lead the words, so that sorted rows lie in cells; before them
+        # stands what is released of a column in any case.
+        always = [v for v in codes if ladders[v].must]
+        columns = [ladders[v].tables[-1][codes[v]] for v in always] + list(codes.values())
+        sizes = [ladders[v].tables.shape[1] for v in (*always, *codes)]
+        plan = in_order(sizes[::-1])
+        self._plan = _reversed(plan)
+        self._place = {v: len(always) + i for i, v in enumerate(codes)}
+        self._always, self._ladders, self._cutoff = len(always), ladders, cutoff
+        rows = pack([c.astype(np.uint32) for c in columns], self._plan)
+        self._whole = self._plan.mask(range(len(columns)))
+        self.at_risk, self._rows, self._weights = 0, rows, _cut(weights, cutoff)
+        self._settle(len(always))
+
+    def concerns(self, column: int) -> bool:
+        """Tell whether the column is in the key."""
+        return column in self._place
+
+    def split(self, column: int, first: int, most: int) -> Sequence[int]:
+        """Return the records in small cells with each rung of a column from `first` on."""
+        place, plan = self._place[column], self._plan
+        where = np.array([plan.word[place], plan.shift[place], plan.bits[place]], dtype=np.int64)
+        tables, left = self._ladders[column].tables[first:], most - self.at_risk
+        arrays = (self._rows, self._weights, self._starts)
+        workers = WORKERS if len(self._rows) > ROWS_TO_SHARE else 1
+        found = in_threads(
+            lambda span: rungs.tally_rungs(*arrays, span, where, tables, self._cutoff, left),
+            spans(self._starts, workers),
+        )
+        total = np.sum(found, axis=0) if found else np.zeros(len(tables), dtype=np.int64)
+        return [self.at_risk + int(x) for x in total]
+
+    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> KeyCells:
+        """Return the cells split by a rung of one more column, the next in order."""
+        made = object.__new__(KeyCells)
+        made._plan, made._place, made._whole = self._plan, self._place, self._whole
+        made._always, made._ladders, made._cutoff = self._always, self._ladders, self._cutoff
+        made.at_risk = self.at_risk
+        made._rows, made._weights = self._rows.copy(), self._weights.copy()
+        for v, least in {**finest, column: rung}.items():
+            if v in self._place and (least or v == column):
+                made._coarsen(v, least)
+        made._settle(self._place[column] + 1)
+        return made
+
+    def _coarsen(self, column: int, rung: int) -> None:
+        place, tables = self._place[column], self._ladders[column].tables
+        where = [a[place] for a in (self._plan.word, self._plan.shift, self._plan.bits)]
+        table = tables[rung] if rung < len(tables) else np.zeros(tables.shape[1], np.int32)
+        rungs.coarsen(self._rows, np.array(where, dtype=np.int64), table)
+
+    def _settle(self, decided: int) -> None:
+        """Sort the rows into the cells of the fields decided, and drop what is settled."""
+        rows, weights = _sorted(self._rows, self._weights, self._cutoff.bit_length())
+        cell, starts = self._plan.mask(range(decided)), np.empty(len(rows) + 1, dtype=np.int64)
+        left, cells, at_risk = rungs.settle_cells(
+            rows, weights, cell, self._whole, self._cutoff, starts
+        )
+        self._rows, self._weights = rows[:left].copy(), weights[:left].copy()
+        self._starts = starts[: cells + 1].copy()
+        self.at_risk += at_risk
+
+
+def _reversed(plan: Layout) -> Layout:
+    """Return the layout in which the first variable leads the first word."""
+    word = plan.words - 1 - plan.word
+    return Layout(word[::-1].copy(), plan.shift[::-1].copy(), plan.bits[::-1].copy(), plan.words)
+
+
+def _cut(weights: Ints, cutoff: int) -> Numbers:
+    return np.minimum(weights, cutoff).astype(np.int32)
+
+
+def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Numbers]:
+    """Sort rows with their weights, as plain words where both fit."""
+    if rows.shape[1] > 1:
+        order = np.lexsort(rows.T[::-1])
+        return rows[order], weights[order]
+    if len(rows) and int(rows.max()).bit_length() + tag_bits <= 64:
+        words = (rows[:, 0] << np.uint64(tag_bits)) | weights.astype(np.uint64)
+        words.sort()
+        low = np.uint64((1 << tag_bits) - 1)
+        return (words >> np.uint64(tag_bits)).reshape(-1, 1), (words & low).astype(np.int32)
+    order = np.argsort(rows[:, 0])
+    return rows[order], weights[order]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a limit allows: so many at risk, and so many if records may be treated."""
+
+    allowed: int
+    treatable: int
+    scale: float
+
+    def risk(self, at_risk: int) -> float:
+        """Return the share of the limit that is used; above 1 where records must be treated."""
+        if at_risk <= self.allowed:
+            return at_risk / self.scale if at_risk else 0.0
+        return TREATED if at_risk <= self.treatable else math.inf
+
+
+TREATED = 2.0
+"""The risk of a release within the limits only after records were treated: beyond all others."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """A release found: its risk, its utility, what breaks ties, and its rungs."""
+
+    risk: float
+    gain: int
+    rest: tuple[float, ...]
+    rungs: tuple[int, ...]
+
+    def beats(self, other: Point) -> bool:
+        """Tell whether this one leaves no reason for the other."""
+        if self.risk <= other.risk and self.gain >= other.gain:
+            if (self.risk, self.gain) != (other.risk, other.gain):
+                return True
+            return (self.rest, self.rungs) <= (other.rest, other.rungs)
+        return False
+
+
+@dataclass(slots=True)
+class Stairs:
+    """The Pareto points so far, by risk; utility grows with it."""
+
+    points: list[Point] = field(default_factory=list)
+    _risks: list[float] = field(default_factory=list)
+
+    def offer(self, point: Point) -> None:
+        """Take a point in, and leave out those that it beats, unless one beats it."""
+        at = bisect_right(self._risks, point.risk)
+        if at and self.points[at - 1].beats(point):
+            return
+        self.points = sorted([p for p in self.points if not point.beats(p)] + [point])
+        self._risks = [p.risk for p in self.points]
+
+    def excel(self, risk: float, gain: int) -> bool:
+        """Tell whether any release of at least this risk and at most this gain is beaten."""
+        at = bisect_right(self._risks, risk)
+        if not at:
+            return False
+        best = self.points[at - 1]
+        return best.gain > gain or (best.gain == gain and best.risk < risk)
+
+
+Options = dict[int, list[tuple[float, int]]]
+"""By column not yet decided, the risk and the gain of each rung from the finest allowed on."""
+
+
+class OutOfTimeError(Exception):
+    """Unwinds a search when the time is over."""
+
+
+@dataclass(slots=True)
+class Search:
+    """The search itself.
+
+    Parameters
+    ----------
+    ladders
+        The ladders by the number of their column.
+    order
+        The columns in the order in which they are decided: those with the most codes first.
+    bounds
+        What the limits allow, one for each key.
+    treat
+        What breaks ties of a release that needs records treated (fewer is better), or None if
+        treating them does not help.
+    deadline
+        When to stop, on the clock of `time.monotonic`.
+    progress
+        Told how many combinations are settled, and how many there are.
+    """
+
+    ladders: Sequence[Steps]
+    order: Sequence[int]
+    bounds: Sequence[Bound]
+    treat: Callable[[tuple[int, ...]], tuple[float, ...] | None] = lambda _: None
+    deadline: float = math.inf
+    progress: Progress | None = None
+    stairs: Stairs = field(default_factory=Stairs)
+    evaluated: int = 0
+    settled: int = 0
+    open_gain: int | None = None
+    _rungs: list[int] = field(default_factory=list)
+    _told: int = 0
+
+    @property
+    def combinations(self) -> int:
+        """The number of releases there are to choose from."""
+        return math.prod(self._rungs_of(v) for v in self.order)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was searched."""
+        return self.open_gain is None
+
+    def run(self, keys: Sequence[Limited]) -> None:
+        """Search everything below the cells in which nothing is decided."""
+        # All else left out, so that there is something to release whenever the time is over.
+        self._rungs = [len(s.tables) - s.must for s in self.ladders]
+        risk = max(b.risk(k.at_risk) for b, k in zip(self.bounds, keys, strict=True))
+        if risk < math.inf:
+            gains = (s.gains[r] for s, r in zip(self.ladders, self._rungs, strict=True))
+            self._offer(risk, sum(gains))
+        with suppress(OutOfTimeError):
+            self._descend(0, list(keys), 0, dict.fromkeys(self.order, 0))
+
+    def _rungs_of(self, column: int) -> int:
+        return len(self.ladders[column].tables) + (not self.ladders[column].must)
+
+    def _descend(
+        self, depth: int, keys: Sequence[Limited], gain: int, finest: Mapping[int, int]
+    ) -> None:
+        if time.monotonic() > self.deadline:
+            self._leave_open(gain + sum(self.ladders[v].gains[finest[v]] for v in finest))
+            raise OutOfTimeError
+        risk = max(b.risk(k.at_risk) for b, k in zip(self.bounds, keys, strict=True))
+        options, left = self._options(depth, keys, risk, finest)
+        size = math.prod(self._rungs_of(v) for v in self.order[depth:])
+        if not all(options.values()) or self._is_beaten(risk, gain, options):
+            return self._settle(size)
+        column = self.order[depth]
+        each = size // self._rungs_of(column)
+        rest = {v: found for v, found in options.items() if v != column}
+        below = {v: first for v, first in left.items() if v != column}
+        self._settle(each * (self._rungs_of(column) - len(options[column])))
+        # The coarsest first: it is soon searched, and what it finds settles much of the others.
+        choices = list(enumerate(options[column], left[column]))
+        while choices:
+            rung, (its_risk, its_gain) = choices.pop()
+            self._rungs[column] = rung
+            if not rest:
+                self._offer(its_risk, gain + its_gain)
+            if not rest or self._is_beaten(its_risk, gain + its_gain, rest):
+                self._settle(each)
+                continue
+            made = [k.at(column, rung, below) if k.concerns(column) else k for k in keys]
+            try:
+                self._descend(depth + 1, made, gain + its_gain, below)
+            except OutOfTimeError:
+                for _, (_, its_gain) in choices:
+                    self._leave_open(gain + its_gain + sum(f[0][1] for f in rest.values()))
+                raise
+        return None
+
+    def _options(
+        self, depth: int, keys: Sequence[Limited], risk: float, finest: Mapping[int, int]
+    ) -> tuple[Options, dict[int, int]]:
+        """Count each rung of each column left; return those within the limits."""
+        options: Options = {}
+        left: dict[int, int] = {}
+        for v in self.order[depth:]:
+            steps, first = self.ladders[v], finest[v]
+            kept = max(len(steps.tables) - first, 0)
+            risks = [risk] * kept
+            for bound, key in zip(self.bounds, keys, strict=True):
+                if kept and key.concerns(v):
+                    counts = key.split(v, first, bound.treatable)
+                    risks = [max(r, bound.risk(c)) for r, c in zip(risks, counts, strict=True)]
+            self.evaluated += kept
+            if not steps.must:
+                risks.append(risk)
+            over = sum(r == math.inf for r in risks)
+            left[v] = first + over
+            gains = steps.gains[first + over : first + len(risks)]
+            options[v] = list(zip(risks[over:], gains, strict=True))
+        return options, left
+
+    def _is_beaten(self, risk: float, gain: int, options: Options) -> bool:
+        """Tell whether no choice of the options can be a new Pareto point.
+
+        At each risk the most that can be gained is the sum of the finest rungs that have no more
+        risk each; together they have more, if anything.
+        """
+        events: list[tuple[float, int]] = []
+        for found in options.values():
+            last = 0
+            for its_risk, its_gain in reversed(found):
+                events.append((max(risk, its_risk), its_gain - last))
+                last = its_gain
+        events.sort()
+        for i, (at, more) in enumerate(events):
+            gain += more
+            is_last = i + 1 == len(events) or events[i + 1][0] > at
+            if is_last and not self.stairs.excel(at, gain):
+                return False
+        return True
+
+    def _offer(self, risk: float, gain: int) -> None:
+        if self.stairs.excel(risk, gain):
+            return
+        chosen = tuple(self._rungs)
+        rest = self.treat(chosen) if risk == TREATED else ()
+        if rest is not None:
+            self.stairs.offer(Point(risk, gain, rest, chosen))
+
+    def _leave_open(self, gain: int) -> None:
+        self.open_gain = max(gain, self.open_gain or 0)
+
+    def _settle(self, combinations: int) -> None:
+        self.settled += combinations
+        if self.progress is not None and 100 * self.settled // self.combinations > self._told:
+            self._told = 100 * self.settled // self.combinations
+            self.progress(self._told, 100)

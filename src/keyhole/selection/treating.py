@@ -1,0 +1,276 @@
+"""Blanking and removing records: the fewest at risk that must be treated to meet the limits.
+
+A blanked record has all its keys missing, and joins the cell of those that have; a removed record
+is gone, and no longer counts among the records. With several keys the fewest records are found
+over the classes "at risk on which keys", by a small integer programme; then cells are counted
+again, since a cell that lost records may have become small, and what is now beyond a limit is
+treated too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keyhole.kernels.arrays import Flags, Ints
+from keyhole.selection.solving import Bound, Steps
+
+__all__ = ["KeyLimit", "Node", "Patterns", "Treatment", "most_at_risk", "number_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimit:
+    """A key, by the numbers of its columns, and the highest RP on it."""
+
+    columns: tuple[int, ...]
+    limit: float
+
+    def bound(self, records: int, cutoff: int, suppress: int, remove: int) -> Bound:
+        """Return what the limit allows, if so many records may be blanked and removed."""
+        allowed = most_at_risk(self.limit, records)
+        # Records whose keys are all missing are safe as soon as enough are blanked.
+        beside = min(cutoff - 1, records) if suppress else 0
+        return Bound(allowed, allowed + suppress + remove + beside, self.limit * records)
+
+
+def most_at_risk(limit: float, records: int) -> int:
+    """Return how many of the records may be at risk so that their share is within the limit.
+
+    Examples
+    --------
+    >>> most_at_risk(0.05, 100), most_at_risk(0.29, 100), most_at_risk(0.3, 0)
+    (5, 29, 0)
+    """
+    if records <= 0:
+        return 0
+    found = min(math.floor(limit * records) + 1, records)
+    while found > 0 and found / records > limit:
+        found -= 1
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """The distinct patterns at the finest rungs, how many records have each, and the ladders.
+
+    `missing` has by column and rung the code that stands for a missing value, -1 if there is none.
+    """
+
+    codes: Sequence[Ints]
+    records: Ints
+    ladders: Sequence[Steps]
+    missing: Sequence[Sequence[int]]
+
+    @property
+    def total(self) -> int:
+        """The number of records."""
+        return int(self.records.sum())
+
+    def node(self, rungs: Sequence[int], keys: Sequence[KeyLimit]) -> Node:
+        """Return the cells of each key at some rungs."""
+        cells, blank = [], []
+        for key in keys:
+            kept = [v for v in key.columns if rungs[v] < len(self.ladders[v].tables)]
+            found = [self.ladders[v].tables[rungs[v]][self.codes[v]] for v in kept]
+            cells.append(number_rows(found, len(self.records)))
+            # With nothing released all records are alike, and none is told by what is missing.
+            absent = np.ones(len(self.records), dtype=np.bool_)
+            for v, codes in zip(kept, found, strict=True):
+                absent &= codes == self.missing[v][rungs[v]]
+            blank.append(absent)
+        return Node(self.records, cells, blank)
+
+
+def number_rows(columns: Sequence[Ints], length: int) -> Ints:
+    """Number the distinct rows of some columns, from 0 on."""
+    number: Ints = np.zeros(length, dtype=np.int64)
+    for codes in columns:
+        joined = number * (int(codes.max(initial=0)) + 1) + codes
+        number = np.unique(joined, return_inverse=True)[1]
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """How many records of each pattern are blanked and removed, and what is at risk then."""
+
+    blanked: Ints
+    removed: Ints
+    at_risk: tuple[int, ...]
+    cells: tuple[int, ...]
+    records: int
+
+    @property
+    def suppressed_records(self) -> int:
+        """How many are blanked."""
+        return int(self.blanked.sum())
+
+    @property
+    def removed_records(self) -> int:
+        """How many are removed."""
+        return int(self.removed.sum())
+
+    @property
+    def treated(self) -> int:
+        """How many are either."""
+        return self.suppressed_records + self.removed_records
+
+    @property
+    def rps(self) -> tuple[float, ...]:
+        """RP on each key."""
+        return tuple(found / self.records for found in self.at_risk)
+
+
+@dataclass(slots=True)
+class Node:
+    """The cells of a release on each key, with records blanked or removed so far.
+
+    `cells` and `blank` have for each key the cell of each pattern, and whether all of the key is
+    missing there.
+    """
+
+    records: Ints
+    cells: Sequence[Ints]
+    blank: Sequence[Flags]
+    blanked: Ints = field(init=False)
+    removed: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.blanked, self.removed = np.zeros_like(self.records), np.zeros_like(self.records)
+
+    def treated(
+        self, keys: Sequence[KeyLimit], cutoff: int, suppress: int, remove: int
+    ) -> Treatment | None:
+        """Treat the fewest records that meet the limits; None if more would be needed.
+
+        A record is blanked rather than removed. As many are blanked as it takes for those with no
+        key left not to be at risk, or none.
+        """
+        found = []
+        for blanks in (suppress, 0) if suppress and remove else (suppress,):
+            self.blanked, self.removed = np.zeros_like(self.records), np.zeros_like(self.records)
+            while not self._meets(keys, cutoff):
+                if not self._treat_more(keys, cutoff, blanks, remove):
+                    break
+            else:
+                found.append(self.outcome(cutoff))
+        return min(found, key=lambda one: (one.treated, one.removed_records), default=None)
+
+    def outcome(self, cutoff: int) -> Treatment:
+        """Return how things stand."""
+        left = int((self.records - self.removed).sum())
+        sizes = [self._sizes(key) for key in range(len(self.cells))]
+        at_risk = [int(s[s < cutoff].sum()) for s in sizes]
+        cells = [int(np.count_nonzero(s)) for s in sizes]
+        return Treatment(self.blanked, self.removed, tuple(at_risk), tuple(cells), left)
+
+    def _sizes(self, key: int) -> Ints:
+        """Return the size of each cell of a key, the last being that of all that is missing."""
+        left = self.records - self.removed - self.blanked
+        number = np.where(self.blank[key], self.cells[key].max(initial=0) + 1, self.cells[key])
+        sizes = np.bincount(number, weights=left, minlength=int(self.cells[key].max(initial=0)) + 2)
+        sizes[-1] += self.blanked.sum()
+        whole: Ints = np.rint(sizes).astype(np.int64)
+        return whole
+
+    def _at_risk(self, key: int, cutoff: int) -> Flags:
+        """Tell of each pattern whether its records that are left are at risk on a key."""
+        sizes = self._sizes(key)
+        number = np.where(self.blank[key], len(sizes) - 1, self.cells[key])
+        flags: Flags = (sizes[number] < cutoff) & (self.records > self.removed + self.blanked)
+        return flags
+
+    def _meets(self, keys: Sequence[KeyLimit], cutoff: int) -> bool:
+        rps = self.outcome(cutoff)
+        return rps.records > 0 and all(
+            rp <= key.limit for rp, key in zip(rps.rps, keys, strict=True)
+        )
+
+    def _treat_more(
+        self, keys: Sequence[KeyLimit], cutoff: int, suppress: int, remove: int
+    ) -> bool:
+        """Treat the fewest records so that the limits are met if no other cell becomes small."""
+        flags = [self._at_risk(key, cutoff) for key in range(len(keys))]
+        held = [int(self._sizes(key)[-1]) for key in range(len(keys))]
+        if suppress:  # those with no key left will be enough, and safe
+            flags = [f & ~b for f, b in zip(flags, self.blank, strict=True)]
+        short = max(0, cutoff - min(held)) if suppress else 0
+        left = self.records - self.removed - self.blanked
+        classes: Ints = np.zeros(len(left), dtype=np.int64)
+        for k, flag in enumerate(flags):
+            classes |= flag.astype(np.int64) << k
+        counts = np.bincount(classes, weights=left, minlength=1 << len(keys)).astype(np.int64)
+        at_risk = [
+            sum(int(c) for s, c in enumerate(counts) if s >> k & 1) for k in range(len(keys))
+        ]
+        blanked, removed = int(self.blanked.sum()), int(self.removed.sum())
+        more = (
+            0  # records removed in this round: the fewest that leave no more to blank than may be
+        )
+        while more + removed <= remove:
+            records = int(self.records.sum()) - removed - more
+            needs = [
+                n - most_at_risk(key.limit, records) for n, key in zip(at_risk, keys, strict=True)
+            ]
+            chosen = _cover(needs, counts.tolist(), short + more if suppress else 0)
+            if chosen is None:
+                return False
+            beyond = sum(chosen.values()) - max(suppress - blanked, 0)
+            if beyond <= more:
+                return self._take(classes, chosen, more, cutoff)
+            more = beyond
+        return False
+
+    def _take(self, classes: Ints, chosen: Mapping[int, int], remove: int, cutoff: int) -> bool:
+        """Take the records chosen of each class, those in the smallest cells first."""
+        sizes = self._sizes(0)
+        number = np.where(self.blank[0], len(sizes) - 1, self.cells[0])
+        order = np.argsort(np.minimum(sizes[number], cutoff), kind="stable")
+        left = self.records - self.removed - self.blanked
+        took = np.zeros_like(left)
+        for kind, count in chosen.items():
+            mine = order[classes[order] == kind]
+            before = np.cumsum(left[mine]) - left[mine]
+            took[mine] = np.clip(count - before, 0, left[mine])
+        before = np.cumsum(took[order]) - took[order]
+        gone = np.zeros_like(took)
+        gone[order] = np.clip(remove - before, 0, took[order])
+        self.removed, self.blanked = self.removed + gone, self.blanked + took - gone
+        return bool(took.any())
+
+
+def _cover(needs: Sequence[int], counts: Sequence[int], least: int) -> dict[int, int] | None:
+    """Choose the fewest records by class so that each key loses what it needs, `least` at least.
+
+    Examples
+    --------
+    >>> _cover([2, 1], [9, 1, 1, 1], 0)
+    {1: 1, 3: 1}
+    """
+    classes = [s for s in range(1, len(counts)) if counts[s]]
+    have = [sum(counts[s] for s in classes if s >> k & 1) for k in range(len(needs))]
+    total = sum(counts[s] for s in classes)
+    if least > total or any(n > h for n, h in zip(needs, have, strict=True)):
+        return None
+    if len(needs) == 1:
+        fewest = max(needs[0], least, 0)
+        return {1: fewest} if fewest else {}
+    if not classes:
+        return {}
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    rows = np.array(
+        [[s >> k & 1 for s in classes] for k in range(len(needs))] + [[1] * len(classes)]
+    )
+    found = milp(
+        np.ones(len(classes)),
+        integrality=np.ones(len(classes)),
+        bounds=Bounds(0, [counts[s] for s in classes]),
+        constraints=LinearConstraint(rows, lb=[*needs, least]),
+        options={"mip_rel_gap": 0},
+    )
+    amounts = np.rint(found.x).astype(int).tolist()
+    return {s: x for s, x in zip(classes, amounts, strict=True) if x}
