@@ -45,7 +45,7 @@ from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, chec
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Found", "Screening", "screen"]
+__all__ = ["Found", "Screening", "identifying", "screen"]
 
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
@@ -387,6 +387,19 @@ def _screened(
         ),
         inspections=tuple(seen),
     )
+
+
+def identifying(
+    data: Records, names: Sequence[str], *, sure: float = 0.5, year: int
+) -> tuple[str, ...]:
+    """Return the columns that hold direct identifiers or record numbers."""
+    found = []
+    for name in names:
+        seen = inspect(data.variable(name), _values(data, name), year=year)
+        number = seen.number is not None and seen.number.confidence >= sure
+        if number or any(one.confidence >= sure for one in seen.identifiers):
+            found.append(name)
+    return tuple(found)
 
 
 def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> Iterator[str]:

@@ -1,0 +1,331 @@
+"""Ladders of detail: for each column nested rungs, from the column as it is to leaving it out.
+
+A rung is an expression of a derived column (`keyhole.core.expressions`), so that whatever is chosen
+can be carried out by a line of ``[derive]``. Ladders are made by the kind of the column, or
+declared; declared ones must be nested in the data. Missing stays missing on every rung.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from keyhole.core.expressions import ColumnName, parse_expression
+from keyhole.core.names import shown
+from keyhole.core.tokens import SyntaxProblem
+from keyhole.data.columns import Codes
+from keyhole.data.deriving import Derivation, derive_codes
+from keyhole.engines import Records
+from keyhole.engines.storage import Storage, count_codes, parts
+from keyhole.errors import ColumnError, InputError
+from keyhole.kernels.arrays import Array, Ints, Numbers
+
+__all__ = ["Ladder", "LadderCodes", "Rung", "declared_ladders", "encode_ladder", "made_ladder"]
+
+POOLED = (0.001, 0.01, 0.1)
+"""Categories that a smaller share of the records has are pooled, one rung for each share."""
+BANDS = 16
+"""About so many bands of the first width span the middle 98 % of the numbers."""
+WIDTHS = 4
+TAIL = 0.005
+"""Numbers are top-coded where at least this share of the records is beyond."""
+FEWEST_SIGNS = 3
+MOST_SIGNS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One level of detail: the name of the outgoing column, and its expression.
+
+    Without an expression it is the column as it is.
+    """
+
+    name: str
+    derive: str = ""
+
+    @property
+    def level(self) -> str:
+        """What is released, in words."""
+        return self.derive or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """A column and its rungs, the finest first; leaving it out comes after the last."""
+
+    column: str
+    rungs: tuple[Rung, ...]
+
+
+def made_ladder(data: Records, column: str) -> Ladder:
+    """Make the ladder of a column by its kind.
+
+    Numbers get bands, each width twice the one before, above a limit all together. Dates get
+    months, quarters, years and decades. Text codes of one length, as those of places, get
+    prefixes. Of other categories the rare ones are pooled.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load({"age": list(range(20, 100)), "zip": [f"{z:05}" for z in range(80)]})
+    >>> [rung.level for rung in made_ladder(people, "age").rungs]
+    ['age', 'top(age, 95)', 'band(top(age, 95), 5)', 'band(top(age, 95), 10)',
+     'band(top(age, 95), 20)', 'band(top(age, 95), 40)']
+    >>> [rung.name for rung in made_ladder(people, "zip").rungs]
+    ['zip', 'zip_prefix4', 'zip_prefix3', 'zip_prefix2', 'zip_prefix1']
+    """
+    codes, kind = data.codes(column), data.variable(column).kind
+    written = str(ColumnName(column))
+    dtype = codes.levels.dtype
+    if dtype.is_temporal() and dtype in (pl.Date, pl.Datetime):
+        found = _dates(written)
+    elif dtype.is_numeric() and kind == "measure":
+        found = _bands(written, codes)
+    elif dtype == pl.String and _are_codes(codes.levels):
+        length = int(codes.levels.str.len_chars()[0])
+        lengths = range(length - 1, max(length - 1 - WIDTHS, 0), -1)
+        found = {f"prefix{n}": f"prefix({written}, {n})" for n in lengths}
+    else:
+        found = _pools(written, codes)
+    taken = set(data.names)
+    rungs = [Rung(column)]
+    for ending, expression in found.items():
+        name = f"{column}_{ending}"
+        while name in taken:
+            name += "_"
+        rungs.append(Rung(name, expression))
+    return Ladder(column, tuple(rungs))
+
+
+def _dates(written: str) -> dict[str, str]:
+    found = {part: f"{part}({written})" for part in ("month", "quarter", "year")}
+    return {**found, "decade": f"band(year({written}), 10)"}
+
+
+def _bands(written: str, codes: Codes) -> dict[str, str]:
+    counts = count_codes(codes.values, codes.size)[: len(codes.levels)]
+    levels = codes.levels.cast(pl.Float64).to_numpy()
+    if len(levels) < 2 or not np.isfinite(levels).all():
+        return {}
+    below = np.cumsum(counts) / counts.sum()
+    low, high = (float(levels[np.searchsorted(below, share)]) for share in (0.01, 0.99))
+    width = _nice((high - low) / BANDS or (float(levels[-1]) - float(levels[0])) / BANDS)
+    if codes.levels.dtype.is_integer():
+        width = max(width, 2)
+    # The largest multiple of the first width that enough records reach.
+    reached = float(levels[np.searchsorted(below, 1 - TAIL)])
+    top = math.floor(reached / width) * width
+    is_topped = levels[0] < top < levels[-1]
+    number = f"top({written}, {_plain(top)})" if is_topped else written
+    found = {f"top{_plain(top)}": number} if is_topped else {}
+    for step in range(WIDTHS):
+        wide = _plain(width * 2**step)
+        found[f"band{wide}"] = f"band({number}, {wide})"
+    return found
+
+
+def _nice(width: float) -> float:
+    """Return the next number of 1, 2 or 5 with zeros."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(
+        (float(f"{n * power:.12g}") for n in (1, 2, 5) if n * power >= width * (1 - 1e-9)),
+        float(f"{10 * power:.12g}"),
+    )
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else f"{number:.12g}"
+
+
+def _are_codes(levels: pl.Series) -> bool:
+    """Tell text codes of one length from other text: digits and capitals, as places have them."""
+    lengths = levels.str.len_chars()
+    if not len(levels) or lengths.n_unique() > 1:
+        return False
+    fits = FEWEST_SIGNS <= int(lengths[0]) <= MOST_SIGNS
+    return fits and bool(levels.str.contains(r"^[0-9A-Z]*[0-9][0-9A-Z]*$").all())
+
+
+def _pools(written: str, codes: Codes) -> dict[str, str]:
+    if len(codes.levels) < 3:
+        return {}
+    records = len(codes.values)
+    least = dict.fromkeys(max(2, math.ceil(share * records)) for share in POOLED)
+    return {f"pool{n}": f"pool({written}, {n})" for n in least}
+
+
+def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
+    """Read declared ladders from a table or its TOML file; return them and what is wrong.
+
+    Examples
+    --------
+    >>> ladders, problems = declared_ladders({"age": {"levels": [
+    ...     {"name": "age"}, {"name": "age10", "derive": "band(age,10)"}]}})
+    >>> [rung.level for rung in ladders["age"].rungs], problems
+    (['age', 'band(age, 10)'], [])
+    """
+    if given is None:
+        return {}, []
+    if isinstance(given, str | os.PathLike):
+        try:
+            given = tomllib.loads(Path(given).read_text(encoding="utf-8"))
+        except OSError:
+            return {}, [f"{os.fspath(given)!r} cannot be read. Check the path of the ladders."]
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            return {}, [f"{os.fspath(given)!r} is not a TOML file: {error}."]
+    ladders: dict[str, Ladder] = {}
+    problems: list[str] = []
+    for column, entry in given.items():
+        rungs, wrong = _declared(column, entry)
+        problems += wrong
+        if rungs:
+            ladders[column] = Ladder(column, tuple(rungs))
+    names = [r.name for one in ladders.values() for r in one.rungs]
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+    problems += [
+        f"the ladders have two rungs named {shown(n)}. Give each its own name." for n in twice
+    ]
+    return ladders, problems
+
+
+def _declared(column: str, entry: Any) -> tuple[list[Rung], list[str]]:
+    where = f"the ladder of column {shown(column)}"
+    levels = entry.get("levels") if isinstance(entry, Mapping) else entry
+    if not isinstance(levels, Sequence) or isinstance(levels, str) or not levels:
+        return [], [f"{where} must have a list of `levels`, the finest first. Got none instead."]
+    rungs, problems = [], []
+    for number, level in enumerate(levels, 1):
+        known = level if isinstance(level, Mapping) else {"derive": level}
+        texts = {k: v for k, v in known.items() if isinstance(v, str) and v.strip()}
+        if not texts or set(known) - {"name", "derive"} or set(texts) != set(known):
+            problems.append(
+                f"{where}: level {number} must be an expression, or have `name` and `derive`."
+            )
+            continue
+        text = texts.get("derive", column)
+        if text == column:
+            rungs.append(Rung(column))
+            continue
+        try:
+            expression = str(parse_expression(text))
+        except SyntaxProblem as error:
+            problems.append(f"{where}: level {number}: {error}")
+            continue
+        rungs.append(Rung(texts.get("name", f"{column}_{number}"), expression))
+    return rungs, problems
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LadderCodes:
+    """A ladder in codes: those of the first rung, and which stands for each on every rung.
+
+    Rungs that merge nothing are left out. `entropies` are those of the rungs in the data, `missing`
+    has the code that stands for a missing value, -1 where there is none.
+    """
+
+    ladder: Ladder
+    codes: Codes
+    tables: Numbers
+    entropies: tuple[float, ...]
+    missing: tuple[int, ...]
+
+    def shares(self) -> tuple[float, ...]:
+        """Return what is kept of the first rung's entropy on each rung, and 0 at the end.
+
+        A constant column has none to lose: it counts in full unless it is left out.
+        """
+        finest = self.entropies[0]
+        return (*(h / finest if finest > 0 else 1.0 for h in self.entropies), 0.0)
+
+
+def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCodes:
+    """Encode a ladder; raise a rung that cannot be derived, or is not nested in the one before."""
+    first: Codes | None = None
+    before: Codes | None = None
+    kept: list[Rung] = []
+    tables: list[Numbers] = []
+    entropies: list[float] = []
+    missing: list[int] = []
+    problems: list[str] = []
+    classes = np.zeros(0, dtype=np.int64)
+    for rung in ladder.rungs:
+        try:
+            codes = _codes_of(data, rung, storage)
+        except InputError as error:
+            problems += error.problems
+            continue
+        if before is None or first is None:
+            first = codes
+            classes = np.arange(codes.size)
+            counts = count_codes(codes.values, codes.size)
+        else:
+            step = _nested(before, codes)
+            if step is None:
+                problems.append(
+                    f"the ladder of column {shown(ladder.column)} is not nested: records that "
+                    f"{kept[-1].level!r} puts together, {rung.level!r} puts apart. Order the "
+                    f"levels from the finest to the coarsest, each made of whole classes of the "
+                    f"one before."
+                )
+                continue
+            classes = step[classes]
+        before = codes
+        found = len(set(classes.tolist()))
+        if kept and (found == len(np.unique(tables[-1])) or found < 2):
+            continue
+        absent = codes.size - 1 if codes.has_missing else -1
+        table, blank = _representatives(classes, absent, first)
+        kept.append(rung)
+        tables.append(table)
+        missing.append(blank)
+        entropies.append(_entropy(np.bincount(table, weights=counts)))
+    if problems:
+        raise ColumnError(problems)
+    assert first is not None
+    made = Ladder(ladder.column, tuple(kept))
+    return LadderCodes(made, first, np.array(tables), tuple(entropies), tuple(missing))
+
+
+def _codes_of(data: Records, rung: Rung, storage: Storage) -> Codes:
+    if not rung.derive:
+        return data.codes(rung.name)
+    derivation = Derivation.of(rung.name, rung.derive)
+    data.require(derivation.columns, purpose="column")
+    return derive_codes(cast("Any", data), derivation, storage.empty)[1]
+
+
+def _nested(finer: Codes, coarser: Codes) -> Ints | None:
+    """Return the coarser code of each finer one; None if one has several."""
+    table: Ints = np.zeros(finer.size, dtype=np.int64)
+    pieces = list(parts(len(finer.values)))
+    for some in pieces:
+        table[finer.values[some]] = coarser.values[some]
+    is_nested = all(
+        np.array_equal(table[finer.values[some]], coarser.values[some]) for some in pieces
+    )
+    return table if is_nested else None
+
+
+def _representatives(classes: Ints, absent: int, first: Codes) -> tuple[Numbers, int]:
+    """Return for each code of the first rung the one that stands for its class."""
+    _, leads, inverse = np.unique(classes, return_index=True, return_inverse=True)
+    blank = -1
+    if absent >= 0 and (classes == absent).any():
+        blank = int(np.flatnonzero(classes == absent)[0])
+        if first.has_missing and classes[first.size - 1] == absent:
+            blank = first.size - 1
+            leads[inverse[blank]] = blank
+    return leads[inverse].astype(np.int32), blank
+
+
+def _entropy(counts: Array) -> float:
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum()) if len(shares) > 1 else 0.0
