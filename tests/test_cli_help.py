@@ -18,6 +18,7 @@ VERBS = [
     "drivers",
     "select",
     "frontier",
+    "solve",
     "table",
     "protect",
     "synthesise",

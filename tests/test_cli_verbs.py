@@ -277,12 +277,15 @@ REQUIRED = {
     "uniques": "records keys max_size minimal_uniques by_size by_variable score_sum",
     "select": "method selected within_limit steps stopped tables",
     "frontier": "complete sets best",
+    "solve": "complete combinations evaluated rp cr columns left_out not_counted suppressed "
+    "removed utility frontier greedy bound",
 }
 
 
 @pytest.mark.parametrize("verb", REQUIRED)
 def test_a_schema_refuses_what_lacks_a_key(veterans, keyhole, verb):
-    words = "--keys sex,age" if verb in ("risk", "uniques") else "--candidates sex,age --limit 0.1"
+    words = "--keys sex,age" if verb in ("risk", "uniques", "solve") else "--candidates sex,age"
+    words += "" if verb in ("risk", "uniques") else " --limit 0.1"
     found = _asked(f"{verb} {words}", veterans, keyhole)
     for name in REQUIRED[verb].split():
         rest = {key: value for key, value in found.items() if key != name}

@@ -30,6 +30,7 @@ PUBLIC = [
     "screen",
     "select",
     "selftest",
+    "solve",
     "study",
     "synthesise",
     "table",

@@ -83,6 +83,7 @@ FRESH = {
     "select by groups": lambda data: keyhole.select(data, **CHOICE, limit=0.05, by="sex"),
     "selections compared": lambda data: keyhole.select(data, **CHOICE, limit=[0.01, 0.2]),
     "frontier": lambda data: keyhole.frontier(data, **CHOICE, limit=0.05),
+    "solve": lambda data: keyhole.solve(data, keys=KEYS, limit=0.01, suppress=0.01),
     "screen": lambda data: keyhole.screen(data, keys=KEYS),
     "dependences": lambda data: keyhole.screen(data, only_dependences=True),
 }

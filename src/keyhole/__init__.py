@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from keyhole.screening.screen import screen
     from keyhole.selection.frontier import frontier
     from keyhole.selection.select import select
+    from keyhole.selection.solve import solve
     from keyhole.synthesis.synthesise import synthesise
     from keyhole.utility.tabulation import tabulate
 
@@ -62,6 +63,7 @@ __all__ = [
     "screen",
     "select",
     "selftest",
+    "solve",
     "study",
     "synthesise",
     "table",

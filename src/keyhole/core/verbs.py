@@ -292,6 +292,30 @@ Several methods, limits or cutoffs are compared in one table:
         method="frontier",
     ),
     Verb(
+        "keyhole.selection.solve.solve",
+        "Find the best release within the limits.",
+        "keyhole solve people.csv --keys sex,age,state --limit 0.05 --out release.csv",
+        engines=HERE,
+        method="solve",
+        outputs=(
+            Output(
+                "out",
+                "FILE",
+                "Write the outgoing file, in the format that its extension names.",
+                "save",
+                "outgoing file",
+                is_data=True,
+            ),
+            Output(
+                "plan_out",
+                "PLAN.toml",
+                "Write the plan: the columns to derive and those to drop.",
+                "save_plan",
+                "plan",
+            ),
+        ),
+    ),
+    Verb(
         "keyhole.protection.tables.table",
         "Publish a table of counts or sums in which no cell is unsafe.",
         "keyhole table people.csv --rows state --cols sex --threshold 3 --out table.csv",

@@ -1,0 +1,221 @@
+"""The outgoing file of a release: columns at their levels, records blanked or removed.
+
+What goes out is counted once more here, from the records themselves, so that the figures of a
+result are those that anybody finds in the file.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from keyhole.core.options import Question
+from keyhole.data.columns import Codes
+from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
+from keyhole.engines import Records, Tally
+from keyhole.engines.choose import backend_of, local_engine
+from keyhole.engines.storage import parts
+from keyhole.kernels.arrays import Flags, Ints
+from keyhole.screening.dependence_screening import encode_all
+from keyhole.screening.screen import identifying
+from keyhole.selection.ladders import LadderCodes, Rung
+from keyhole.selection.solution import NotCounted
+from keyhole.selection.treating import Patterns, Treatment, number_rows
+
+__all__ = ["Outgoing"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outgoing:
+    """A release of some data: by key its rung, and which records are blanked and removed."""
+
+    data: Records
+    question: Question
+    rungs: dict[str, Rung]
+    codes: dict[str, Codes]
+    blanked: Flags
+    removed: Flags
+    identifiers: tuple[str, ...]
+    unheld: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        data: Records,
+        question: Question,
+        ladders: Sequence[LadderCodes],
+        rungs: Sequence[int],
+        patterns: Patterns,
+        treatment: Treatment,
+    ) -> Outgoing:
+        """Return the release at some rungs."""
+        blanked, removed = _records_of(ladders, patterns, treatment)
+        chosen = {
+            name: (one, rung)
+            for name, one, rung in zip(question.keys, ladders, rungs, strict=True)
+            if rung < len(one.tables)
+        }
+        unheld = encode_all(data)
+        others = [name for name in data.names if name not in question.keys]
+        year = datetime.date.today().year
+        return cls(
+            data=data,
+            question=question,
+            rungs={name: one.ladder.rungs[rung] for name, (one, rung) in chosen.items()},
+            codes={n: _coarse(one, rung, blanked) for n, (one, rung) in chosen.items()},
+            blanked=blanked,
+            removed=removed,
+            identifiers=identifying(data, others, year=year),
+            unheld=unheld,
+        )
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that are released and are in no key."""
+        gone = {*self.question.keys, *self.identifiers}
+        return tuple(name for name in self.data.names if name not in gone)
+
+    @property
+    def weight_factor(self) -> float | None:
+        """What weights are multiplied by, so that their sum is that of all records."""
+        if self.question.weight is None:
+            return None
+        weights = self.data.weights(self.question.weight)
+        return float(weights.sum() / weights[~self.removed].sum())
+
+    def tally(self) -> Tally:
+        """Count the cells of all outgoing keys together."""
+        left = int(np.count_nonzero(~self.removed))
+        if not self.codes:
+            return Tally(left, 1, left if left < self.question.cutoff else 0)
+        engine = local_engine(self.data, self._left(self.codes))
+        return engine.tally(tuple(self.codes), cutoff=self.question.cutoff)
+
+    def not_counted(self) -> tuple[NotCounted, ...]:
+        """Return RP with each of the other columns known too."""
+        held = [name for name in self.others if name not in self.unheld]
+        others = self._left({name: self.data.codes(name) for name in held})
+        names = {name: f"key {name}" for name in self.codes}
+        keys = self._left({names[name]: codes for name, codes in self.codes.items()})
+        if not held:
+            return tuple(NotCounted(name, None) for name in self.others)
+        engine = local_engine(self.data, {**keys, **others})
+        found = engine.tally_added(tuple(keys), held, cutoff=self.question.cutoff)
+        rps = {name: tally.rp for name, tally in zip(held, found, strict=True)}
+        return tuple(NotCounted(name, rps.get(name)) for name in self.others)
+
+    def suppressed_values(self) -> int:
+        """Count the values that blanking takes away."""
+        total = 0
+        for name in self.codes:
+            codes = self.data.codes(name)
+            known = codes.values[self.blanked] < len(codes.levels)
+            total += int(np.count_nonzero(known))
+        return total
+
+    def notes(self) -> Iterator[str]:
+        """Say what to bear in mind."""
+        if self.unheld:
+            yield "rp_if_known is null for columns with more different values than memory holds"
+
+    def made(self) -> Microdata:
+        """Make the outgoing file."""
+        data = self.data
+        if not isinstance(data, Microdata):
+            data = _in_memory(data, [*self.others, *self._sources()])
+        lines = {rung.name: rung.derive for rung in self.rungs.values() if rung.derive}
+        whole = load(data, derive=lines) if lines else data
+        names = [
+            self.rungs[name].name if name in self.rungs else name
+            for name in self.data.names
+            if name in self.rungs or name in self.others
+        ]
+        whole = whole.select(names)
+        if self.blanked.any():
+            blank = pl.Series(self.blanked)
+            keys = [rung.name for rung in self.rungs.values()]
+            put = [
+                pl.when(blank).then(None).otherwise(whole.frame[name]).alias(name) for name in keys
+            ]
+            whole = whole.replace(frame=whole.frame.with_columns(put))
+        factor = self.weight_factor
+        if factor is not None and self.removed.any() and self.question.weight in names:
+            weight = pl.Series(self.question.weight, data.weights(self.question.weight) * factor)
+            whole = whole.replace(frame=whole.frame.with_columns(weight))
+        return whole.filter(~self.removed)
+
+    def _sources(self) -> list[str]:
+        """Return the columns that the levels are made from."""
+        from keyhole.data.deriving import Derivation
+
+        found: list[str] = []
+        for name, rung in self.rungs.items():
+            made = Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
+            found += made
+        return list(dict.fromkeys(found))
+
+    def _left(self, codes: dict[str, Codes]) -> dict[str, Codes]:
+        """Return codes of the records that stay."""
+        if not self.removed.any():
+            return codes
+        return {
+            name: Codes(one.values[~self.removed], one.levels, one.has_missing)
+            for name, one in codes.items()
+        }
+
+
+def _records_of(
+    ladders: Sequence[LadderCodes], patterns: Patterns, treatment: Treatment
+) -> tuple[Flags, Flags]:
+    """Tell of each record whether it is blanked and whether removed; first come, first treated."""
+    records = len(ladders[0].codes.values)
+    blanked, removed = np.zeros(records, dtype=np.bool_), np.zeros(records, dtype=np.bool_)
+    if not treatment.treated:
+        return blanked, removed
+    count = len(patterns.records)
+    both = [
+        np.concatenate([codes, one.codes.values.astype(np.int64)])
+        for codes, one in zip(patterns.codes, ladders, strict=True)
+    ]
+    number = number_rows(both, count + records)
+    # The pattern of each record: those of the patterns are all different.
+    of_number: Ints = np.empty(count, dtype=np.int64)
+    of_number[number[:count]] = np.arange(count)
+    pattern = of_number[number[count:]]
+    order = np.argsort(pattern, kind="stable")
+    first = np.searchsorted(pattern[order], np.arange(count))
+    rank = np.empty(records, dtype=np.int64)
+    rank[order] = np.arange(records) - first[pattern[order]]
+    gone = treatment.removed[pattern]
+    removed = rank < gone
+    blanked = ~removed & (rank < gone + treatment.blanked[pattern])
+    return blanked, removed
+
+
+def _coarse(ladder: LadderCodes, rung: int, blanked: Flags) -> Codes:
+    """Return the codes of a rung, those of blanked records missing."""
+    classes, places = np.unique(ladder.tables[rung], return_inverse=True)
+    known = [c for c in range(len(classes)) if classes[c] != ladder.missing[rung]]
+    size = len(known)
+    place = np.full(len(classes), size, dtype=np.uint32)
+    place[known] = np.arange(size)
+    table = place[places]
+    values = np.empty(len(ladder.codes.values), dtype=np.uint32)
+    for some in parts(len(values)):
+        values[some] = table[ladder.codes.values[some]]
+        values[some][blanked[some]] = size
+    has_missing = bool((values == size).any()) if size else True
+    return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
+
+
+def _in_memory(data: Records, names: Sequence[str]) -> Microdata:
+    """Return data on disk as microdata, as far as it fits into memory."""
+    backend_of(data).storage.require(data.records * 16 * len(names), "writing the outgoing file")
+    chosen = [name for name in data.names if name in names]
+    frame = pl.DataFrame([data.column(name) for name in chosen])
+    return Microdata(frame, tuple(data.variable(name) for name in chosen), data.name)

@@ -1,0 +1,240 @@
+"""The result of `solve`: what is released, the Pareto points, and how far greedy plans are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from keyhole.core.files import write_whole
+from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
+from keyhole.data.microdata import Microdata
+from keyhole.environment.toml_text import quote
+from keyhole.errors import RunError
+from keyhole.results import Result, Table, share
+
+if TYPE_CHECKING:
+    import altair
+    import polars as pl
+
+__all__ = ["Column", "FurtherKey", "NotCounted", "Release", "Solution"]
+
+SHOWN = 20
+PLANS = {
+    "backward": "backward selection",
+    "classical": "classical plan",
+    "suppression": "suppression alone",
+}
+"""The greedy plans that the best release is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A quasi-identifier that is released: the level of detail, and the outgoing column.
+
+    `detail` is the share of its entropy that is kept.
+    """
+
+    name: str
+    level: str
+    column: str
+    detail: float
+
+    @property
+    def line(self) -> str:
+        """The line that derives it; empty for a column as it is."""
+        return "" if self.level == self.name else self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release: its columns with their levels, its exposure, utility, and records treated.
+
+    `kept_utility` counts the records that were blanked or removed as losing all their keys.
+    """
+
+    columns: tuple[Column, ...]
+    rp: Annotated[float, Share("records")]
+    utility: float
+    suppressed: Annotated[int, COUNT]
+    removed: Annotated[int, COUNT]
+    kept_utility: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotCounted:
+    """A column that is released and is in no key, and RP if an intruder knew it too."""
+
+    name: str
+    rp_if_known: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherKey:
+    """A further key with a limit of its own, and RP on it in the outgoing file."""
+
+    keys: tuple[str, ...]
+    limit: float
+    rp: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Solution(Result):
+    """The best release within the limits, and what else there was to choose from.
+
+    `complete` says that every combination was searched, so that nothing better exists; otherwise
+    `bound` is what no release can exceed. `frontier` has all Pareto points of RP and utility
+    within the limits. `greedy` has how simpler plans do; None is one that cannot meet the limits.
+    """
+
+    keys: tuple[str, ...]
+    must: tuple[str, ...]
+    limit: float
+    cutoff: int
+    records: Annotated[int, COUNT]
+    complete: bool
+    combinations: int
+    evaluated: int
+    rp: Annotated[float, Share("records")]
+    cr: float
+    utility: float
+    bound: float
+    columns: tuple[Column, ...]
+    left_out: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    not_counted: tuple[NotCounted, ...]
+    suppressed: Annotated[int, COUNT]
+    suppressed_values: int
+    removed: Annotated[int, COUNT]
+    kept_utility: float
+    weight_factor: Annotated[float | None, WHEN_SET]
+    further: Annotated[tuple[FurtherKey, ...], WHEN_SET]
+    frontier: tuple[Release, ...]
+    greedy: Mapping[str, Release | None]
+    ladders: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    engine: str = "memory"
+    make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
+
+    def release(self) -> Microdata:
+        """Return the outgoing file."""
+        if self.make is None:
+            raise RunError("a result that was read back has no records. Run solve again.")
+        return self.make()
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the outgoing file, whole or not at all; the extension says the format."""
+        return self.release().save(path, force=force)
+
+    def plan(self) -> str:
+        """Return the plan as TOML: the columns to derive, and those to leave out."""
+        derived = [one for one in self.columns if one.line]
+        gone = [*self.left_out, *(one.name for one in derived), *self.identifiers]
+        lines = [f"# RP {share(self.rp)} within {self.limit:g}, utility {share(self.utility)}"]
+        if self.suppressed or self.removed:
+            lines.append("# Blanking and removing records is not part of this plan.")
+        if derived:
+            lines += ["", "[derive]"]
+            lines += [f"{quote(one.column)} = {quote(one.line)}" for one in derived]
+        if gone:
+            names = ", ".join(map(quote, dict.fromkeys(gone)))
+            lines += ["", "[[step]]", 'method = "drop"', f"columns = [{names}]"]
+        return "\n".join(lines) + "\n"
+
+    def save_plan(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the plan to a TOML file."""
+        with write_whole(Path(path), force=force) as temporary:
+            temporary.write_text(self.plan(), encoding="utf-8")
+        return Path(path)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a Pareto point, by RP: the level of each column, None if left out."""
+        import polars as pl
+
+        rows = []
+        for point in self.frontier:
+            levels = {one.name: one.level for one in point.columns}
+            figures = {"rp": point.rp, "utility": point.utility}
+            treated = {"suppressed": point.suppressed, "removed": point.removed}
+            rows.append({**figures, **treated, **{name: levels.get(name) for name in self.keys}})
+        schema: dict[str, Any] = {"rp": pl.Float64, "utility": pl.Float64}
+        schema |= {"suppressed": pl.Int64, "removed": pl.Int64}
+        return pl.DataFrame(rows, schema | dict.fromkeys(self.keys, pl.String))
+
+    def tables(self) -> list[Table]:
+        """Return the plan, what it is compared with, the Pareto points and what is not counted."""
+        known = {one.name: one for one in self.columns}
+        rows = [
+            [name, known[name].level, known[name].column, share(known[name].detail)]
+            if name in known
+            else [name, "left out", "", share(0.0)]
+            for name in self.keys
+        ]
+        return [
+            Table(self._title(), ["column", "level", "released as", "detail"], rows, self.notes),
+            self._compared(),
+            self._points(),
+            *self._others(),
+        ]
+
+    def _title(self) -> str:
+        best = "The best release" if self.complete else "The best release found in time"
+        return (
+            f"{best}: utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}, "
+            f"limit {self.limit:g}"
+        )
+
+    def _compared(self) -> Table:
+        best = Release(
+            self.columns, self.rp, self.utility, self.suppressed, self.removed, self.kept_utility
+        )
+        rows = [_row("solve", best)]
+        rows += [_row(PLANS[name], found) for name, found in self.greedy.items()]
+        searched = f"{self.combinations:,} combinations, {self.evaluated:,} counted"
+        proof = (
+            f"Searched completely: {searched}; nothing better is within the limits."
+            if self.complete
+            else f"The time ran out ({searched}): no release has more than {share(self.bound)}."
+        )
+        notes = [proof, "After losses: blanked and removed records count as losing all keys."]
+        notes += [
+            f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {one.limit:g}."
+            for one in self.further
+        ]
+        names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
+        return Table("Utility against simpler plans", names, rows, notes)
+
+    def _points(self) -> Table:
+        found = self.frontier[::-1]
+        rows = [
+            [share(one.rp), share(one.utility), ", ".join(c.level for c in one.columns) or "none"]
+            for one in found[:SHOWN]
+        ]
+        more = len(found) - len(rows)
+        notes = [f"and {more:,} more"] if more > 0 else []
+        title = "Pareto points: no release has both less risk and more utility"
+        return Table(title, ["RP", "utility", "columns"], rows, notes)
+
+    def _others(self) -> list[Table]:
+        if not self.not_counted and not self.identifiers:
+            return []
+        rows = [[one.name, share(one.rp_if_known)] for one in self.not_counted]
+        rows += [[name, "identifier: not released"] for name in self.identifiers]
+        note = "Declare a column a key if an intruder could know it."
+        return [Table("Columns in no key", ["column", "RP if known too"], rows, [note])]
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the Pareto points and the simpler plans in the plane of RP and utility."""
+        from keyhole.selection.solution_chart import solution_chart
+
+        return solution_chart(self)
+
+
+def _row(name: str, found: Release | None) -> list[str]:
+    if found is None:
+        return [name, *[share(None)] * 2, "", "", share(None), "cannot meet the limits"]
+    levels = ", ".join(one.level for one in found.columns) or "none"
+    treated = [f"{found.suppressed:,}", f"{found.removed:,}", share(found.kept_utility)]
+    return [name, share(found.rp), share(found.utility), *treated, levels]

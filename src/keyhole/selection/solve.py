@@ -1,0 +1,495 @@
+"""The verb `solve`: find the best release of a file within the limits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from keyhole.core.kinds import Amounts, Columns, Kind, Number, Place, TableOrFile, split_words
+from keyhole.core.names import quoted
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    Cutoff,
+    EngineOption,
+    Limit,
+    Master,
+    MemorySize,
+    Names,
+    WorkFolder,
+)
+from keyhole.engines import Records
+from keyhole.engines.choose import backend_of, engine_notes, local_engine
+from keyhole.engines.opening import open_for
+from keyhole.errors import InputError, OptionError, RunError
+from keyhole.selection.criteria import EngineEvaluator
+from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
+from keyhole.selection.releasing import Outgoing
+from keyhole.selection.search import backward
+from keyhole.selection.solution import Column, FurtherKey, Release, Solution
+from keyhole.selection.solving import KeyCells, Point, Search, Steps
+from keyhole.selection.treating import KeyLimit, Patterns, Treatment
+
+__all__ = ["KeyLimits", "solve"]
+
+Progress = Callable[[int, int], None]
+SCALE = 10**12
+"""Gains are whole numbers of this fineness, so that equal utilities are equal."""
+MOST_KEYS = 8
+"""Records are sorted into classes by the keys they are at risk on: two to this power at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits(Kind):
+    """Further keys, each with the highest RP on it."""
+
+    purpose: str = "key"
+
+    metavar: ClassVar[str] = "A|B=0.02,…"
+    widget: ClassVar[str] = "lines"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept tables of `keys` and `limit`, or pairs.
+
+        Examples
+        --------
+        >>> KeyLimits().fault([{"keys": ["sex", "age"], "limit": 0.02}])
+        >>> KeyLimits().fault([{"keys": ["sex"], "limit": 2}])
+        'a list of keys with their limits, each a table of `keys` and `limit`, from 0 to 1'
+        """
+        pairs = _pairs(value)
+        fit = pairs is not None and not any(
+            Columns().fault(keys) or Number(low=0, high=1).fault(limit) for keys, limit in pairs
+        )
+        what = "a list of keys with their limits, each a table of `keys` and `limit`, from 0 to 1"
+        return None if fit else what
+
+    def settle(self, value: Any) -> tuple[tuple[tuple[str, ...], float], ...]:
+        """Return pairs of a key and its limit."""
+        return tuple((Columns().settle(keys), float(x)) for keys, x in _pairs(value) or ())
+
+    def read(self, text: str) -> Any:
+        """Read keys as they are typed.
+
+        Examples
+        --------
+        >>> KeyLimits().read("sex|age=0.02")
+        [(('sex', 'age'), 0.02)]
+        """
+        found = []
+        for part in split_words(text, ",", plain=False) if text.strip() else ():
+            names, *rest = split_words(part, "=", plain=False)
+            limit = Number().read(rest[0]) if len(rest) == 1 else part
+            found.append((tuple(split_words(names, "|")), limit))
+        return found
+
+    def write(self, value: Any) -> str:
+        """Write keys as `read` reads them."""
+        names = [[Columns().write([name]) for name in keys] for keys, _ in value]
+        limits = [Number().write(limit) for _, limit in value]
+        return ",".join(f"{'|'.join(n)}={x}" for n, x in zip(names, limits, strict=True))
+
+    def shortest(self, value: Any) -> Any:
+        """Return tables, as a review file has them."""
+        return [{"keys": list(keys), "limit": limit} for keys, limit in value]
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the tables."""
+        properties = {"keys": Columns().schema(), "limit": Number(low=0, high=1).schema()}
+        one = {"type": "object", "properties": properties, "required": ["keys", "limit"]}
+        return {"type": "array", "items": one}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns of the keys."""
+        for place, (keys, _) in enumerate(self.settle(value)):
+            for name in keys:
+                yield (place,), name
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return None
+    found = []
+    for item in value:
+        if isinstance(item, Mapping) and set(item) == {"keys", "limit"}:
+            found.append((item["keys"], item["limit"]))
+        elif isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
+            found.append((item[0], item[1]))
+        else:
+            return None
+    return found
+
+
+def _share(doing: str) -> Option:
+    return Option(
+        f"{doing} records at risk where the limit needs it, at most this share of the records.",
+        low=0,
+        below=1,
+    )
+
+
+@documented
+def solve(
+    data: Any,
+    *,
+    keys: Annotated[
+        Names,
+        Option(
+            "The quasi-identifiers that may be released, each at a level of its ladder or not at "
+            "all.",
+            kind=Columns("key"),
+        ),
+    ],
+    limit: Limit,
+    must: Annotated[
+        Names,
+        Option("Keys that must be released, at any level.", kind=Columns("must", least=0)),
+    ] = (),
+    limits: Annotated[
+        Any,
+        Option(
+            "Further keys, some of the columns, with limits of their own: `sex|age=0.02`.",
+            kind=KeyLimits(),
+        ),
+    ] = (),
+    ladders: Annotated[
+        Any,
+        Option(
+            "The levels of columns, finest first: a TOML file, or a table, with "
+            "`[column] levels = [{name, derive}, …]`. Others are made by kind.",
+            kind=TableOrFile("a TOML file of ladders, or a table of them by column"),
+            metavar="LADDERS.toml",
+        ),
+    ] = None,
+    cutoff: Cutoff = 3,
+    suppress: Annotated[float, _share("Blank all keys of")] = 0.0,
+    remove: Annotated[float, _share("Remove")] = 0.0,
+    worth: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            "What columns are worth to the data's users; 1 if not named.", kind=Amounts("worth")
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        Option(
+            "The column of sampling weights: where records are removed, those of the others are "
+            "multiplied so that their sum stays.",
+            column="weight",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        Option(
+            "Stop after about this time with the best release found so far and a bound on "
+            "utility; the result says that it is not complete.",
+            above=0,
+        ),
+    ] = None,
+    progress: Progress | None = None,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+    master: Master = None,
+) -> Solution:
+    """Find the best release within the limits.
+
+    Every column has a ladder of nested levels, from the column as it is to leaving it out. All
+    combinations are searched, exactly, for the one with the most utility whose RP is within the
+    limit, counted on all outgoing keys together, missing values being a category of their own.
+
+    Notes
+    -----
+    Utility is Σ worth·H(level)/H(finest) / Σ worth, H being the entropy in the source, and 0 for
+    what is left out. `progress` is called with the percentage of the combinations settled, and
+    100.
+
+    Examples
+    --------
+    >>> from keyhole.data.examples import veterans_sample
+    >>> found = solve(veterans_sample(2000), keys=["sex", "age", "race1", "homstate"], limit=0.05)
+    >>> found.complete, found.combinations, found.left_out
+    (True, 168, ('age',))
+    >>> [column.level for column in found.columns]
+    ['sex', 'pool(race1, 200)', 'homstate']
+    """
+    question = bind(solve, locals())
+    opened: Any = open_for(
+        question, data, needs_values_for="the best release", every_column=True, offers="keys"
+    )
+    if question.weight is not None:
+        opened.weights(question.weight)  # says what is wrong with them
+    asked = _Asked.of(question, opened)
+    search = asked.search(time.monotonic() + (seconds or math.inf), progress)
+    if not search.stairs.points:
+        raise asked.unmet(search)
+    return asked.solution(search)
+
+
+def solve_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `solve` that depend on each other."""
+    keys = question.keys or ()
+    ladders, wrong = declared_ladders(question.ladders)
+    for problem in wrong:
+        yield Problem("{ladders}: {0}", problem)
+    if not keys:
+        return
+    named = {
+        "must": question.must,
+        "worth": tuple(question.worth or ()),
+        "limits": tuple(dict.fromkeys(name for key, _ in question.limits for name in key)),
+        "ladders": tuple(ladders),
+    }
+    for option, names in named.items():
+        others = [name for name in names if name not in keys]
+        if others:
+            template = f"{{{option}}} names {{0}}, not one of {{keys}}. Add it, or leave it out."
+            yield Problem(template, quoted(others))
+    if question.weight in keys:
+        yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
+    if len(question.limits) >= MOST_KEYS:
+        yield Problem(
+            "{limits} must be at most {0} keys. Got {1} instead.",
+            MOST_KEYS - 1,
+            len(question.limits),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A question with its data in codes: ladders, distinct patterns, keys and allowances."""
+
+    question: Question
+    data: Records
+    ladders: tuple[LadderCodes, ...]
+    patterns: Patterns
+    keys: tuple[KeyLimit, ...]
+    suppress: int
+    remove: int
+
+    @classmethod
+    def of(cls, question: Question, data: Records) -> _Asked:
+        names = question.keys
+        ladders = _encoded(question, data)
+        worth = [float((question.worth or {}).get(name, 1)) for name in names]
+        steps = [
+            Steps(
+                one.tables,
+                tuple(round(SCALE * x * w / sum(worth)) for x in one.shares()),
+                name in question.must,
+            )
+            for name, one, w in zip(names, ladders, worth, strict=True)
+        ]
+        engine = local_engine(data, {n: x.codes for n, x in zip(names, ladders, strict=True)})
+        table = engine.patterns(names)
+        codes = [table.codes(name) for name in names]
+        order = np.lexsort(codes[::-1])
+        patterns = Patterns(
+            [c[order] for c in codes], table.records[order], steps, [x.missing for x in ladders]
+        )
+        places = {name: place for place, name in enumerate(names)}
+        further = [KeyLimit(tuple(places[n] for n in key), x) for key, x in question.limits]
+        every = KeyLimit(tuple(range(len(names))), question.limit)
+        shares = (math.floor(x * data.records + 1e-9) for x in (question.suppress, question.remove))
+        return cls(question, data, ladders, patterns, (every, *further), *shares)
+
+    @property
+    def steps(self) -> Sequence[Steps]:
+        return self.patterns.ladders
+
+    def search(self, deadline: float, progress: Progress | None) -> Search:
+        """Search all combinations, until the deadline."""
+        # Columns with many codes make small cells soonest.
+        order = sorted(range(len(self.steps)), key=lambda v: -self.steps[v].tables.shape[1])
+        codes, cutoff = self.patterns.codes, self.question.cutoff
+        cells = [
+            KeyCells(
+                {v: codes[v] for v in order if v in key.columns},
+                self.patterns.records,
+                dict(enumerate(self.steps)),
+                cutoff,
+            )
+            for key in self.keys
+        ]
+        allowed = (self.data.records, cutoff, self.suppress, self.remove)
+        bounds = [key.bound(*allowed) for key in self.keys]
+        search = Search(self.steps, order, bounds, self._ties, deadline, progress)
+        search.run(cells)
+        return search
+
+    def _ties(self, rungs: tuple[int, ...]) -> tuple[float, ...] | None:
+        found = self.treated(rungs, self.suppress, self.remove)
+        return None if found is None else (found.treated, max(found.rps))
+
+    def treated(self, rungs: Sequence[int], suppress: int, remove: int) -> Treatment | None:
+        """Treat the fewest records of a release, if that meets the limits."""
+        node = self.patterns.node(rungs, self.keys)
+        return node.treated(self.keys, self.question.cutoff, suppress, remove)
+
+    def unmet(self, search: Search) -> Exception:
+        """Return the error of a search that found nothing."""
+        if not search.complete:
+            return RunError("no release was found in the time given. Give it more seconds.")
+        least = [len(s.tables) - 1 if s.must else len(s.tables) for s in self.steps]
+        found = self.patterns.node(least, self.keys).outcome(self.question.cutoff)
+        worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
+        named = "all keys" if worst == 0 else quoted(self.question.limits[worst - 1][0])
+        what = "{must} at the coarsest levels" if self.question.must else "every key left out"
+        return OptionError(
+            Problem(
+                f"{{limit}} cannot be met: with {what} and all else left out, RP on {{0}} is "
+                "{1:.4g}, above {2:.4g}. Raise the limit, require fewer columns, declare coarser "
+                "levels ({ladders}), or allow more with {suppress} or {remove}.",
+                named,
+                found.rps[worst],
+                self.keys[worst].limit,
+            )
+        )
+
+    def columns(self, rungs: Sequence[int]) -> tuple[Column, ...]:
+        """Return the columns that are released at some rungs."""
+        found = []
+        for name, ladder, rung in zip(self.question.keys, self.ladders, rungs, strict=True):
+            if rung < len(ladder.tables):
+                made = ladder.ladder.rungs[rung]
+                found.append(Column(name, made.level, made.name, ladder.shares()[rung]))
+        return tuple(found)
+
+    def utility(self, rungs: Sequence[int]) -> float:
+        """Return the utility of a release."""
+        worth = [float((self.question.worth or {}).get(name, 1)) for name in self.question.keys]
+        parts = (w * x.shares()[r] for w, x, r in zip(worth, self.ladders, rungs, strict=True))
+        return math.fsum(parts) / math.fsum(worth)
+
+    def release(self, rungs: Sequence[int], found: Treatment) -> Release:
+        """Return a release with its figures."""
+        utility = self.utility(rungs)
+        return Release(
+            columns=self.columns(rungs),
+            rp=found.rps[0],
+            utility=utility,
+            suppressed=found.suppressed_records,
+            removed=found.removed_records,
+            kept_utility=utility * (1 - found.treated / self.data.records),
+        )
+
+    def solution(self, search: Search) -> Solution:
+        """Return the result: the best release, the Pareto points, and the greedy plans."""
+        question, points = self.question, search.stairs.points
+        best = points[-1]
+        treatment = self._treatment(best)
+        outgoing = Outgoing.of(
+            self.data, question, self.ladders, best.rungs, self.patterns, treatment
+        )
+        tally = outgoing.tally()
+        mine = self.release(best.rungs, treatment)
+        bound = max(mine.utility, (search.open_gain or 0) / SCALE)
+        further = [
+            FurtherKey(key, limit, rp)
+            for (key, limit), rp in zip(question.limits, treatment.rps[1:], strict=True)
+        ]
+        return Solution(
+            keys=question.keys,
+            must=question.must,
+            limit=question.limit,
+            cutoff=question.cutoff,
+            records=self.data.records,
+            complete=search.complete,
+            combinations=search.combinations,
+            evaluated=search.evaluated,
+            rp=tally.rp,
+            cr=tally.cr,
+            utility=mine.utility,
+            bound=mine.utility if search.complete else min(bound, 1.0),
+            columns=mine.columns,
+            left_out=tuple(n for n in question.keys if n not in {c.name for c in mine.columns}),
+            identifiers=outgoing.identifiers,
+            not_counted=outgoing.not_counted(),
+            suppressed=mine.suppressed,
+            suppressed_values=outgoing.suppressed_values(),
+            removed=mine.removed,
+            kept_utility=mine.kept_utility,
+            weight_factor=outgoing.weight_factor,
+            further=tuple(further),
+            frontier=tuple(self.release(p.rungs, self._treatment(p)) for p in points),
+            greedy=self._greedy(),
+            ladders={
+                name: tuple(rung.level for rung in one.ladder.rungs)
+                for name, one in zip(question.keys, self.ladders, strict=True)
+            },
+            notes=(*engine_notes(self.data), *outgoing.notes()),
+            engine=backend_of(self.data).name,
+            make=outgoing.made,
+        )
+
+    def _treatment(self, point: Point) -> Treatment:
+        suppress, remove = (self.suppress, self.remove) if point.rest else (0, 0)
+        found = self.treated(point.rungs, suppress, remove)
+        if found is None:
+            raise RunError("the counts of the search and of the release differ.")
+        return found
+
+    def _greedy(self) -> dict[str, Release | None]:
+        """Return what simpler plans release: none of them is exact."""
+        names, records = self.question.keys, self.data.records
+        as_is = {n: x.codes for n, x in zip(names, self.ladders, strict=True)}
+        evaluate = EngineEvaluator(local_engine(self.data, as_is), cutoff=self.question.cutoff)
+        rest = [(name,) for name in names if name not in self.question.must]
+        kept: Sequence[str] | None = self.question.must
+        if rest:
+            limit = self.question.limit
+            kept = backward(
+                evaluate, keep=self.question.must, candidates=rest, limit=limit
+            ).within_limit
+        chosen = None if kept is None else self._as_is_or_out(kept)
+        plans = {
+            "backward": None if chosen is None else self.treated(chosen, 0, 0),
+            "classical": None,
+            "suppression": self.treated([0] * len(names), records, 0),
+        }
+        rungs = {"backward": chosen, "suppression": [0] * len(names)}
+        rungs["classical"], plans["classical"] = self._coarsened()
+        return {
+            name: None if found is None else self.release(rungs[name] or [], found)
+            for name, found in plans.items()
+        }
+
+    def _as_is_or_out(self, kept: Sequence[str]) -> list[int]:
+        each = zip(self.question.keys, self.ladders, strict=True)
+        return [0 if name in kept else len(one.tables) for name, one in each]
+
+    def _coarsened(self) -> tuple[list[int], Treatment | None]:
+        """Coarsen the column with the most categories by a rung until the limits are met."""
+        rungs = [0] * len(self.steps)
+        while True:
+            found = self.treated(rungs, 0, 0)
+            if found is not None:
+                return rungs, found
+            free = [v for v, s in enumerate(self.steps) if rungs[v] + s.must < len(s.tables)]
+            if not free:
+                return rungs, None
+            sizes = {v: len(np.unique(self.steps[v].tables[rungs[v]])) for v in free}
+            rungs[max(free, key=lambda v: sizes[v])] += 1
+
+
+def _encoded(question: Question, data: Records) -> tuple[LadderCodes, ...]:
+    """Encode the ladders of the keys; raise everything that is wrong with them at once."""
+    declared, _ = declared_ladders(question.ladders)
+    storage = backend_of(data).storage
+    found, problems = [], []
+    taken = set(data.names)
+    for name in question.keys:
+        ladder = declared.get(name) or made_ladder(data, name)
+        clashes = [r.name for r in ladder.rungs if r.derive and r.name in taken]
+        problems += [f"the ladder of column {name!r}: {n!r} is a column already." for n in clashes]
+        try:
+            found.append(encode_ladder(data, ladder, storage))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    return tuple(found)

@@ -1,0 +1,279 @@
+"""The verb `solve`: ladders, the outgoing file, what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import tomllib
+
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.cli.main import run
+from keyhole.core.options import bind
+from keyhole.data.examples import veterans_sample
+from keyhole.engines.storage import MEMORY
+from keyhole.errors import ColumnError, KeyholeError, OptionError
+from keyhole.selection.ladders import Ladder, Rung, declared_ladders, encode_ladder, made_ladder
+from keyhole.selection.solve import KeyLimits, solve
+
+KEYS = ["sex", "age", "race1", "homstate"]
+
+
+@pytest.fixture(scope="module")
+def veterans():
+    return veterans_sample(1500).select([*KEYS, "puf_id", "income", "weight"])
+
+
+def counted(solution, keys=None):
+    """Recount RP in the outgoing file by a plain group_by, missing being a category."""
+    names = [one.column for one in solution.columns if keys is None or one.name in keys]
+    frame = solution.release().frame
+    if not names:
+        return 0.0
+    sizes = frame.group_by(names).len()["len"]
+    return sizes.filter(sizes < solution.cutoff).sum() / frame.height
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"limit": 0.0, "suppress": 0.02},
+        {"suppress": 0.1, "must": ["age", "homstate"]},
+        {"remove": 0.1, "must": ["age"], "weight": "weight", "worth": {"age": 3}},
+        {"suppress": 0.02, "remove": 0.02, "cutoff": 5},
+        {"limits": [{"keys": ["age", "homstate"], "limit": 0.001}], "remove": 0.05},
+    ],
+)
+def test_the_outgoing_file_has_the_figures_of_the_result(veterans, options):
+    found = solve(veterans, **{"keys": KEYS, "limit": 0.05, **options})
+    assert found.complete
+    assert found.rp == pytest.approx(counted(found))
+    assert found.rp <= found.limit
+    for one in found.further:
+        assert one.rp == pytest.approx(counted(found, one.keys))
+        assert one.rp <= one.limit
+    out = found.release()
+    assert out.records == veterans.records - found.removed
+    assert found.suppressed <= veterans.records * options.get("suppress", 0)
+    assert found.removed <= veterans.records * options.get("remove", 0)
+    names = {*(one.column for one in found.columns), *(one.name for one in found.not_counted)}
+    assert set(out.names) == names
+    assert "puf_id" in found.identifiers
+    assert set(options.get("must", ())) <= {one.name for one in found.columns}
+    values = sum(out.frame[c.column].null_count() for c in found.columns)
+    assert values == found.suppressed_values
+    for one in found.not_counted:
+        frame = out.frame.group_by([*(c.column for c in found.columns), one.name]).len()["len"]
+        assert one.rp_if_known == pytest.approx(
+            frame.filter(frame < found.cutoff).sum() / out.records
+        )
+
+
+def test_weights_keep_their_sum_where_records_are_removed(veterans):
+    found = solve(
+        veterans, keys=KEYS, limit=0.05, must=["age", "homstate"], remove=0.3, weight="weight"
+    )
+    assert found.removed > 0
+    assert found.weight_factor > 1
+    total = found.release().frame["weight"].sum()
+    assert total == pytest.approx(veterans.frame["weight"].sum())
+
+
+def test_every_pareto_point_is_within_the_limit_and_the_best_is_the_last(veterans):
+    found = solve(veterans, keys=KEYS, limit=0.05)
+    rps = [one.rp for one in found.frontier]
+    utilities = [one.utility for one in found.frontier]
+    assert rps == sorted(rps)
+    assert utilities == sorted(utilities)
+    assert max(rps) <= 0.05
+    assert utilities[-1] == found.utility == found.bound
+    assert found.to_frame().height == len(rps)
+    for name in ("backward", "classical"):
+        assert found.greedy[name].utility <= found.utility
+    assert found.greedy["suppression"].utility == 1
+    assert found.greedy["suppression"].suppressed > 0
+
+
+def test_disk_gives_what_memory_gives(veterans, tmp_path):
+    path = veterans.save(tmp_path / "veterans.csv")
+    asked = {"keys": KEYS, "limit": 0.03, "suppress": 0.01, "remove": 0.01}
+    here, there = solve(path, **asked), solve(path, **asked, engine="disk")
+    assert {**there.to_dict(), "engine": "memory"} == here.to_dict()
+    assert there.release().frame.equals(here.release().frame)
+
+
+def test_time_that_runs_out_leaves_the_best_so_far_and_a_bound(veterans):
+    exact = solve(veterans, keys=KEYS, limit=0.05)
+    found = solve(veterans, keys=KEYS, limit=0.05, seconds=1e-9)
+    assert not found.complete
+    assert found.utility <= exact.utility <= found.bound <= 1
+    assert "ran out" in found.summary()
+
+
+# Ladders
+
+
+def levels(data, column):
+    found = encode_ladder(data, made_ladder(data, column), MEMORY)
+    return [rung.level for rung in found.ladder.rungs]
+
+
+def test_ladders_are_made_by_kind():
+    first = datetime.date(1950, 1, 1)
+    data = keyhole.load(
+        pl.DataFrame(
+            {
+                "born": [first + datetime.timedelta(days=i * 10) for i in range(600)],
+                "income": [i * 100.5 for i in range(600)],
+                "place": [f"{i % 90:02}{i % 7:03}" for i in range(600)],
+                "job": ["a"] * 500 + ["b"] * 90 + ["c"] * 7 + ["d"] * 3,
+                "same": ["x"] * 600,
+                "flag": [True, False] * 300,
+            }
+        )
+    )
+    assert levels(data, "born") == [
+        "born", "month(born)", "quarter(born)", "year(born)", "band(year(born), 10)",
+    ]  # fmt: skip
+    assert levels(data, "income")[:3] == [
+        "income", "top(income, 55000)", "band(top(income, 55000), 5000)",
+    ]  # fmt: skip
+    assert levels(data, "place")[1] == "prefix(place, 4)"
+    assert levels(data, "job") == ["job", "pool(job, 60)"]
+    assert levels(data, "same") == ["same"]
+    assert levels(data, "flag") == ["flag"]
+
+
+def test_missing_stays_missing_on_every_rung():
+    data = keyhole.load({"age": [None, 20, 21, 38, None, 64, 80, 81] * 5})
+    found = encode_ladder(data, made_ladder(data, "age"), MEMORY)
+    missing = data.codes("age").size - 1
+    assert set(found.missing) == {missing}
+    assert all(
+        table[missing] == missing and missing not in table[:missing] for table in found.tables
+    )
+
+
+def test_a_constant_column_counts_in_full_unless_it_is_left_out():
+    data = keyhole.load({"same": [1] * 9})
+    assert encode_ladder(data, made_ladder(data, "same"), MEMORY).shares() == (1.0, 0.0)
+
+
+def test_entropy_falls_along_a_ladder(veterans):
+    for name in KEYS:
+        shares = encode_ladder(veterans, made_ladder(veterans, name), MEMORY).shares()
+        assert shares[0] == 1
+        assert all(a > b for a, b in itertools.pairwise(shares))
+
+
+def test_a_ladder_that_is_not_nested_is_refused_naming_both_rungs(veterans):
+    ladder = Ladder("age", (Rung("age5", "band(age, 5)"), Rung("age8", "band(age, 8)")))
+    with pytest.raises(ColumnError) as error:
+        encode_ladder(veterans, ladder, MEMORY)
+    assert "'band(age, 5)' puts together, 'band(age, 8)' puts apart" in str(error.value)
+
+
+def test_declared_ladders_are_followed(veterans, tmp_path):
+    ladders = tmp_path / "ladders.toml"
+    ladders.write_text(
+        '[age]\nlevels = [{name = "age10", derive = "band(age, 10)"}, "band(age, 20)"]\n'
+        '[homstate]\nlevels = [{name = "homstate"}]\n'
+    )
+    found = solve(veterans, keys=KEYS, limit=0.2, must=["age"], ladders=ladders)
+    assert found.ladders["age"] == ("band(age, 10)", "band(age, 20)")
+    assert found.ladders["homstate"] == ("homstate",)
+    (age,) = [one for one in found.columns if one.name == "age"]
+    assert age.column in ("age10", "age_2")
+    assert age.column in found.release().names
+    assert "age" not in found.release().names
+
+
+def test_what_is_wrong_with_declared_ladders_is_said_at_once():
+    _, problems = declared_ladders(
+        {"a": {"levels": ["bnad(a, 5)", 3]}, "b": {}, "c": ["a = 1"], "d": [{"nme": "x"}]}
+    )
+    assert len(problems) == 5
+    assert "Did you mean 'band'" in problems[0]
+    _, problems = declared_ladders({"a": ["a"], "b": [{"name": "a", "derive": "pool(b, 3)"}]})
+    assert problems == ["the ladders have two rungs named 'a'. Give each its own name."]
+
+
+def test_the_plan_can_be_carried_out(veterans, tmp_path):
+    found = solve(veterans, keys=KEYS, limit=0.05)
+    plan = tomllib.loads(found.plan())
+    derived = keyhole.derive(veterans, plan["derive"])
+    left = derived.select([n for n in derived.names if n not in plan["step"][0]["columns"]])
+    out = found.release().frame
+    assert left.frame.select(out.columns).equals(out)
+    assert found.save_plan(tmp_path / "plan.toml").read_text() == found.plan()
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"must": ["sxe"]}, ["must names 'sxe'"]),
+        ({"worth": {"zip": 2}, "must": ["zip"]}, ["worth names 'zip'", "must names 'zip'"]),
+        ({"limits": [{"keys": ["income"], "limit": 0.1}]}, ["limits names 'income'"]),
+        ({"ladders": {"income": ["income"]}}, ["ladders names 'income'"]),
+        ({"weight": "age"}, ["weight must not be one of keys"]),
+        ({"suppress": 1, "remove": -1}, ["suppress must be", "remove must be"]),
+        ({"limits": [["sex"]]}, ["limits must be a list of keys with their limits"]),
+        ({"ladders": "nowhere.toml"}, ["'nowhere.toml' cannot be read"]),
+        (
+            {"ladders": {"age": ["band(age, 5)", "band(age, 7)"], "sex": ["band(race1, 5)"]}},
+            ["is not nested", "needs numbers"],
+        ),
+        ({"limit": 0, "must": KEYS}, ["limit cannot be met", "RP on all keys is"]),
+    ],
+)
+def test_bad_input_is_answered_all_at_once(veterans, options, words):
+    with pytest.raises(KeyholeError) as error:
+        solve(veterans, **{"keys": KEYS, "limit": 0.05, **options})
+    assert isinstance(error.value, OptionError)
+    for one in words:
+        assert one in str(error.value)
+
+
+def test_fewer_records_than_the_cutoff_meet_no_limit():
+    with pytest.raises(OptionError, match="every key left out"):
+        solve({"sex": [1, 2]}, keys=["sex"], limit=0.5)
+
+
+def test_further_keys_are_read_and_written():
+    kind = KeyLimits()
+    value = kind.settle([{"keys": ["sex", "a|b"], "limit": 0.02}, (["age"], 1)])
+    assert kind.write(value) == 'sex|"a|b"=0.02,age=1'
+    assert kind.settle(kind.read(kind.write(value))) == value
+    assert kind.settle(kind.shortest(value)) == value
+    assert [name for _, name in kind.columns(value)] == ["sex", "a|b", "age"]
+    assert kind.fault(kind.read("sex")) is not None
+    asked = bind(solve, {"keys": ["sex"], "limit": 0.1, "limits": "sex"})
+    assert asked.problems
+
+
+# The command
+
+
+def test_the_command_writes_the_outgoing_file_and_the_plan(veterans, tmp_path, capsys):
+    data = veterans.save(tmp_path / "veterans.csv")
+    out, plan = tmp_path / "out.csv", tmp_path / "plan.toml"
+    words = f"--keys {','.join(KEYS)} --limit 0.05 --limits sex|age=0.02 --worth age=2 --json"
+    asked = ["solve", str(data), *words.split(), "--out", str(out), "--plan-out", str(plan)]
+    assert run(asked) == 0
+    told = json.loads(capsys.readouterr().out)
+    wanted = "complete combinations evaluated rp cr columns left_out not_counted suppressed removed"
+    assert set(f"{wanted} utility frontier greedy bound".split()) <= set(told)
+    written = pl.read_csv(out)
+    sizes = written.group_by([one["column"] for one in told["columns"]]).len()["len"]
+    assert told["rp"] == pytest.approx(sizes.filter(sizes < 3).sum() / written.height)
+    assert tomllib.loads(plan.read_text())["step"][0]["method"] == "drop"
+    assert run(["solve", str(data), *["--keys", "sxe,age", "--limit", "2", "--must", "zip"]]) == 2
+    wrong = capsys.readouterr().err
+    assert all(x in wrong for x in ("'sxe'", "--limit must be", "--must names 'zip'"))
