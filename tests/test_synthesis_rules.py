@@ -70,6 +70,13 @@ def test_which_records_break_a_rule(rule: str, records: list[int]) -> None:
     assert np.flatnonzero(broken(rule)).tolist() == records
 
 
+def test_a_number_with_decimals_is_a_condition_where_it_says_yes_or_no() -> None:
+    frame = pl.DataFrame({"pow": [1.0, 0.0, None, float("nan")], "age": [70.5, 90, 90, 90]})
+    assert broken("pow => age > 80", frame) == [True, False, False, False]
+    with pytest.raises(ColumnError, match="column 'age' is used as a condition and must hold 0, 1"):
+        broken("age => pow", frame)
+
+
 def test_several_rules_are_columns_in_order() -> None:
     rules = EditRules.parse({"adult": "age >= 18", "earner": "income >= 0"})
     assert rules.names == ("adult", "earner")

@@ -230,10 +230,15 @@ class BoundRules:
             f"{flag.name} == 1."
             for name, bound in zip(self.rules.names, self.bound, strict=True)
             for flag in bound.flags
-            if not frame[flag.name].drop_nulls().is_in([0, 1]).all()
+            if not _says_yes_or_no(frame[flag.name])
         ]
         if problems:
             raise ColumnError(problems)
+
+
+def _says_yes_or_no(numbers: pl.Series) -> bool:
+    told = numbers.cast(pl.Float64).fill_nan(None).drop_nulls()
+    return bool(told.is_in([0.0, 1.0]).all())
 
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
