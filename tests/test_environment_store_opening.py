@@ -263,6 +263,19 @@ def test_pages_that_are_damaged_say_so(new_place):
         open_store(place).read()
 
 
+def test_a_store_whose_words_are_damaged_says_so(new_place):
+    place = new_place("sqlite")
+    filled(place)
+    content = Path(place).read_bytes()
+    # The message of the database quotes a name, which is no text.
+    table = b"tablemap_pairsmap_pairs"
+    assert table in content
+    changed = content.replace(table, b"table\xff\xfe" + table[7:])
+    Path(place).write_bytes(changed.replace(b"CREATE TABLE map_pairs", b"CREATE TABLX map_pairs"))
+    with pytest.raises(FileError, match="is damaged"):
+        open_store(place).read()
+
+
 def test_a_schema_with_other_tables_is_refused_and_left_as_it_is(new_place):
     place = new_place("postgresql")
     execute(place, "CREATE TABLE forms (name text)")

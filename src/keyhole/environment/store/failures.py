@@ -37,6 +37,8 @@ def told(place: Place, timeout: float) -> Iterator[None]:
         yield
     except sa.exc.DBAPIError as error:
         raise _told(place, timeout, error.orig or error) from None
+    except UnicodeDecodeError:  # what it says, or holds, is no text
+        raise _damaged(place) from None
     except sa.exc.SQLAlchemyError as error:
         raise RunError(f"{place}: the database failed ({type(error).__name__}).") from None
     except Exception as error:
@@ -62,7 +64,7 @@ def _told(place: Place, timeout: float, error: BaseException) -> KeyholeError:
     if _says(text, _NO_SCHEMA):
         return FileError(f"{place} has no schema to write in. Make it first (CREATE SCHEMA).")
     if _says(text, _BROKEN):
-        return FileError(f"{place} is damaged: not all of a store is there. Restore a copy of it.")
+        return _damaged(place)
     if _says(text, _FULL):
         return RunError(f"{place} could not be written: no room is left. Nothing was written.")
     if _says(text, _NO_FILE):
@@ -72,6 +74,10 @@ def _told(place: Place, timeout: float, error: BaseException) -> KeyholeError:
     if not isinstance(place, FilePlace) and _is_a(error, "OperationalError"):
         return RunError(f"{place} cannot be reached: {_why(text)}.")
     return RunError(f"{place}: the database failed ({type(error).__name__}). Nothing was written.")
+
+
+def _damaged(place: Place) -> FileError:
+    return FileError(f"{place} is damaged: not all of a store is there. Restore a copy of it.")
 
 
 def _is_a(error: BaseException, name: str) -> bool:
