@@ -165,6 +165,15 @@ def test_other_faults(tmp_path):
 
 
 @pytest.mark.usefixtures("small_pieces")
+def test_texts_as_polars_writes_them(tmp_path, monkeypatch):
+    path, texts = tmp_path / "views.arrow", ["x", None, "a text that is longer than a view", "x"]
+    frame = pl.DataFrame({"a": texts, "b": texts}, schema_overrides={"b": pl.Categorical})
+    frame.with_columns(c=pl.col("a").cast(pl.Binary)).write_ipc(path)
+    monkeypatch.setattr("keyhole.data.guarding._SMALL", 0)
+    assert check_as_loaded(path).codes("a").values.tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.usefixtures("small_pieces")
 def test_a_cell_longer_than_a_piece(tmp_path):
     path = tmp_path / "long.csv"
     pl.DataFrame({"a": ["x" * 5_000, "y", "x" * 5_000]}).write_csv(path)

@@ -21,14 +21,25 @@ from keyhole import errors
 from keyhole.core.options import Problem
 from keyhole.errors import InputError, KeyholeError, RunError
 
-__all__ = ["BrokenOffError", "ask_apart", "everything_apart", "is_everything_apart"]
+__all__ = [
+    "BrokenOffError",
+    "ask_apart",
+    "everything_apart",
+    "is_everything_apart",
+    "memory_for",
+]
 
 _ANSWER = "from keyhole.core.apart import answer; answer()"
 _REFUSED = 3
 # A pool of threads takes room for each, which would count as memory.
 _THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 _MOST_THREADS = 4
-_SECONDS = 3600
+# Where there is no memory left, Rust may never end writing where it stood.
+_QUIET = {"RUST_BACKTRACE": "0", "RUST_LIB_BACKTRACE": "0"}
+_SECONDS = 600
+# What a reader may take: this, or so many times the size of its file.
+_LEAST_MEMORY = 600 << 20
+_TIMES = 40
 
 _everything: ContextVar[bool] = ContextVar("_everything", default=False)
 
@@ -52,6 +63,17 @@ def is_everything_apart() -> bool:
     return _everything.get()
 
 
+def memory_for(path: Path, most: int | None = None) -> int:
+    """Return how many bytes of memory the reading of a file may take, by its size.
+
+    `most` bounds it further.
+    """
+    wanted = max(_LEAST_MEMORY, _TIMES * path.stat().st_size)
+    with suppress(AttributeError, OSError, ValueError):  # not every system tells
+        wanted = min(wanted, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return wanted if most is None else min(wanted, most)
+
+
 def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = None) -> bytes:
     """Call a function, as ``module:name``, in a new process, and return the bytes it returns.
 
@@ -73,7 +95,8 @@ def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = N
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     threads = str(min(os.cpu_count() or 1, _MOST_THREADS))
     environment = {
-        **os.environ, **dict.fromkeys(_THREADS, threads), "PYTHONPATH": os.pathsep.join(paths)
+        **os.environ, **dict.fromkeys(_THREADS, threads), **_QUIET,
+        "PYTHONPATH": os.pathsep.join(paths),
     }  # fmt: skip
     asked = json.dumps({"function": function, "given": dict(given), "memory": memory})
     try:
@@ -115,9 +138,10 @@ def _limit(memory: int | None) -> None:
         import resource
     except ImportError:
         return
+    seconds = max(_SECONDS, (memory or 0) >> 20)  # a large file takes long
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     if memory is None:
         return
     # On Linux what is written to counts; what is mapped from files does not.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from keyhole.core.apart import memory_for
 from keyhole.data.columns import Variable, named
 from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata, Origin
@@ -26,6 +27,7 @@ __all__ = [
     "read_facts",
     "read_frame",
     "read_parquet",
+    "require_packed",
     "restored_facts",
     "to_native",
     "unreadable",
@@ -36,6 +38,7 @@ __all__ = [
 _SPELT = ("interval", "period")
 _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"
+_VALUE_BYTES, _COPIES, _LONG_CELLS = 8, 4, 1 << 14
 _PARSED: dict[str, pl.DataType] = {
     "Int64": pl.Int64(),
     "Float64": pl.Float64(),
@@ -221,8 +224,8 @@ def from_arrow(table: Any) -> pl.DataFrame:
         return pl.DataFrame(_in_range(table))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise ColumnError(
-            "the table holds a column of a type that is not supported: leave it out, or turn it "
-            "into numbers, dates or text."
+            "the table holds a column of a type that is not supported, or of more than there is "
+            "memory for: leave it out, or turn it into numbers, dates or text."
         ) from None
 
 
@@ -263,6 +266,7 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
         names = list(pl.read_parquet_schema(path))
         metadata = pl.read_parquet_metadata(path)
         chosen = request.choose(names, repr(path.name))
+        require_packed(path, _declared(path), chosen, whole=True)
         # A name may hold stars and brackets: it is this one file that is meant.
         file = pl.scan_parquet(path, glob=False)
         return file.select(named(chosen)).collect(), read_facts(metadata)
@@ -271,9 +275,52 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
 
     with suppress(pa.ArrowException, OSError, UnicodeError):
         # Polars may fail only because of types that it does not have.
-        if any(_is_odd(field.type) for field in parquet.read_schema(path)):
+        schema = parquet.read_schema(path)
+        if any(_is_odd(field.type) for field in schema):
+            require_packed(path, _declared(path), schema.names, whole=True)
             return _chosen(parquet.ParquetFile(path).read(), request, path)
     raise unreadable(path, "Parquet")
+
+
+def _declared(path: Path) -> Any:
+    """Return what a Parquet file says of its sizes; none if it cannot be told."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with suppress(pa.ArrowException, OSError, UnicodeError):
+        return parquet.read_metadata(path)
+    return None
+
+
+def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: bool) -> None:
+    """Refuse a Parquet file whose columns unpack to much more than those of its size do.
+
+    What they unpack to is in memory several times for a while: all of it if they are read
+    `whole`, else no more than long cells.
+    """
+    if declared is None:
+        return
+    wanted, leaves = set(chosen), range(declared.num_columns)
+    paths = [declared.schema.column(leaf).path for leaf in leaves]
+    read = [leaf for leaf in leaves if not wanted.isdisjoint((paths[leaf], _top(paths[leaf])))]
+    groups = [declared.row_group(group) for group in range(declared.num_row_groups)]
+    sizes = [
+        (group.column(leaf).total_uncompressed_size, group.num_rows)
+        for group in groups
+        for leaf in read
+    ]
+    need = _COPIES * sum(size for size, rows in sizes if whole or size > _LONG_CELLS * rows)
+    need = max(need, _VALUE_BYTES * declared.num_rows * len(read)) if whole else need
+    memory = memory_for(path)
+    if need > memory:
+        raise FileError(
+            f"{path.name!r} takes more than {memory >> 20:,} MB of memory to read, which is too "
+            f"much for a Parquet file of its size. Name fewer columns, or write it anew."
+        )
+
+
+def _top(path: str) -> str:
+    return path.partition(".")[0]
 
 
 def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:

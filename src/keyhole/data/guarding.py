@@ -9,30 +9,26 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import os
 from collections.abc import Hashable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from keyhole.core.apart import BrokenOffError, ask_apart
+from keyhole.core.apart import BrokenOffError, ask_apart, memory_for
 from keyhole.data.describing import Facts, Request
 from keyhole.data.frames import plain_facts, read_arrow, read_parquet, restored_facts
 from keyhole.data.microdata import Origin
 from keyhole.data.text import read_text
 from keyhole.errors import FileError
 
-__all__ = ["ask_reader", "probe_apart", "read_apart", "read_here"]
+__all__ = ["ask_reader", "is_small_arrow", "probe_apart", "read_apart", "read_here"]
 
 ReadFile = tuple[pl.DataFrame, Origin, Mapping[str, Facts]]
 
 _HERE = "keyhole.data.guarding"
-# What a reader may take: this, or so many times the size of its file.
-_LEAST_MEMORY = 600 << 20
-_TIMES = 40
 _ROWS = 1 << 16
+_SMALL = 32 << 20
 _LONGEST = 8  # bytes of the length of what is said of the columns
 
 
@@ -62,14 +58,22 @@ def read_here(
     return read_statistical(path, form, request, encoding)
 
 
+def is_small_arrow(path: Path, form: str) -> bool:
+    """Whether a file is of Arrow and small: nothing tells before what it unpacks to."""
+    return form == "Arrow" and path.stat().st_size < _SMALL
+
+
 def read_apart(
     path: Path, form: str, request: Request, encoding: str | None = None,
-    delimiter: str | None = None, sheet: str | None = None,
+    delimiter: str | None = None, sheet: str | None = None, memory: int | None = None,
 ) -> ReadFile:  # fmt: skip
-    """Read the wanted columns of a file as `read_here` does, in a process of its own."""
+    """Read the wanted columns of a file as `read_here` does, in a process of its own.
+
+    It may take `memory` bytes at most, or what goes with the size of the file.
+    """
     given = {"request": _plain_request(request), "encoding": encoding, "delimiter": delimiter,
              "sheet": sheet}  # fmt: skip
-    content = ask_reader(f"{_HERE}:answer_read", path, form, given)
+    content = ask_reader(f"{_HERE}:answer_read", path, form, given, memory)
     length = int.from_bytes(content[:_LONGEST], "big")
     said = json.loads(content[_LONGEST : _LONGEST + length])
     frame = pl.read_ipc(io.BytesIO(memoryview(content)[_LONGEST + length :]))
@@ -77,15 +81,20 @@ def read_apart(
     return frame, origin, restored_facts(said["facts"])
 
 
-def probe_apart(path: Path, form: str, encoding: str | None) -> None:
-    """Read a statistical file to its end in a process of its own, before it is read here."""
-    ask_reader(f"{_HERE}:answer_probe", path, form, {"encoding": encoding})
+def probe_apart(path: Path, form: str, encoding: str | None, memory: int | None = None) -> None:
+    """Read a file in a process of its own, before it is read here.
+
+    A statistical one is read to its end; of others the columns.
+    """
+    ask_reader(f"{_HERE}:answer_probe", path, form, {"encoding": encoding}, memory)
 
 
-def ask_reader(function: str, path: Path, form: str, given: Mapping[str, Any]) -> bytes:
+def ask_reader(
+    function: str, path: Path, form: str, given: Mapping[str, Any], memory: int | None = None
+) -> bytes:
     """Call a function that reads a file, in a process with memory for a file of its size."""
     asked = {"path": str(path), "form": form, **given}
-    memory = _memory_for(path)
+    memory = memory_for(path, memory)
     try:
         return ask_apart(function, asked, memory=memory)
     except BrokenOffError:
@@ -94,13 +103,6 @@ def ask_reader(function: str, path: Path, form: str, given: Mapping[str, Any]) -
             f"{path.name!r} cannot be read as {called}: it is damaged, or reading it takes more "
             f"than {memory >> 20:,} MB of memory. Write it anew, or save it as .csv or .parquet."
         ) from None
-
-
-def _memory_for(path: Path) -> int:
-    wanted = max(_LEAST_MEMORY, _TIMES * path.stat().st_size)
-    with suppress(AttributeError, OSError, ValueError):  # not every system tells
-        wanted = min(wanted, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return wanted
 
 
 def _plain_request(request: Request) -> dict[str, Any]:
@@ -145,6 +147,11 @@ def answer_probe(given: Mapping[str, Any]) -> bytes:
     from keyhole.data.statistical import read_with_metadata
 
     path, form, encoding = Path(given["path"]), given["form"], given["encoding"]
+    if form in ("Parquet", "Arrow"):
+        from keyhole.data.pieces import open_pieces
+
+        open_pieces(path, lambda: path)
+        return b""
     _, about = read_with_metadata(path, form, encoding, metadataonly=True)
     start = 0
     while about.column_names:

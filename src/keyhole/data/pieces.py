@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from keyhole.core.apart import is_everything_apart
 from keyhole.core.options import Problem
 from keyhole.data import statistical
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Facts, Request, describe, describe_text
 from keyhole.data.formats import find_format, require_file
-from keyhole.data.frames import from_arrow, read_facts, unreadable
-from keyhole.data.guarding import probe_apart, read_apart
+from keyhole.data.frames import from_arrow, read_facts, require_packed, unreadable
+from keyhole.data.guarding import is_small_arrow, probe_apart, read_apart
 from keyhole.data.text import TextFile, open_text
 from keyhole.errors import ColumnError, FileError, OptionError
 
@@ -69,6 +70,8 @@ class Pieces(ABC):
 def open_pieces(
     path: Path,
     copy: Callable[[], Path],
+    memory: int | None = None,
+    /,
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -76,20 +79,22 @@ def open_pieces(
 ) -> Pieces:
     """Open a file that is to be read in pieces.
 
-    `copy` gives a new place for a copy of a text that is packed or not in UTF-8.
+    `copy` gives a new place for a copy of a text that is packed or not in UTF-8. A reader in a
+    process of its own may take `memory` bytes at most.
     """
     require_file(path)
     form = find_format(path)
     if form == "text":
         return _Text(open_text(path, copy, encoding=encoding, delimiter=delimiter))
-    if form == "Parquet":
-        return _Parquet(path)
-    if form == "Arrow":
-        return _Arrow(path)
-    if form == "Excel":
+    if form == "Excel" or is_small_arrow(path, form):
         # A sheet has a million rows at most.
-        return FramePieces(read_apart(path, form, Request(), sheet=sheet)[0])
-    return _Statistical(path, form, encoding)
+        frame, _, facts = read_apart(path, form, Request(), sheet=sheet, memory=memory)
+        return FramePieces(frame, facts)
+    if form in ("Parquet", "Arrow"):
+        if is_everything_apart():
+            probe_apart(path, form, None, memory)
+        return _Parquet(path) if form == "Parquet" else _Arrow(path)
+    return _Statistical(path, form, encoding, memory)
 
 
 def _rows(size: int, columns: int) -> int:
@@ -116,42 +121,48 @@ class _Text(Pieces):
         self._file.check_quotes()
 
 
+@contextmanager
+def _sound(path: Path, form: str) -> Iterator[None]:
+    """Say so if a file of Parquet or Arrow cannot be read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError):
+        raise unreadable(path, form) from None
+
+
 class _Parquet(Pieces):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        opened = self._open()
-        self._facts.update(read_facts(opened.metadata.metadata))
-        self.names = tuple(opened.schema_arrow.names)
+        with _sound(path, "Parquet"):
+            opened = self._open()
+            self._facts.update(read_facts(opened.metadata.metadata))
+            self.names = tuple(opened.schema_arrow.names)
         try:
             self.types.update(pl.read_parquet_schema(path))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             self.types.clear()  # it has types that Polars has not
 
     def _open(self, chosen: Sequence[str] = ()) -> Any:
-        import pyarrow as pa
         from pyarrow import parquet
 
         texts = [name for name in chosen if self.types.get(name) == pl.String]
-        try:
-            return parquet.ParquetFile(self.path, read_dictionary=texts)
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise unreadable(self.path, "Parquet") from None
+        return parquet.ParquetFile(self.path, read_dictionary=texts)
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
-        import pyarrow as pa
-
-        file = self._open(chosen)
-        try:
+        with _sound(self.path, "Parquet"):
+            file = self._open(chosen)
+            require_packed(self.path, file.metadata, chosen, whole=False)
             for batch in file.iter_batches(_rows(size, len(chosen)), columns=list(chosen)):
+                batch.validate(full=True)  # else a changed byte leads outside of a dictionary
                 yield {name: batch.column(name) for name in chosen}
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise unreadable(self.path, "Parquet") from None
 
 
 class _Arrow(Pieces):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self._opened() as file:
+        with _sound(path, "Arrow"), self._opened() as file:
             self._facts.update(read_facts(file.schema.metadata))
             self.names = tuple(file.schema.names)
             self.types.update(_types(file.schema))
@@ -160,25 +171,17 @@ class _Arrow(Pieces):
         import pyarrow as pa
         from pyarrow import ipc
 
-        try:
-            return ipc.open_file(pa.memory_map(str(self.path)))
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise unreadable(self.path, "Arrow") from None
+        return ipc.open_file(pa.memory_map(str(self.path)))
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
-        import pyarrow as pa
-
         rows = _rows(size, len(chosen))
-        try:
-            with self._opened() as file:
-                for number in range(file.num_record_batches):
-                    batch = file.get_batch(number)
-                    batch.validate(full=True)  # else a changed byte leads outside of the file
-                    for start in range(0, batch.num_rows, rows):
-                        some = batch.slice(start, rows)
-                        yield {name: some.column(name) for name in chosen}
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise unreadable(self.path, "Arrow") from None
+        with _sound(self.path, "Arrow"), self._opened() as file:
+            for number in range(file.num_record_batches):
+                batch = file.get_batch(number)
+                batch.validate(full=True)  # else a changed byte leads outside of the file
+                for start in range(0, batch.num_rows, rows):
+                    some = batch.slice(start, rows)
+                    yield {name: some.column(name) for name in chosen}
 
 
 def _types(schema: Any) -> dict[str, pl.DataType]:
@@ -195,10 +198,10 @@ def _types(schema: Any) -> dict[str, pl.DataType]:
 class _Statistical(Pieces):
     """A file of SAS, SPSS or Stata; what it says of a column is known once it has been read."""
 
-    def __init__(self, path: Path, form: str, encoding: str | None) -> None:
+    def __init__(self, path: Path, form: str, encoding: str | None, memory: int | None) -> None:
         super().__init__(path)
         self._form, self._encoding = form, encoding
-        probe_apart(path, form, encoding)
+        probe_apart(path, form, encoding, memory)
         _, self._about = statistical.read_with_metadata(path, form, encoding, metadataonly=True)
         if not self._about.column_names:
             raise FileError(f"{path.name!r} has no columns. Give a file with a header and records.")
@@ -241,8 +244,9 @@ class _Statistical(Pieces):
 class FramePieces(Pieces):
     """A frame in memory, in pieces like the others."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    def __init__(self, frame: pl.DataFrame, facts: Mapping[str, Facts] | None = None) -> None:
         super().__init__(Path())
+        self._facts.update(facts or {})
         self._frame, self.names = frame, tuple(frame.columns)
         self.types.update(frame.schema)
 

@@ -16,7 +16,7 @@ from keyhole.data.deriving import derivations_of, with_derived
 from keyhole.data.describing import Request, describe, describe_again, describe_text
 from keyhole.data.formats import find_format, require_file, suffix_of
 from keyhole.data.frames import read_frame
-from keyhole.data.guarding import read_apart, read_here
+from keyhole.data.guarding import is_small_arrow, read_apart, read_here
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 
@@ -251,7 +251,8 @@ def _load_file(
     require_file(path)
     name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
     form = find_format(path)
-    read = read_apart if is_everything_apart() or form not in _SAFE else read_here
+    safe = form in _SAFE and not is_small_arrow(path, form)
+    read = read_here if safe and not is_everything_apart() else read_apart
     frame, origin, facts = read(path, form, request, encoding, delimiter, sheet)
     if form == "text":
         frame, variables = describe_text(frame, request)

@@ -44,7 +44,8 @@ _OWN_FRAME = "{engine} must be spark for a frame of Spark's own. Got {0!r} inste
 SHARE = 0.5
 """The share of the memory to be had that a file may take before it is counted on disk."""
 # How many times its size a file takes while it is loaded and encoded, as measured.
-TIMES = {"text": 10.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0}
+TIMES = {"text": 10.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0,
+         "Excel": 40.0}  # fmt: skip
 UNPACKED = 6.0
 # What a value takes, by how Parquet stores it, and that it is there twice while it is encoded.
 PARQUET_BYTES = {"BOOLEAN": 2, "INT32": 9, "FLOAT": 9, "BYTE_ARRAY": 40}

@@ -78,7 +78,7 @@ class DiskData(AskedColumns):
         """Open a file; `options` are the encoding, delimiter and sheet of `load`."""
         version = _version(path)
         try:
-            pieces = open_pieces(path, lambda: folder.file(".txt"), **options)
+            pieces = open_pieces(path, lambda: folder.file(".txt"), folder.memory, **options)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise

@@ -101,9 +101,10 @@ class Dictionary:
         import pyarrow as pa  # type: ignore[import-untyped]
 
         if pa.types.is_dictionary(array.type):
-            return array
+            plain = _without_views(array.dictionary)
+            return pa.DictionaryArray.from_arrays(array.indices, plain, safe=False)
         try:
-            return array.dictionary_encode()
+            return _without_views(array).dictionary_encode()
         except pa.ArrowNotImplementedError:
             # Lists and the like are told as `load` tells them.
             require_flat(from_arrow(pa.table({self.name: array.slice(0, 0)}))[self.name])
@@ -185,6 +186,15 @@ class Dictionary:
         with suppress(OSError):  # what could not be written is not missed any more
             self._file.close()
         self._path.unlink(missing_ok=True)
+
+
+def _without_views(array: Any) -> Any:
+    """Return texts that are views, as Polars writes them, as plain ones, which can be taken."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
 
 
 def _places(indices: Any) -> npt.NDArray[Any]:
