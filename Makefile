@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint docs bench mutants clean
+.PHONY: help demo serve test lint docs bench mutants fuzz clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,6 +49,9 @@ bench: $(BENCH)  ## measure against what a user would write instead
 
 mutants: $(READY)  ## change the code in small ways and see whether the tests notice
 	@nice -n 10 $(BIN)/python -m tests.mutants
+
+fuzz: $(READY)  ## make 20,000 random calls, or those of SEED=files:100-200
+	@$(BIN)/python -m tests.fuzz $(SEED)
 
 clean:  ## remove everything that was made
 	@rm -rf $(VENV) demo docs/_build dist build
