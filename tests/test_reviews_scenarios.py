@@ -207,7 +207,8 @@ def test_the_limit_is_held_against_the_worst_scenario_too(folder):
     glance = re.search(r'<section id="glance".*?</section>', page, re.S).group(0)
     assert "<dt>Worst scenario</dt>" in glance
     assert "on the key of register; p(identification) 100%" in glance
-    assert "RP(3) under the worst scenario, &#39;register&#39;" in glance
+    limits = re.search(r'<section id="limits".*?</section>', page, re.S).group(0)
+    assert "RP(3) under the worst scenario, &#39;register&#39;" in limits
 
 
 def test_a_worst_scenario_within_the_limit_is_met(folder):

@@ -133,7 +133,7 @@ class _Command:
         outputs.give(result)
         _tell_aside(verb, result)
         if verb.verdict and not getattr(result, verb.verdict):
-            raise typer.Exit(1)
+            raise typer.Exit(verb.failing)
 
     def _output_problems(
         self,

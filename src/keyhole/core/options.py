@@ -19,7 +19,7 @@ import string
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -46,6 +46,7 @@ __all__ = [
     "told_with",
     "unknown_problems",
     "value_problems",
+    "without_columns",
     "worded",
 ]
 
@@ -449,6 +450,23 @@ def value_problems(
         else:
             fit[name] = parameter.settle(value)
     return fit, problems
+
+
+def without_columns(
+    known: Mapping[str, Parameter], values: Mapping[str, Any], gone: Collection[str]
+) -> dict[str, Any]:
+    """Return values of options for a file that lacks some columns: empty where none is left."""
+    found = dict(values)
+    for name, value in values.items():
+        named = [] if value is None else [column for _, column in known[name].columns(value)]
+        if set(named).isdisjoint(gone):
+            continue
+        if isinstance(value, Mapping):
+            left: Any = {key: one for key, one in value.items() if key not in gone}
+        else:
+            left = [one for one in named if one not in gone and not isinstance(value, str)]
+        found[name] = left or known[name].settle(None)
+    return found
 
 
 def _remedy(parameter: Parameter, value: Any) -> str:

@@ -76,7 +76,7 @@ class Verb:
     outputs
         What else it writes.
     verdict
-        The attribute of its result that decides the exit code: 1 if it is false.
+        The attribute of its result that decides the exit code: `failing` if it is false.
     returns
         Whether it returns a result to be printed.
     aside
@@ -100,6 +100,7 @@ class Verb:
     picture: bool = True
     outputs: tuple[Output, ...] = ()
     verdict: str = ""
+    failing: int = 1
     returns: bool = True
     aside: str = ""
     called: str = ""
@@ -425,6 +426,8 @@ Several methods, limits or cutoffs are compared in one table:
         "Run a review file and write the dossier.",
         "keyhole review review.toml --out findings",
         picture=False,
+        verdict="passed",
+        failing=3,
     ),
     Verb(
         "keyhole.reviews.verifying.verify",

@@ -21,13 +21,14 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import nearest, plural, quoted, shown
+from keyhole.core.options import without_columns
 from keyhole.errors import FileError, OptionError
 from keyhole.protection.method import Method
 from keyhole.protection.methods import METHODS
@@ -115,6 +116,12 @@ class PlanStep:
     def columns(self) -> tuple[str, ...]:
         """The columns that the step changes."""
         return self.definition.columns(self.options, reads=False)
+
+    def without_columns(self, names: Collection[str]) -> PlanStep | None:
+        """Return the step for a file without some columns; None if nothing is left of it."""
+        left = without_columns(self.definition.parameters, self.options, names)
+        gone = any(value and not left[name] for name, value in self.options.items())
+        return None if gone else dataclasses.replace(self, options=left)
 
 
 def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
@@ -448,6 +455,24 @@ class Plan:
             )
         kept = [step for number, step in enumerate(self.steps, 1) if number not in numbers]
         return dataclasses.replace(self, steps=tuple(kept))
+
+    def after(self, steps: Sequence[Mapping[str, Any]]) -> Plan:
+        """Return the plan with further steps before its own."""
+        first = Plan.parse(steps).steps if steps else ()
+        return dataclasses.replace(self, steps=(*first, *self.steps))
+
+    def without_columns(self, names: Collection[str]) -> Plan:
+        """Return the plan for a file without some columns: what it does to them is left out.
+
+        Examples
+        --------
+        >>> plan = Plan.parse([{"method": "round", "column": "age", "base": 5},
+        ...                    {"method": "suppress", "keys": ["sex", "age"], "k": 3}])
+        >>> plan.without_columns(["age"])
+        Plan: suppress sex
+        """
+        kept = [step.without_columns(names) for step in self.steps]
+        return dataclasses.replace(self, steps=tuple(step for step in kept if step is not None))
 
     def with_fitted(self, fitted: Sequence[Mapping[str, Any]]) -> Plan:
         """Return the plan with what was found in the data, to repeat the same on other data."""

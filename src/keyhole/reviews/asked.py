@@ -145,10 +145,9 @@ _BANDS = {
 
 def _asked_of_protection(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a protection; its seed is told nowhere."""
-    steps = [
-        f"{step.method} {', '.join(step.columns)}".strip() for step in Plan.parse(given.plan).steps
-    ]
-    rows = [("Protected by", "; ".join(steps))]
+    plan = Plan.parse(given.plan).steps if given.plan else ()
+    steps = [f"{step.method} {', '.join(step.columns)}".strip() for step in plan]
+    rows = [("Protected by", "; ".join(steps))] if steps else []
     if given.keys != tuple(keys):
         rows.append(("Protected against", f"who knows {', '.join(given.keys)}"))
     if given.limit is not None:

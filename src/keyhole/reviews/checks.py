@@ -17,6 +17,7 @@ from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.protection.apply import raised
+from keyhole.protection.plan import Plan
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of
 from keyhole.reviews.scenario_checks import check_scenarios
 from keyhole.reviews.schema import REPEATED, SECTIONS, TOP, question_of
@@ -89,8 +90,8 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
             resolve(source, sections, reviewed.data), study=study, scenarios=scenarios
         )
         problems += _resolved(source, review)
-        if "protection" in sections:
-            planned = resolve_protection(sections["protection"], review)
+        if "protection" in sections or review.release.drops:
+            planned = resolve_protection(sections.get("protection", {}), review)
             protection, found = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
             problems += found
@@ -99,12 +100,23 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
         problems += found
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
-            synthesis, found = check_synthesis(source, given, reviewed.data)
+            synthesis, found = check_synthesis(source, given, _started(review, reviewed.data))
             review = dataclasses.replace(review, synthesis=synthesis)
             problems += found
     if problems or reviewed is None:
         raise InputError(dict.fromkeys(text for _, text in sorted(problems)))
     return review, files
+
+
+def _started(review: Review, data: Microdata) -> Microdata:
+    """Return the file without what the steps of the release before a synthesis surely drop."""
+    if review.release.product != "synthesis" or not review.release.protects:
+        return data
+    dropped = set(review.release.drop)
+    if review.protection is not None and review.protection.plan:
+        steps = Plan.parse(review.protection.plan).steps
+        dropped |= {n for step in steps if step.definition.effect == "drops" for n in step.columns}
+    return data.select([name for name in data.names if name not in dropped])
 
 
 def _scenario_keys(
@@ -279,7 +291,9 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Prob
     """Check settings against one another."""
     top = sections[""]
     selection = sections.get("selection", {})
-    product = sections.get("release", {}).get("product", "file")
+    release = sections.get("release", {})
+    product = release.get("product", "file")
+    one_by_one = [name for name in ("steps", "take", "drop") if name in release]
     checks: list[tuple[bool, ValuePath, str]] = [
         ("method" in selection and "methods" in selection, ("selection", "methods"),
          "[selection] method and methods say the same. Give one of them."),
@@ -291,6 +305,15 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Prob
         (product not in ("file", *source.values), ("release", "product"),
          f"[release] product is {product!r}, but there is no [{product}]. Add it, or name another "
          f"product."),
+        ("product" in release and bool(one_by_one), ("release", "product"),
+         f"[release] product names one product by itself, and {' and '.join(one_by_one)} "
+         f"{'belongs' if len(one_by_one) == 1 else 'belong'} to a release made step by step. "
+         f"Leave one of them out."),
+        ("take" in release and "selection" not in source.values, ("release", "take"),
+         "[release] take needs a [selection], of whose variables it names some."),
+        *((name not in source.values, ("release", "steps", place),
+           f"[release] steps has {name!r}, but there is no [{name}]. Add it, or leave it out.")
+          for place, name in enumerate(release.get("steps", ()))),
         *((("named_groups" in sections.get(name, {}) and by not in sections[name]),
            (name, "named_groups"), f"[{name}] named_groups needs {by!r}, whose groups they are.")
           for name, by in (("exposure", "by"), ("selection", "by"), ("study", "strata"))),

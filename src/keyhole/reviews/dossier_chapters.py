@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.protection.plan import Plan
 from keyhole.results import Table, share
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
-from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.remaining import (
     AS_IT_IS,
     PRODUCT_NAMES,
@@ -19,6 +18,7 @@ from keyhole.reviews.stages.remaining import (
     KeyOnProduct,
     Remaining,
 )
+from keyhole.reviews.verdict import Verdict
 
 __all__ = [
     "DecisionPage",
@@ -34,11 +34,11 @@ Figures = Mapping[str, Any]
 SIGNATURES = 4
 
 
-def release_terms(review: Review) -> list[tuple[str, str]]:
+def release_terms(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what is to go out, to whom and for what, as terms and their values."""
     given = review.release
     said = {
-        "What goes out": product_in_words(review),
+        "What goes out": product_in_words(review, results),
         "To whom": given.to,
         "What for": given.purpose,
         "Version": given.version,
@@ -48,20 +48,19 @@ def release_terms(review: Review) -> list[tuple[str, str]]:
     return [*rows, *(("Condition", text) for text in given.conditions)]
 
 
-def product_in_words(review: Review) -> str:
+def product_in_words(review: Review, results: Mapping[str, Any]) -> str:
     """Say what goes out of this review."""
-    product, file = review.release.product, review.data.file
+    product, file = released_product(review, results), review.data.file
     if product == "selection":
         return f"the variables of {file} that the selection proposes, as they are"
-    if product == "protection" and review.protection is not None:
-        steps = Plan.parse(review.protection.plan).steps
-        methods = dict.fromkeys(step.method for step in steps)
-        return f"{file} after its protection ({', '.join(methods)})"
+    plan = plan_of_release(review, results)
+    methods = dict.fromkeys(step.method for step in plan.steps) if plan else {}
+    protected = f" after its protection ({', '.join(methods)})" if methods else ""
     if product == "synthesis" and review.synthesis is not None:
         many = review.synthesis.implicates
         versions = "one version" if many == 1 else f"{many} versions"
-        return f"{versions} of {file} with values partly replaced (implicates)"
-    return f"{file} as it is"
+        return f"{versions} of {file}{protected} with values partly replaced (implicates)"
+    return f"{file}{protected}" if protected else f"{file} as it is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingCh
     found = results[REMAINING]
     smallest = smallest_shown(review.exposure.cutoff)
     return RemainingChapter(
-        _said(review, found, smallest),
+        _said(review, results, smallest),
         _table(found, smallest),
         _warnings(review, found, results),
     )
@@ -127,16 +126,20 @@ def _row(row: KeyOnProduct, smallest: int) -> list[str]:
     ]  # fmt: skip
 
 
-def _said(review: Review, found: Remaining, smallest: int) -> list[str]:
+def _said(review: Review, results: Mapping[str, Any], smallest: int) -> list[str]:
     """Say of what goes out how it stands on the worst key."""
-    before, after = _before_and_after(review, found)
+    found: Remaining = results[REMAINING]
+    product = released_product(review, results)
+    before, after = _before_and_after(product, found)
     told = [row for row in after if row.rp is not None]
-    if review.release.product == "file" or not told:
-        return [f"What goes out is {product_in_words(review)}: what is in the table remains."]
+    if product == "file" or not told:
+        return [
+            f"What goes out is {product_in_words(review, results)}: what is in the table remains."
+        ]
     worst = max(told, key=lambda row: row.rp or 0.0)
     old = before[worst.knows]
     said = [
-        f"What goes out is {product_in_words(review)}. Of the keys that were tried on it, "
+        f"What goes out is {product_in_words(review, results)}. Of the keys that were tried on it, "
         f"{worst.knows} leaves most: {percentage(worst.rp or 0.0)} of the records stay in cells "
         f"smaller than {found.cutoff}, where {percentage(old.rp or 0.0)} of the file are."
     ]
@@ -149,32 +152,33 @@ def _said(review: Review, found: Remaining, smallest: int) -> list[str]:
 
 
 def _before_and_after(
-    review: Review, found: Remaining
+    product: str, found: Remaining
 ) -> tuple[dict[str, KeyOnProduct], Sequence[KeyOnProduct]]:
     """Return the file as it is by key, and the rows of what goes out."""
-    name = PRODUCT_NAMES[review.release.product]
+    name = PRODUCT_NAMES[product]
     before = {row.knows: row for row in found.rows if row.product == AS_IT_IS}
     return before, [row for row in found.rows if row.product == name]
 
 
 def _warnings(review: Review, found: Remaining, results: Mapping[str, Any]) -> list[str]:
     """Say where a product does nothing against a key, and which attack was not made on it."""
-    if review.release.product == "file":
+    product = released_product(review, results)
+    if product == "file":
         return []
-    before, after = _before_and_after(review, found)
+    before, after = _before_and_after(product, found)
     unmoved = [row.knows for row in after if _is_unmoved(before[row.knows], row)]
     warnings = []
     if unmoved:
         warnings.append(f"Nothing is gained against who knows {'; '.join(unmoved)}.")
     protected = results.get("protection")
     told = None if protected is None else protected.read_off
-    if told is not None and review.release.product == "protection":
+    if told is not None and product == "protection":
         warnings.append(
             f"Columns that stay tell values that were taken away. With what can be read off them "
             f"RP({told.cutoff}) on the key of the protection is {percentage(told.rp)}."
         )
     attacked = any(stage.startswith("study-") for stage in results)
-    if attacked and review.release.product in ("selection", "protection"):
+    if attacked and product == "selection":
         warnings.append(
             "The attack of the study was made on the file as it is, not on what goes out. Name "
             "what goes out in [study.candidates] to have it attacked."
@@ -194,17 +198,21 @@ class DecisionPage:
     """The page for the decision: what it is about, and lines to fill in."""
 
     about: Sequence[tuple[str, str]]
-    met: int
-    unmet: Sequence[Limit]
+    verdict: Verdict
     conditions: Sequence[str]
     board: Sequence[str]
 
 
-def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figures]) -> DecisionPage:
+def decision(
+    review: Review,
+    results: Mapping[str, Any],
+    verdict: Verdict,
+    files: Mapping[str, Figures],
+) -> DecisionPage:
     """Return the page for the decision, with the hashes that tie the signatures to this review."""
     data = files["data"]
     about = [
-        ("What goes out", product_in_words(review)),
+        ("What goes out", product_in_words(review, results)),
         ("To whom", review.release.to or ""),
         ("Version", review.release.version or ""),
         ("Review file", f"{review.path.name}, SHA-256 {review.sha256[:16]}…"),
@@ -212,8 +220,7 @@ def decision(review: Review, limits: Sequence[Limit], files: Mapping[str, Figure
     ]
     return DecisionPage(
         about=[(term, value) for term, value in about if value],
-        met=sum(limit.met is True for limit in limits),
-        unmet=[limit for limit in limits if not limit.met],
+        verdict=verdict,
         conditions=review.release.conditions,
         board=review.release.board or ("",) * SIGNATURES,
     )

@@ -78,8 +78,9 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> tuple[Limit, ...]
         limits += _of_scenarios(review, results.get("scenarios"), review.exposure.limit)
     if review.selection is not None:
         limits.append(_of_selection(review, results, review.selection.limit))
-    if review.protection is not None and review.protection.limit is not None:
-        limits.append(_of_protection(results["protection"], review.protection.limit))
+    protected = results.get("protection")
+    if review.protection is not None and review.protection.limit is not None and protected:
+        limits.append(_of_protection(protected, review.protection.limit))
     if review.exposure.limit is not None and review.synthesis is not None:
         limits += _of_synthesis(results.get("remaining"), review.exposure.limit)
     if review.study is not None and review.study.limit is not None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from keyhole.core.codec import PublicView
 from keyhole.protection.method import WEAKER
-from keyhole.protection.plan import Plan
 from keyhole.reviews.methods import sources
 from keyhole.reviews.rendering import render_page
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import proposed_set
+from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.synthesis.release import NEVER_RELEASED
 
 __all__ = ["NoteContent", "public_note", "write_note"]
@@ -54,7 +54,8 @@ def write_note(found: ReviewResult) -> str:
 def public_note(found: ReviewResult) -> NoteContent:
     """Return what may be told to everybody about the release of a review."""
     review, release = found.review, found.review.release
-    done, analysis = _TOLD[release.product](found)
+    product = released_product(review, found.records)
+    done, analysis = _TOLD[product](found)
     terms = {
         "For": release.to,
         "Purpose": release.purpose,
@@ -63,13 +64,13 @@ def public_note(found: ReviewResult) -> NoteContent:
     }
     return NoteContent(
         title=review.title,
-        altered=release.product in ("protection", "synthesis"),
+        altered=product in ("protection", "synthesis"),
         terms=[(term, value) for term, value in terms.items() if value],
         conditions=release.conditions,
         done=done,
         analysis=[*dict.fromkeys(text for text in analysis if text), *release.notes],
         checked=_checked(review),
-        sources=sources(*_used(review)),
+        sources=sources(*_used(review, product)),
     )
 
 
@@ -96,8 +97,9 @@ def _of_selection(found: ReviewResult) -> Told:
 
 
 def _of_protection(found: ReviewResult) -> Told:
-    given = found.review.protection
-    steps = () if given is None else Plan.parse(given.plan).steps
+    public = {name: PublicView(result) for name, result in found.by_stage().items()}
+    plan = plan_of_release(found.review, public)
+    steps = () if plan is None else plan.steps
     return (
         [*_home(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],
         [step.definition.note.follows for step in steps],
@@ -108,8 +110,9 @@ def _of_synthesis(found: ReviewResult) -> Told:
     given = found.review.synthesis
     names = "" if given is None else f" of {', '.join(given.targets)}"
     several = given is not None and given.implicates > 1
+    protected, before = _of_protection(found)
     done = [
-        *_home(found.review),
+        *protected,
         f"In some records values{names} were replaced by those of other records that are "
         f"predicted to be alike. Which ones is not told.",
     ]
@@ -122,7 +125,7 @@ def _of_synthesis(found: ReviewResult) -> Told:
         )
     else:
         follows = "Standard errors are somewhat too short: drawing the values adds to them."
-    return done, [follows, WEAKER]
+    return done, [*before, follows, WEAKER]
 
 
 _TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
@@ -148,10 +151,9 @@ def _checked(review: Review) -> list[str]:
     return checked
 
 
-def _used(review: Review) -> list[str]:
+def _used(review: Review, product: str) -> list[str]:
     """Name the methods whose sources are told: those of the product, and of what was looked at."""
     used = ["exposure"]
     used += ["scenarios"] if review.scenarios is not None else []
     used += ["study"] if review.study is not None else []
-    product = review.release.product
     return [*used, *([product] if product != "file" else [])]

@@ -13,6 +13,7 @@ from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
 from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
+from keyhole.reviews.verdict import Verdict, find_verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +41,17 @@ class ReviewResult(Result):
     files: Mapping[str, Mapping[str, str]]
     pages: Mapping[str, str]
     advice: tuple[str, ...] = ()
+    check: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether what is released may go out, and why or why not."""
+        return find_verdict(self.review, self.by_stage())
+
+    @property
+    def passed(self) -> bool:
+        """Whether the exit code is 0: where a check was asked for, only if all is met."""
+        return not self.check or self.verdict.answer == "met"
 
     @property
     def report(self) -> Path:
@@ -73,6 +85,7 @@ class ReviewResult(Result):
             "data": self.files["data"],
             "files": self.files,
             "settings": review.to_dict(),
+            "verdict": self.verdict.to_dict(),
             "limits": [limit.to_dict() for limit in self.limits],
             "stages": self.results(),
             "versions": dict(self.versions),
@@ -104,8 +117,11 @@ class ReviewResult(Result):
         )
 
     def tables(self) -> list[Table]:
-        """Return the limits, and the main figures by stage."""
-        tables = []
+        """Return the verdict, the limits, and the main figures by stage."""
+        verdict = self.verdict
+        rows = [[one.verdict, one.what, one.said] for one in verdict.reasons]
+        remedies = [one.remedy for one in verdict.reasons if one.remedy]
+        tables = [Table(verdict.sentence, ["answer", "condition", "found"], rows, remedies)]
         if self.limits:
             tables.append(self._limit_table())
         rows = [

@@ -21,6 +21,7 @@ from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
+from keyhole.reviews.stages.stage import NothingToDoError
 from keyhole.reviews.store import (
     RESULTS,
     Draw,
@@ -49,6 +50,9 @@ def review(
     ],
     *,
     out: FolderOption,
+    check: Annotated[
+        bool, Option("Exit with code 3 unless every condition of the release is met.")
+    ] = False,
     force: ForceOption = False,
     progress: Progress | None = None,
 ) -> ReviewResult:
@@ -91,7 +95,8 @@ def review(
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)
-    return run_review(settings, files, out=out, force=force, progress=tell)
+    found = run_review(settings, files, out=out, force=force, progress=tell)
+    return replace(found, check=check)
 
 
 def run_review(
@@ -191,7 +196,7 @@ class _Run:
         """Refuse before the work what a stage could not write after it."""
         problems: list[str] = []
         for stage in STAGES:
-            if stage.outputs and not stage.inputs and stage.ask(self.review, {}) is not None:
+            if stage.outputs and getattr(self.review, stage.name) is not None:
                 problems += stage.outputs.problems(self.store.outputs(stage.name))
         if problems:
             raise OptionError(problems)
@@ -211,7 +216,11 @@ class _Run:
             record = None
         if record is None:
             self.store.drop_report()
-            record = self._computed(stage, key, asked, inputs)
+            try:
+                record = self._computed(stage, key, asked, inputs)
+            except NothingToDoError:
+                self.store.drop([stage.name])
+                return
         else:
             self.reused.append(stage.name)
         self.records[stage.name] = record

@@ -22,10 +22,21 @@ from keyhole.data.reading import load
 from keyhole.reviews.source import named_scenario
 from keyhole.selection.search import METHODS
 
-__all__ = ["METRICS", "PRODUCTS", "REPEATED", "SECTIONS", "TOP", "question_of", "review_schema"]
+__all__ = [
+    "METRICS",
+    "PRODUCTS",
+    "REPEATED",
+    "SECTIONS",
+    "STEPS",
+    "TOP",
+    "question_of",
+    "review_schema",
+]
 
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
+STEPS = ("selection", "protection", "synthesis")
+"""The sections that make a release of the file, in the order of the work."""
 
 
 def section_of(
@@ -286,6 +297,24 @@ class _Texts(Kind):
         return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 
 
+@dataclass(frozen=True, slots=True)
+class _Reasons(Kind):
+    """Reasons by column."""
+
+    purpose: str = "column"
+
+    def fault(self, value: Any) -> str | None:
+        fit = isinstance(value, Mapping) and not any(map(Text().fault, value.values()))
+        return None if fit else "a table that gives for each column a reason"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        for name in value:
+            yield (name,), name
+
+
 def _top(
     *,
     title: Annotated[
@@ -307,10 +336,37 @@ def _release(
     product: Annotated[
         str | None,
         Option(
-            "What goes out: the `file` as it is, the variables of the `selection`, or what the "
-            "`protection` or the `synthesis` made; by default the last of these that the review "
-            "has.",
+            "One product by itself: the `file` as it is, the variables of the `selection`, or what "
+            "the `protection` or the `synthesis` makes of the file as it is. Use `steps` to have "
+            "each start from what the one before left.",
             kind=Choice(PRODUCTS),
+        ),
+    ] = None,
+    steps: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "The sections that make the release, each starting from what the one before left: "
+            "`selection`, `protection`, `synthesis`. By default all that the review has.",
+            kind=Several(Choice(STEPS)),
+        ),
+    ] = None,
+    take: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "The variables of the selection that are released; by default the set it proposes.",
+            kind=ColumnNames("variable to release"),
+        ),
+    ] = None,
+    drop: Annotated[
+        tuple[str, ...],
+        Option("Columns to drop from the release.", kind=ColumnNames("column to drop", least=0)),
+    ] = (),
+    not_knowable: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "Columns that are released and in no key, each with the reason why no intruder could "
+            "know its values.",
+            kind=_Reasons(),
         ),
     ] = None,
     to: Annotated[str | None, Option("To whom it goes.")] = None,

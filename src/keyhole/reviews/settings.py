@@ -11,7 +11,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
-from keyhole.reviews.schema import REPEATED, question_of
+from keyhole.reviews.schema import REPEATED, STEPS, question_of
 from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
@@ -67,13 +67,20 @@ class ScenarioSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSettings:
-    """What is to go out, to whom and for what: words for the board and for the public note.
+    """What is released, to whom and for what.
 
-    `product` is what goes out: the `file` as it is, the variables of the `selection`, or what the
-    `protection` or the `synthesis` made.
+    `steps` are the sections that make it, each starting from what the one before left. They are
+    None in a review that names one product by itself, or has no ``[release]``: everything is then
+    made of the file as it is. `product` is what is released: the `file` as it is, the variables of
+    the `selection`, or what the `protection` or the `synthesis` makes. Variables left out by a
+    selection among the steps are dropped by the plan of the protection.
     """
 
     product: str = "file"
+    steps: tuple[str, ...] | None = None
+    take: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    not_knowable: Mapping[str, str] = field(default_factory=dict)
     to: str | None = None
     purpose: str | None = None
     version: str | None = None
@@ -81,6 +88,16 @@ class ReleaseSettings:
     conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     board: tuple[str, ...] = ()
+
+    @property
+    def drops(self) -> bool:
+        """Whether columns are left out by the plan of the protection, besides its own steps."""
+        return self.steps is not None and (bool(self.drop) or "selection" in self.steps)
+
+    @property
+    def protects(self) -> bool:
+        """Whether the protected file is released, or what the synthesis starts from."""
+        return self.steps is not None and (self.drops or "protection" in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +138,10 @@ class Review:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
+        release = found["release"]  # older reviews have none of these
+        for name, none in {"steps": None, "take": None, "drop": (), "not_knowable": {}}.items():
+            if release[name] == none:
+                del release[name]
         for name in REPEATED:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
@@ -166,13 +187,22 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
 
 
 def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
-    """Say what goes out; if the review does not, it is what the last of its work makes."""
-    found = dict(sections.get("release", {}))
-    made = [name for name in ("synthesis", "protection", "selection") if name in sections]
-    found.setdefault("product", [*made, "file"][0])
-    for name in ("conditions", "notes", "board"):
-        found[name] = tuple(found.get(name, ()))
-    return ReleaseSettings(**found)
+    """Say what is released and by which steps.
+
+    A review without ``[release]``, and one that names a product, means what it meant before there
+    were steps: one product, made of the file as it is.
+    """
+    given = sections.get("release", {})
+    found = dict(question_of("release", given).values)
+    found["not_knowable"] = found["not_knowable"] or {}
+    made = [name for name in STEPS if name in sections]
+    if "release" not in sections or found["product"] is not None:
+        return ReleaseSettings(**{**found, "product": found["product"] or ["file", *made][-1]})
+    named = made if found["steps"] is None else found["steps"]
+    steps = tuple(name for name in STEPS if name in named)
+    release = ReleaseSettings(**{**found, "product": "file", "steps": steps})
+    product = "synthesis" if "synthesis" in steps else "protection" if release.protects else "file"
+    return dataclasses.replace(release, product=product)
 
 
 def _exposure(given: Values, data: Microdata) -> Question:
@@ -220,7 +250,8 @@ def resolve_study(given: Values) -> Question:
 def resolve_protection(given: Values, review: Review) -> Question:
     """Build the settings of a protection; its plan is read when it is checked.
 
-    The key and the limit are the review's. `plan` becomes the text of the plan, and `plan_file`
+    The key and the limit are the review's. A review without the section has one all the same if
+    its release drops columns. `plan` becomes the text of the plan, and `plan_file`
     the file it is in.
     """
     found = {name: value for name, value in given.items() if name not in ("plan", "step")}

@@ -40,7 +40,7 @@ __all__ = ["verify"]
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
 # What results.json holds besides the stages; the versions are told apart from figures.
-_REST = ("title", "review", "data", "files", "settings", "pages", "sha256")
+_REST = ("title", "review", "data", "files", "settings", "verdict", "pages", "sha256")
 _TIMED = (
     "The frontier’s search ran out of time. What it finds then depends on the machine: a "
     "difference there, in the limits or in the paths need not be a fault."

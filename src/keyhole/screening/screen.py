@@ -45,7 +45,7 @@ from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, chec
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Found", "Screening", "identifying", "screen"]
+__all__ = ["Found", "Screening", "column_values", "identifying", "screen"]
 
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
@@ -339,7 +339,7 @@ def _screened(
     data.require_records()
 
     def look(name: str) -> Inspection:
-        seen = inspect(data.variable(name), _values(data, name), year=year)
+        seen = inspect(data.variable(name), column_values(data, name), year=year)
         identifiers = tuple(i for i in seen.identifiers if i.confidence >= sure)
         number = seen.number if seen.number and seen.number.confidence >= sure else None
         return replace(seen, identifiers=identifiers, number=number)
@@ -415,7 +415,7 @@ def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> I
             )
 
 
-def _values(data: Records, name: str) -> pl.Series:
+def column_values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
         on_disk: Any = data

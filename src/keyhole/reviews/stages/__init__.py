@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
+from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.reviews.stages.releases import RELEASES_STAGE
 from keyhole.reviews.stages.remaining import REMAINING_STAGE
@@ -45,6 +46,7 @@ STAGES: tuple[Stage, ...] = (
     SYNTHESIS_STAGE,
     RELEASES_STAGE,
     REMAINING_STAGE,
+    OUTGOING_STAGE,
     *TABLE_STAGES,
 )
 

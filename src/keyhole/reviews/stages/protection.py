@@ -25,15 +25,16 @@ from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems, raised
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan import Plan
+from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
 from keyhole.results import Result
 from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import Problem, ReviewSource, ValuePath
+from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
-from keyhole.synthesis.release import dropped_columns, new_release, require_free
+from keyhole.synthesis.release import NEVER_RELEASED, dropped_columns, new_release, require_free
 from keyhole.utility.formulas import formula_columns
 
 __all__ = [
@@ -42,15 +43,23 @@ __all__ = [
     "PROTECTION",
     "PROTECTION_STAGE",
     "ROWS",
+    "STARTED",
+    "SYNTHESIS",
     "ProtectedFile",
     "check_protection",
     "hash_release",
+    "plan_of_release",
+    "read_release",
     "read_rows",
+    "released_plan",
+    "released_product",
 ]
 
 PROTECTION = "protection"
 # The part of the review that the protected file is.
 PROTECTED_FILE = "protected"
+# The same, where the synthesis starts from it.
+STARTED, SYNTHESIS = "started", "synthesis"
 # Hold the seed and the plan, in the part of the folder that is the producer's alone.
 PARAMETERS, FITTED = "internal/parameters.json", "internal/plan.toml"
 # Says which record of the original each record of the release is.
@@ -102,12 +111,15 @@ def write_protected(
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
 
 
-def _ask(review: Review, _: Earlier) -> Asked | None:
+def _ask(review: Review, earlier: Earlier) -> Asked | None:
     given, exposure = review.protection, review.exposure
     if given is None:
         return None
+    plan = given.plan if review.release.steps is None else released_plan(review, earlier)
+    if not plan:
+        return None  # nothing is dropped
     return {
-        "plan": given.plan,
+        "plan": plan,
         "keys": list(given.keys),
         "targets": None if given.targets is None else list(given.targets),
         "cutoff": exposure.cutoff,
@@ -118,6 +130,45 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
         "formula": given.formula,
         "seed": given.seed,
     }
+
+
+def released_product(review: Review, results: Mapping[str, Any]) -> str:
+    """Return what is released: a step that had nothing to do makes no product of its own."""
+    release = review.release
+    if release.steps is None or release.product in results:
+        return release.product
+    return PROTECTION if PROTECTION in results else "file"
+
+
+def plan_of_release(review: Review, earlier: Earlier) -> Plan | None:
+    """Return the plan that the released file went through, if it went through one."""
+    release, given = review.release, review.protection
+    through = release.protects or (release.steps is None and release.product == PROTECTION)
+    if given is None or not through:
+        return None
+    text = given.plan if release.steps is None else released_plan(review, earlier)
+    return Plan.parse(text) if text else None
+
+
+def released_plan(review: Review, earlier: Earlier) -> str:
+    """Return the plan of the release: columns to drop first, then its own steps on the others."""
+    release, given = review.release, review.protection
+    assert given is not None
+    never = [name for name, role in review.data.roles.items() if role in NEVER_RELEASED]
+    dropped = list(dict.fromkeys([*never, *release.drop, *_unselected(review, earlier)]))
+    steps = [{"method": "drop", "columns": dropped}] if dropped else []
+    if "protection" not in (release.steps or ()):
+        return toml_of(steps)
+    return Plan.parse(given.plan).without_columns(dropped).after(steps).to_toml()
+
+
+def _unselected(review: Review, earlier: Earlier) -> list[str]:
+    """Return the candidates that are not released, if a selection is among the steps."""
+    release, chosen = review.release, review.selection
+    if chosen is None or "selection" not in (release.steps or ()):
+        return []
+    taken = release.take or proposed_set(review, earlier) or ()
+    return [name for group in chosen.candidates for name in group if name not in taken]
 
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
@@ -143,22 +194,31 @@ def hash_release(folder: Path) -> dict[str, str]:
 def _parts(folder: Path, review: Review, __: Files) -> Files:
     """Return the protected file, for the stages that look at what would go out."""
     path = find_protected(folder)
-    data, digest = read_steadily(path, partial(_load, review))
     # The digest stays that of the release: of what is internal no hash is kept anywhere.
     plan, _ = read_steadily(folder / FITTED, Plan.read)
     rows, _ = read_steadily(folder / ROWS, read_rows)
+    data, digest = read_steadily(path, partial(read_release, review, plan))
     name = path.relative_to(folder.parent).as_posix()
-    return {PROTECTED_FILE: ProtectedFile(name, data, digest, plan=plan, rows=rows)}
+    found = ProtectedFile(name, data, digest, plan=plan, rows=rows)
+    starts = review.release.product == SYNTHESIS and review.release.protects
+    return {PROTECTED_FILE: found, **({STARTED: found} if starts else {})}
 
 
-def _load(review: Review, path: Path) -> Microdata:
-    """Read it like the file under review; what a step recoded may be of another kind."""
-    given = review.data
-    data = load(path, encoding=given.encoding, delimiter=given.delimiter, sheet=given.sheet)
-    codes = given.missing_codes
-    if isinstance(codes, Mapping):
-        codes = {name: listed for name, listed in codes.items() if name in {*data.names, "*"}}
-    return load(data, missing_codes=codes) if codes else data
+def read_release(review: Review, plan: Plan | None, path: Path) -> Microdata:
+    """Read a file made of the file under review like it; what a step recoded may be another kind.
+
+    What is said of columns that are not there is left out.
+    """
+    given = review.data.declared() | {"name": path.stem}
+    how = {name: given.pop(name) for name in ("encoding", "delimiter", "sheet")}
+    data = load(path, **how)
+    changed = {name for step in (plan.steps if plan else ()) for name in step.columns}
+    for name in ("missing_codes", "roles", "kinds", "labels"):
+        if isinstance(given[name], Mapping):
+            gone = changed if name == "kinds" else ()
+            there = {*data.names, "*"}.difference(gone)
+            given[name] = {n: value for n, value in given[name].items() if n in there}
+    return load(data, **given)
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
@@ -184,6 +244,7 @@ PROTECTION_STAGE = Stage(
     "Protection",
     _ask,
     _run,
+    SELECTIONS,
     reads=("data",),
     draw=own_picture,
     figures=_figures,
@@ -213,6 +274,8 @@ def check_protection(
 
     Returns the settings with the plan in place, and the problems.
     """
+    if "protection" not in source.values:
+        return given, []  # only columns that the release drops
     plan, found = _plan(source, given)
     if plan is not None:
         given = given.replace(plan=plan.to_toml())

@@ -23,7 +23,7 @@ from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result, Table
-from keyhole.reviews.files import LINKED, Files, scenario_key_of
+from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, ProtectedFile
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
@@ -55,19 +55,19 @@ PROTECTED, IMPLICATE_1 = "the protected file", "synthesis, implicate 1"
 _COLUMNS = ("coded", "uncoded")
 
 
-def attacks_implicate(review: Review) -> bool:
+def attacks_implicate(review: Review, earlier: Earlier) -> bool:
     """Tell whether the attack is made on an implicate: if the file it was made from is attacked."""
-    return review.synthesis is not None and review.study is not None and review.study.puf is None
+    return SYNTHESIS in earlier and review.study is not None and review.study.puf is None
 
 
-def attacks_protected(review: Review) -> bool:
+def attacks_protected(review: Review, earlier: Earlier) -> bool:
     """Tell whether the attack is made on a protected file, in the same case."""
-    return review.protection is not None and review.study is not None and review.study.puf is None
+    return PROTECTION in earlier and review.study is not None and review.study.puf is None
 
 
-def _ask(review: Review, _: Earlier) -> Asked | None:
-    given, protected = review.study, attacks_protected(review)
-    if given is None or not (given.candidates or protected or attacks_implicate(review)):
+def _ask(review: Review, earlier: Earlier) -> Asked | None:
+    given, protected = review.study, attacks_protected(review, earlier)
+    if given is None or not (given.candidates or protected or attacks_implicate(review, earlier)):
         return None
     from keyhole.reidentification.study import study
 
@@ -75,7 +75,7 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     return {
         "candidates": sorted(given.candidates),
         "protected": protected,
-        "implicate": attacks_implicate(review),
+        "implicate": attacks_implicate(review, earlier),
         **{name: list(given.values[name]) for name in lists},
         **{
             name: given.values[name]
@@ -123,14 +123,18 @@ def _targets(files: Files, asked: Asked) -> Iterator[_Target]:
     for name in asked["candidates"]:
         yield _Target(name, files[f"{CANDIDATE}:{name}"].data, theirs)
     if asked["protected"]:
-        yield _protected(files, asked)
+        yield _protected(PROTECTED, files[PROTECTED_FILE], files, asked)
     if asked["implicate"]:
-        made = files[IMPLICATE].data
-        yield _Target(IMPLICATE_1, attach_ids(made, files["data"].data, asked["puf_id"]), theirs)
+        made = files[IMPLICATE]
+        if isinstance(made, ProtectedFile):
+            yield _protected(IMPLICATE_1, made, files, asked)
+        else:
+            puf = attach_ids(made.data, files["data"].data, asked["puf_id"])
+            yield _Target(IMPLICATE_1, puf, theirs)
 
 
-def _protected(files: Files, asked: Asked) -> _Target:
-    made, source = files[PROTECTED_FILE], files["data"].data
+def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Target:
+    source = files["data"].data
     assert isinstance(made, ProtectedFile)
     assert made.plan is not None
     eif, iuf = files["eif"].data, files["iuf"].data
@@ -138,7 +142,7 @@ def _protected(files: Files, asked: Asked) -> _Target:
     eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
     puf = identify(made, source, asked["puf_id"])
     puf = puf.select([name for name in puf.names if name not in unfit])
-    return _Target(PROTECTED, puf, {"eif": eif, "iuf": iuf}, True, tuple(coded), tuple(unfit))
+    return _Target(name, puf, {"eif": eif, "iuf": iuf}, True, tuple(coded), tuple(unfit))
 
 
 def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress: Progress) -> Any:

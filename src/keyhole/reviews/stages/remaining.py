@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 
@@ -16,11 +16,12 @@ from keyhole.engines import MemoryEngine
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, ProtectedFile
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
@@ -38,7 +39,10 @@ __all__ = [
     "KeyOnProduct",
     "Product",
     "Remaining",
+    "cell_sizes",
     "find_remaining",
+    "same_values",
+    "seen_by",
 ]
 
 REMAINING = "remaining"
@@ -54,8 +58,9 @@ PRODUCT_NAMES = {
 
 def _ask(review: Review, earlier: Earlier) -> Asked | None:
     """Ask where anything is done to the file."""
-    proposed = proposed_set(review, earlier)
-    if proposed is None and review.protection is None and review.synthesis is None:
+    chosen = review.release.steps is None or "selection" not in review.release.steps
+    proposed = proposed_set(review, earlier) if chosen else None
+    if proposed is None and PROTECTION not in earlier and SYNTHESIS not in earlier:
         return None
     scenarios = review.scenarios
     return {
@@ -64,8 +69,8 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         "intruders": _intruders(review),
         "scenarios": [] if scenarios is None else list(scenarios.names),
         "proposed": proposed,
-        "protected": earlier[PROTECTION].ledger.missing if review.protection else None,
-        "implicate": review.synthesis is not None,
+        "protected": earlier[PROTECTION].ledger.missing if PROTECTION in earlier else None,
+        "implicate": SYNTHESIS in earlier,
     }
 
 
@@ -92,8 +97,9 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
         protected = files[PROTECTED_FILE].data
         products.append(Product(PRODUCT_NAMES[PROTECTION], protected, asked["protected"]))
     if asked["implicate"]:
-        made = files[IMPLICATE].data
-        products.append(Product(PRODUCT_NAMES[SYNTHESIS], made, missing, keeps_order=True))
+        made = files[IMPLICATE]
+        start = PRODUCT_NAMES[PROTECTION] if isinstance(made, ProtectedFile) else AS_IT_IS
+        products.append(Product(PRODUCT_NAMES[SYNTHESIS], made.data, missing, start=start))
     intruders = [Intruder(name, tuple(keys)) for name, keys in asked["intruders"].items()]
     for name in asked["scenarios"]:
         key = scenario_key_of(files, f"{SCENARIO}{name}")
@@ -107,7 +113,7 @@ REMAINING_STAGE = Stage(
     "What remains",
     _ask,
     _run,
-    (PROTECTION, *SELECTIONS),
+    (PROTECTION, SYNTHESIS, *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, IMPLICATE),
     returns="keyhole.reviews.stages.remaining.Remaining",
 )
@@ -126,14 +132,14 @@ class Intruder:
 class Product:
     """A file that could go out.
 
-    `missing` is what a missing key means in it. `keeps_order` is true where its records are
-    those of the file, in their order, with values as the file has them.
+    `missing` is what a missing key means in it. `start` names the product whose records it has, in
+    their order and with values as that has them, if there is one.
     """
 
     name: str
     data: Microdata
     missing: Missing = "own"
-    keeps_order: bool = False
+    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +213,8 @@ def find_remaining(
     """
     rows: list[KeyOnProduct] = []
     for who in intruders:
-        first = products[0]
-        before = _seen(first.data, who)
-        for product in products:
-            seen = before if product is first else _seen(product.data, who)
-            rows.append(_row(product, who, seen, before, cutoff))
+        seen = {product.name: seen_by(product.data, who) for product in products}
+        rows += [_row(product, who, seen, cutoff) for product in products]
     return Remaining(cutoff, tuple(rows))
 
 
@@ -224,7 +227,8 @@ class _Seen:
     detail: str
 
 
-def _seen(data: Microdata, who: Intruder) -> _Seen:
+def seen_by(data: Microdata, who: Intruder) -> _Seen:
+    """Return a file as an intruder could match it."""
     columns = tuple(name for name in who.columns if name in data.names)
     if who.scenario is None:
         return _Seen(data, columns, "exact")
@@ -242,7 +246,8 @@ def _seen(data: Microdata, who: Intruder) -> _Seen:
     return _Seen(recoded, columns, detail)
 
 
-def _row(product: Product, who: Intruder, seen: _Seen, before: _Seen, cutoff: int) -> KeyOnProduct:
+def _row(product: Product, who: Intruder, every: Mapping[str, _Seen], cutoff: int) -> KeyOnProduct:
+    seen = every[product.name]
     left_out = tuple(name for name in who.columns if name not in seen.columns)
     records = seen.data.records
     row = partial(
@@ -256,7 +261,7 @@ def _row(product: Product, who: Intruder, seen: _Seen, before: _Seen, cutoff: in
         at_risk=round(found.rp * records),
         rp=found.rp,
         cr=found.cr,
-        still=_still(seen, before) if product.keeps_order else None,
+        still=None if product.start is None else _still(seen, every[product.start]),
     )
 
 
@@ -264,19 +269,21 @@ def _still(seen: _Seen, before: _Seen) -> int | None:
     """Count who was unique and is so with what is left of the key: a new unique is nobody."""
     if seen.detail != before.detail or seen.data.records != before.data.records:
         return None
-    alone = [_sizes(one) == 1 for one in (before, seen)]
-    same = _same(before.data, seen.data, seen.columns)
-    return int((alone[0] & alone[1] & same.to_numpy()).sum())
+    alone = [cell_sizes(one) == 1 for one in (before, seen)]
+    same = same_values(before.data, seen.data, seen.columns)
+    return int((alone[0] & alone[1] & same).sum())
 
 
-def _sizes(seen: _Seen) -> Any:
+def cell_sizes(seen: _Seen) -> Ints:
+    """Return for each record the size of its cell on the columns an intruder can match."""
     codes = {name: seen.data.codes(name) for name in seen.columns}
     return MemoryEngine(codes).cell_sizes(seen.columns)
 
 
-def _same(one: Microdata, other: Microdata, columns: Sequence[str]) -> pl.Series:
+def same_values(one: Microdata, other: Microdata, columns: Sequence[str]) -> Flags:
+    """Return which records have the same values in two files, both in the same order."""
     pairs: Mapping[str, pl.Series] = {
         name: one.column(name).cast(pl.String).eq_missing(other.column(name).cast(pl.String))
         for name in columns
     }
-    return pl.DataFrame(pairs).select(pl.all_horizontal(pl.all())).to_series()
+    return pl.DataFrame(pairs).select(pl.all_horizontal(pl.all())).to_series().to_numpy()

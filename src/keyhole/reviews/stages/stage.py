@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "Earlier",
+    "NothingToDoError",
     "Outputs",
     "Pictures",
     "Progress",
@@ -40,6 +41,10 @@ Earlier = Mapping[str, Any]
 """Results of earlier stages by name, restored from what is stored (`Stage.restore`)."""
 Progress = Callable[[str], None]
 Pictures: TypeAlias = "altair.TopLevelMixin | Mapping[str, altair.TopLevelMixin]"
+
+
+class NothingToDoError(Exception):
+    """What earlier stages left has nothing for a stage to do: it has no result."""
 
 
 def _figures(result: Result) -> Asked:

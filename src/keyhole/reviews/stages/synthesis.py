@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,16 +12,24 @@ from typing import Any
 
 from keyhole.core.kinds import Place
 from keyhole.core.options import Problem as OptionProblem
-from keyhole.core.options import Question
-from keyhole.data import Microdata
+from keyhole.core.options import Question, parameters_of, without_columns
+from keyhole.data import Microdata, load
 from keyhole.errors import InputError
+from keyhole.exposure.cells import risk
 from keyhole.results import Result
-from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.files import KEYED, Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import Problem, ReviewSource
+from keyhole.reviews.stages.protection import (
+    STARTED,
+    SYNTHESIS,
+    ProtectedFile,
+    read_release,
+)
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
+    NothingToDoError,
     Outputs,
     Pictures,
     Progress,
@@ -31,6 +39,7 @@ from keyhole.reviews.stages.stage import (
 from keyhole.synthesis.planning import data_problems
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
+from keyhole.utility.formulas import formula_columns
 
 __all__ = [
     "IMPLICATE",
@@ -42,7 +51,6 @@ __all__ = [
     "release_reading",
 ]
 
-SYNTHESIS = "synthesis"
 # The parts of the review that its first implicate is, and all of them.
 IMPLICATE, RELEASE = "implicate", "release"
 # Holds the seed, in the part of the folder that is the producer's alone.
@@ -55,6 +63,8 @@ class ReleaseFolder(ReviewFile):
 
     folder: Path = Path()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()
+    load: Callable[[Path], Microdata] = load
 
 
 def _ask(review: Review, _: Earlier) -> Asked | None:
@@ -67,7 +77,34 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.synthesis.synthesise import synthesise
 
-    return synthesise(files["data"].data, **asked, progress=counted(progress))
+    source, data = files["data"].data, files.get(STARTED, files["data"]).data
+    if STARTED in files:
+        asked = _left(asked, source.names, data)
+    return synthesise(data, **asked, progress=counted(progress))
+
+
+def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
+    """Return what is asked of the columns that the earlier steps of the release left.
+
+    Raises
+    ------
+    NothingToDoError
+        If no target or nobody at risk is left.
+    """
+    from keyhole.synthesis.synthesise import synthesise
+
+    gone = set(names).difference(data.names)
+    found = without_columns(parameters_of(synthesise), asked, gone)
+    if not found["targets"] or not found["keys"]:
+        raise NothingToDoError
+    if risk(data, keys=found["keys"], cutoff=found["cutoff"]).rp == 0:
+        raise NothingToDoError
+    rules = asked["rules"] or {}
+    kept = [name for name, text in rules.items() if not EditRules.parse([text]).columns & gone]
+    found["rules"] = {name: rules[name] for name in kept} or None
+    if asked["formula"] and gone.intersection(formula_columns(asked["formula"], names)):
+        found["formula"] = None
+    return found
 
 
 def _problems(folder: Path) -> list[str]:
@@ -87,22 +124,26 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
 
 
-def _parts(folder: Path, review: Review, _: Files) -> Files:
-    """Return the first implicate, for the stages that look at what would go out."""
-    from keyhole.data import load
+def _parts(folder: Path, review: Review, files: Files) -> Files:
+    """Return the first implicate, for the stages that look at what would go out.
+
+    Its records are those of the file that the synthesis started from, in the same order.
+    """
     from keyhole.data.implicates import find_implicates
 
-    path = find_implicates(folder / "release")[0]
-    reading = release_reading(review, path.parent)
-    data, digest = read_steadily(path, partial(load, name="implicate-1", **reading))
-    name = path.relative_to(folder.parent).as_posix()
-    found = {IMPLICATE: ReviewFile(name, data, digest)}
-    if review.tabulate:
-        hashes = str(sorted(_hashes(folder).items())).encode()
-        whole = hashlib.sha256(hashes).hexdigest()
-        place = path.parent
-        found[RELEASE] = ReleaseFolder(name, data, whole, folder=place, reading=reading)
-    return found
+    started: Any = files.get(STARTED)
+    plan = None if started is None else started.plan
+    paths = tuple(find_implicates(folder / "release"))
+    how = partial(read_release, review, plan)
+    data, digest = read_steadily(paths[0], how)
+    name, place = paths[0].relative_to(folder.parent).as_posix(), paths[0].parent
+    first = ReviewFile(name, data, digest)
+    if started is not None:
+        first = ProtectedFile(name, data, digest, plan=plan, rows=started.rows)
+    whole = hashlib.sha256(str(sorted(_hashes(folder).items())).encode()).hexdigest()
+    reading = release_reading(review, place)
+    every = ReleaseFolder(name, data, whole, folder=place, reading=reading, paths=paths, load=how)
+    return {IMPLICATE: first, RELEASE: every}
 
 
 def release_reading(review: Review, release: Path) -> dict[str, Any]:
@@ -139,6 +180,7 @@ SYNTHESIS_STAGE = Stage(
     "Synthesis",
     _ask,
     _run,
+    reads=("data", KEYED, STARTED),
     draw=_draw,
     returns="keyhole.synthesis.result.Synthesis",
     outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",), parts=_parts),
@@ -157,7 +199,10 @@ def check_synthesis(
         except InputError as error:
             found += [(("rules",), text) for text in error.problems]
     found += [((problem.options[0],), problem) for problem in synthesise_problems(given)]
-    found += data_problems(given, data)
+    named = {name for p, v in given.values.items() for _, name in given.parameters[p].columns(v)}
+    gone = named.difference(data.names)
+    left = without_columns(given.parameters, given.values, gone) if gone else given.values
+    found += data_problems(given.replace(**left), data)
     return given, [source.problem(("synthesis", *at), _told_at(text)) for at, text in found]
 
 

@@ -105,8 +105,8 @@ def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
     }
 
 
-def _ask_tabulations(review: Review, _: Earlier) -> Asked | None:
-    if not review.tabulate or review.synthesis is None:
+def _ask_tabulations(review: Review, earlier: Earlier) -> Asked | None:
+    if not review.tabulate or SYNTHESIS not in earlier:
         return None
     return {"tables": [dict(one.values) for one in review.tabulate]}
 

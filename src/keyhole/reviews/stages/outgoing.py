@@ -1,0 +1,262 @@
+"""The outgoing release: the stage that measures the file, or the implicates, that are released.
+
+Everything here can be recounted from the files themselves by a plain ``group_by``: a missing value
+is a category of its own, and of several implicates the most exposed one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from keyhole.core.marks import COUNT, Share
+from keyhole.data import Microdata
+from keyhole.engines.resources import in_threads
+from keyhole.exposure.cells import risk
+from keyhole.results import Result, Table, share
+from keyhole.reviews.files import Files, scenario_key_of
+from keyhole.reviews.settings import Review
+from keyhole.reviews.source import SCENARIO
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, STARTED, released_product
+from keyhole.reviews.stages.remaining import KEYS, Intruder, cell_sizes, same_values, seen_by
+from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
+from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
+from keyhole.screening.inspection import inspect
+from keyhole.screening.screen import column_values
+from keyhole.synthesis.release import NEVER_RELEASED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["OUTGOING", "OUTGOING_STAGE", "Identified", "NotCounted", "OnKey", "Outgoing"]
+
+OUTGOING = "outgoing"
+ALL_KNOWN = "the keys and every variable selected"
+# How sure one must be that a column names people or numbers records.
+SURE = 0.5
+# Ages by the year they are reckoned to are not looked at here.
+YEAR = 2000
+WEIGHT = "a weight, made by the office"
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A column of the release that names people or numbers their records, and why."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnKey:
+    """Exposure of the release on one key, a missing value as a category of its own.
+
+    `columns` are those of the key that are released. `rp` is the largest over the implicates, and
+    `rp_wildcard` the same figure where a missing value matches every other. `rp_true` counts only
+    records with the values that they had before the synthesis: a new unique is nobody. `original`
+    is the figure of the file under review. `detail` is `exact`, or `at most` where an intruder is
+    given more detail than the scenario has.
+    """
+
+    knows: str
+    columns: tuple[str, ...]
+    records: Annotated[int, COUNT]
+    at_risk: Annotated[int | None, COUNT]
+    rp: Annotated[float | None, Share("records")]
+    rp_wildcard: Annotated[float | None, Share("records")]
+    rp_true: Annotated[float | None, Share("records")]
+    original: float | None
+    detail: str = "exact"
+
+    @property
+    def judged(self) -> float | None:
+        """The figure that is compared with the limit."""
+        return self.rp if self.rp_true is None else self.rp_true
+
+
+@dataclass(frozen=True, slots=True)
+class NotCounted:
+    """A column that is released and in no key: RP if an intruder knew it besides the keys."""
+
+    name: str
+    rp_if_known: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Outgoing(Result):
+    """What is released: its columns, identifiers left in it, and its exposure on every key."""
+
+    files: tuple[str, ...]
+    records: Annotated[int, COUNT]
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...]
+    cutoff: int
+    identifiers: tuple[Identified, ...]
+    keys: tuple[OnKey, ...]
+    not_counted: tuple[NotCounted, ...]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key."""
+        import polars as pl
+
+        rows = [
+            {"knows": k.knows, "columns": " ".join(k.columns), "at_risk": k.at_risk, "rp": k.rp,
+             "rp_wildcard": k.rp_wildcard, "rp_true": k.rp_true, "original": k.original}
+            for k in self.keys
+        ]  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a key, and one a column that is in none."""
+        head = ["an intruder knows", "variables", f"RP({self.cutoff}) released", "original"]
+        rows = [[k.knows, str(len(k.columns)), share(k.rp), share(k.original)] for k in self.keys]
+        more = [[c.name, share(c.rp_if_known), c.reason or ""] for c in self.not_counted]
+        return [
+            Table("What is released", head, rows),
+            Table("Released and in no key", ["column", "RP if it is known", "why not"], more),
+        ]
+
+
+def _ask(review: Review, earlier: Earlier) -> Asked | None:
+    release, scenarios = review.release, review.scenarios
+    keyed = scenarios is not None and scenarios.chosen is not None
+    chosen = review.selection
+    selected = proposed_set(review, earlier) or []
+    if release.steps is not None:
+        selected = list(release.take or selected) if "selection" in release.steps else []
+    elif release.product != "selection":
+        selected = []
+    kept = [] if chosen is None else list(chosen.keep)
+    return {
+        "product": released_product(review, earlier),
+        "keys": [] if keyed else list(review.keys),
+        "selected": list(dict.fromkeys([*kept, *selected])) if selected else [],
+        "scenarios": [] if scenarios is None else list(scenarios.names),
+        "cutoff": review.exposure.cutoff,
+        "weight": review.exposure.weight,
+        "not_knowable": dict(release.not_knowable),
+    }
+
+
+def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    source = files["data"].data
+    named, made = _released(files, asked)
+    start = files.get(STARTED, files["data"]).data if asked["product"] == SYNTHESIS else None
+    first, cutoff = made[0], asked["cutoff"]
+    keys = [
+        _on_key(who, source, made, start, cutoff) for who in _intruders(files, asked, first.names)
+    ]
+    return Outgoing(
+        files=named,
+        records=first.records,
+        columns=tuple(first.names),
+        left_out=tuple(name for name in source.names if name not in first.names),
+        cutoff=cutoff,
+        identifiers=tuple(_identified(first)),
+        keys=tuple(keys),
+        not_counted=tuple(_not_counted(first, asked, keys)),
+    )
+
+
+def _released(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microdata]]:
+    """Return the names of the files that are released, and what they hold."""
+    product, data = asked["product"], files["data"]
+    if product == SYNTHESIS:
+        folder = files[RELEASE]
+        assert isinstance(folder, ReleaseFolder)
+        names = tuple(f"{SYNTHESIS}/release/{path.name}" for path in folder.paths)
+        return names, [folder.data, *map(folder.load, folder.paths[1:])]
+    if product == PROTECTION and PROTECTED_FILE in files:
+        found = files[PROTECTED_FILE]
+        return (found.file,), [found.data]
+    left = [name for name in data.data.names if data.data.variable(name).role not in NEVER_RELEASED]
+    if product == "selection":
+        left = [name for name in left if name in asked["selected"]]
+    return (data.file,), [
+        data.data if len(left) == len(data.data.names) else data.data.select(left)
+    ]
+
+
+def _intruders(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[Intruder]:
+    keys, selected = tuple(asked["keys"]), tuple(asked["selected"])
+    if keys:
+        yield Intruder(KEYS, keys)
+    together = tuple(dict.fromkeys([*keys, *selected]))
+    if set(together).intersection(released) - set(keys):
+        yield Intruder(ALL_KNOWN, together)
+    for name in asked["scenarios"]:
+        key = scenario_key_of(files, f"{SCENARIO}{name}")
+        if key is not None and key.keys:
+            yield Intruder(f"scenario {name!r}", key.keys, key)
+
+
+def _on_key(
+    who: Intruder,
+    source: Microdata,
+    made: Sequence[Microdata],
+    start: Microdata | None,
+    cutoff: int,
+) -> OnKey:
+    before = seen_by(source, who)
+    measure = partial(risk, cutoff=cutoff)
+    original = measure(before.data, keys=before.columns).rp if before.columns else None
+    seen = [seen_by(one, who) for one in made]
+    columns, records = seen[0].columns, made[0].records
+    if not columns:
+        return OnKey(who.knows, (), records, None, None, None, None, original)
+    worst = max((measure(one.data, keys=columns) for one in seen), key=lambda found: found.rp)
+    loose = max(measure(one.data, keys=columns, missing="wildcard").rp for one in seen)
+    true = None
+    if start is not None:
+        held = seen_by(start, who)
+        counts = [
+            ((cell_sizes(one) < cutoff) & same_values(held.data, one.data, columns)).sum()
+            for one in seen
+        ]
+        true = float(max(counts)) / records
+    at_risk = round(worst.rp * records)
+    return OnKey(
+        who.knows, columns, records, at_risk, worst.rp, loose, true, original, seen[0].detail
+    )
+
+
+def _identified(data: Microdata) -> Iterator[Identified]:
+    """Look for columns that name people or number records."""
+
+    def look(name: str) -> Identified | None:
+        seen = inspect(data.variable(name), column_values(data, name), year=YEAR)
+        sure = [one.reason for one in seen.identifiers if one.confidence >= SURE]
+        if seen.number is not None and seen.number.confidence >= SURE:
+            sure.append(seen.number.reason)
+        return Identified(name, sure[0]) if sure else None
+
+    here = isinstance(data, Microdata)  # on disk a column is held as values, one at a time
+    seen = in_threads(look, data.names) if here else map(look, data.names)
+    return (one for one in seen if one is not None)
+
+
+def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterator[NotCounted]:
+    """Measure for each column that is in no key what it would add to the first key."""
+    counted = {name for key in keys for name in key.columns}
+    base, reasons = (keys[0].columns if keys else ()), dict(asked["not_knowable"])
+    if asked["weight"] is not None:
+        reasons.setdefault(asked["weight"], WEIGHT)
+    for name in data.names:
+        if name not in counted:
+            found = risk(data, keys=[*base, name], cutoff=asked["cutoff"])
+            yield NotCounted(name, found.rp, reasons.get(name))
+
+
+OUTGOING_STAGE = Stage(
+    OUTGOING,
+    "What is released",
+    _ask,
+    _run,
+    (PROTECTION, SYNTHESIS, *SELECTIONS),
+    reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
+    returns="keyhole.reviews.stages.outgoing.Outgoing",
+)

@@ -1,0 +1,228 @@
+"""The verdict of a review: may what is released go out, and why or why not.
+
+Every reason is about the outgoing files, as the stage `outgoing` and the attacks measured them. A
+condition is met, not met, or could not be judged; the release may go out if all are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keyhole.charts import percentage
+from keyhole.core.codec import Figures
+from keyhole.core.names import quoted
+from keyhole.reidentification.rates import Rates
+from keyhole.reviews.count_sheets import smallest_shown
+from keyhole.reviews.digits import limit_percentage, percentage_beside
+from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, Outgoing
+from keyhole.reviews.stages.protection import released_product
+from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+
+__all__ = ["ANSWERS", "Answer", "Reason", "Verdict", "find_verdict"]
+
+Answer = Literal["met", "not_met", "not_judged"]
+ANSWERS: Mapping[Answer, tuple[str, str]] = {
+    "met": ("met", "Met"),
+    "not_met": ("unmet", "Not met"),
+    "not_judged": ("unjudged", "Could not be judged"),
+}
+"""How a page marks an answer, and its words."""
+MOST_NAMED = 6
+OLDER = "The release was not measured: run the review again with this version of keyhole."
+
+
+@dataclass(frozen=True, slots=True)
+class Reason(Figures):
+    """A condition of the release: what was measured, and what would change the answer."""
+
+    what: str
+    answer: Answer
+    said: str
+    found: float | None = None
+    limit: float | None = None
+    remedy: str | None = None
+
+    @property
+    def state(self) -> str:
+        """How a page marks it."""
+        return ANSWERS[self.answer][0]
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is met, in a word or two."""
+        return ANSWERS[self.answer][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Figures):
+    """The answer for the whole release: its sentence, then its reasons."""
+
+    answer: Answer
+    sentence: str
+    reasons: tuple[Reason, ...]
+
+    @property
+    def state(self) -> str:
+        """How a page marks it."""
+        return ANSWERS[self.answer][0]
+
+
+def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
+    """Judge what is released by everything that was measured on it."""
+    if OUTGOING not in results:
+        return Verdict("not_judged", OLDER, ())
+    found: Outgoing = results[OUTGOING]
+    reasons = [_identifiers(found)]
+    limit = review.exposure.limit
+    if limit is None:
+        remedy = "Set limit in [exposure]: the highest acceptable share of records at risk."
+        reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
+    else:
+        reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
+        reasons += _scenarios_unjudged(results, found.cutoff, limit)
+        reasons += _not_counted(found, limit)
+    reasons += _attacks(review, results)
+    return Verdict(*_answer(reasons), tuple(reasons))
+
+
+def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
+    """Return the answer for all, and its sentence."""
+    unmet = [one.what for one in reasons if one.answer == "not_met"]
+    unjudged = [one.what for one in reasons if one.answer == "not_judged"]
+    of = f"{len(reasons)} conditions"
+    if unmet:
+        several = "are" if len(unmet) > 1 else "is"
+        return "not_met", (
+            f"This release should not go out: {len(unmet)} of {of} {several} not met "
+            f"({_listed(unmet)})."
+        )
+    if unjudged:
+        return "not_judged", (
+            f"Whether this release may go out cannot be judged yet: {len(unjudged)} of {of} could "
+            f"not be judged ({_listed(unjudged)})."
+        )
+    return "met", f"This release may go out: all {of} are met."
+
+
+def _listed(names: list[str]) -> str:
+    more = f"; {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    first = [f"{name[:1].lower()}{name[1:]}" if name[1:2].islower() else name for name in names]
+    return "; ".join(first[:MOST_NAMED]) + more
+
+
+def _identifiers(found: Outgoing) -> Reason:
+    if not found.identifiers:
+        said = f"none was recognised among its {len(found.columns)} columns"
+        return Reason("Direct identifiers", "met", said)
+    named = [f"{one.column} ({one.reason})" for one in found.identifiers[:MOST_NAMED]]
+    more = len(found.identifiers) - len(named)
+    said = f"{len(found.identifiers)} left in the release: {'; '.join(named)}"
+    columns = ", ".join(f'"{one.column}"' for one in found.identifiers)
+    return Reason(
+        "Direct identifiers", "not_met", said + (f"; {more} more" if more else ""),
+        remedy=f"Drop them: drop = [{columns}] in [release].",
+    )  # fmt: skip
+
+
+def _on_key(one: OnKey, cutoff: int, limit: float) -> Reason:
+    what = f"RP({cutoff}) on {one.knows}"
+    figure = one.judged
+    if figure is None:
+        return Reason(what, "met", "none of its variables is released", 0.0, limit)
+    before = "" if one.original is None else f"; {percentage(one.original)} in the original"
+    most = "at most " if one.detail == "at most" else ""
+    smallest = smallest_shown(cutoff)
+    few = one.rp_true is not None and 0 < round(figure * one.records) < smallest
+    shown = f"fewer than {smallest}" if few else percentage_beside(figure, limit)
+    said = f"{most}{shown} of the records against a limit of {limit_percentage(limit)}{before}"
+    notes = []
+    if one.rp_true is not None and one.rp is not None:
+        notes.append(
+            f"Counted are records with the values they had; with new values too it is "
+            f"{percentage(one.rp)}, but a match on those is false."
+        )
+    if one.rp_wildcard is not None and one.rp is not None and one.rp_wildcard != one.rp:
+        notes.append(
+            f"If a missing value matched every other, RP would be {percentage(one.rp_wildcard)}."
+        )
+    answer: Answer = "met" if figure <= limit else "not_met"
+    if answer == "not_met":
+        notes.append("Release fewer variables, coarser ones, or protect more records.")
+    return Reason(what, answer, said, figure, limit, " ".join(notes) or None)
+
+
+def _scenarios_unjudged(results: Mapping[str, Any], cutoff: int, limit: float) -> Iterator[Reason]:
+    stories = results.get("scenarios")
+    for part in () if stories is None else stories.comparison.parts:
+        if part.exposure is None:
+            what = f"RP({cutoff}) on scenario {part.name!r}"
+            yield Reason(what, "not_judged", f"{part.notes[-1]}", None, limit)
+
+
+def _not_counted(found: Outgoing, limit: float) -> Iterator[Reason]:
+    """Judge columns in no key: what breaks the limit must be a key, or have a reason."""
+    if not found.not_counted:
+        return
+    what = "Columns released and in no key"
+    open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
+    explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
+    many = len(found.not_counted)
+    if not open_:
+        why = f"; {explained} would exceed it but cannot be known, as declared" if explained else ""
+        yield Reason(what, "met", f"{many} columns, each within the limit if known{why}")
+        return
+    open_.sort(key=lambda one: -one.rp_if_known)
+    shown = [f"{one.name} {percentage_beside(one.rp_if_known, limit)}" for one in open_]
+    more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
+    yield Reason(
+        what, "not_judged",
+        f"RP would exceed {limit_percentage(limit)} if an intruder knew one of {len(open_)} of "
+        f"{many} columns ({', '.join(shown[:MOST_NAMED])}{more})",
+        open_[0].rp_if_known, limit,
+        f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "
+        f"say in [release.not_knowable] why no intruder could know them.",
+    )  # fmt: skip
+
+
+_RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
+
+
+def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
+    """Judge the conditional rates of the attacks on what is released."""
+    study, product = review.study, released_product(review, results)
+    if study is None:
+        return
+    for metric in study.metrics:
+        what = f"Attack by {metric}: matches that are correct"
+        found = results[study_stage(metric)]
+        rates: Rates | None = found.rates if product == "file" else None
+        why = "the attack was not made on what is released"
+        for row in results[RELEASES].found.rows if RELEASES in results else ():
+            if (row.metric, row.release) == (metric, _RELEASE_OF.get(product)):
+                rates = row.rates
+        for one in results[RELEASES].unfit if RELEASES in results else ():
+            if (one.metric, one.release) == (metric, _RELEASE_OF.get(product)):
+                why = one.reason
+        if study.limit is None:
+            yield Reason(what, "not_judged", "no limit is set", remedy="Set limit in [study].")
+        elif rates is None:
+            yield Reason(what, "not_judged", why, None, study.limit)
+        else:
+            yield _attack(what, rates, found.overlap.records, study.limit)
+
+
+def _attack(what: str, rates: Rates, overlap: int, limit: float) -> Reason:
+    found, interval = rates.conditional_rate, rates.intervals["conditional_rate"]
+    if found is None or interval is None:
+        return Reason(what, "met", "the attack suspects nobody", 0.0, limit)
+    if not overlap:
+        return Reason(what, "not_judged", "the internal file names nobody to confirm", None, limit)
+    said = (
+        f"{percentage_beside(found, limit)} (95 % interval {percentage_beside(interval[0], limit)} "
+        f"to {percentage_beside(interval[1], limit)}) against a limit of {limit_percentage(limit)}"
+    )
+    return Reason(what, "met" if found <= limit else "not_met", said, found, limit)

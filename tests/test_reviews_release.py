@@ -1,0 +1,217 @@
+"""One release: each step starts from what the one before left, and is judged on what goes out."""
+
+import json
+import random
+
+import polars as pl
+import pytest
+
+import keyhole
+from keyhole.cli.main import run
+from keyhole.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("plain_charts")
+
+REVIEW = """\
+keys = ["sex", "age", "region"]
+[release]
+drop = ["serial"]
+[release.not_knowable]
+income = "only the tax office knows it"
+[data]
+file = "people.csv"
+[exposure]
+limit = 0.2
+[selection]
+method = "backward"
+limit = 0.2
+keep = ["sex"]
+candidates = ["age", "region", "party"]
+[protection]
+seed = 9007199254740993
+[[protection.step]]
+method = "recode"
+column = "age"
+width = 20
+[[protection.step]]
+method = "top-code"
+column = "income"
+value = 60000
+[synthesis]
+keys = ["sex", "income", "smokes"]
+targets = ["income"]
+drop = ["serial"]
+seed = 9007199254740993
+implicates = 2
+"""
+STEPS = ("selection", "protection", "synthesis")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    draw = random.Random(4)
+    people = {
+        "serial": [f"P{i:05d}" for i in range(300)],
+        "sex": [draw.choice("fm") for _ in range(300)],
+        "age": [draw.randint(18, 80) for _ in range(300)],
+        "region": [draw.choice("nesw") for _ in range(300)],
+        "party": [draw.choice("xyz") for _ in range(300)],
+        "income": [draw.randint(10, 90) * 1000 for _ in range(300)],
+        "smokes": [draw.choice(["yes", "no", None]) for _ in range(300)],
+    }
+    pl.DataFrame(people).write_csv(tmp_path / "people.csv")
+    return tmp_path
+
+
+def reviewed(folder, text=REVIEW, name="out"):
+    (folder / "review.toml").write_text(text)
+    return keyhole.review(folder / "review.toml", out=folder / name)
+
+
+def answers(found):
+    return {one.what: one.answer for one in found.verdict.reasons}
+
+
+def small(frame, keys, cutoff=3):
+    """Return the share of records in small cells, a missing value as a category."""
+    return (frame.select(pl.len().over(keys)).to_series() < cutoff).mean()
+
+
+def test_each_step_starts_from_what_the_one_before_left(folder):
+    found = reviewed(folder)
+    source = pl.read_csv(folder / "people.csv")
+    protected = pl.read_csv(folder / "out/protection/release/protected.csv")
+    taken = found.results()["selection-backward"]["within_limit"]
+    gone = {"serial", *(n for n in ("age", "region", "party") if n not in taken)}
+    assert gone > {"serial"}
+    for place in (1, 2):
+        implicate = pl.read_csv(folder / f"out/synthesis/release/implicate-{place}.csv")
+        assert set(source.columns) - set(implicate.columns) == gone
+        assert implicate.columns == protected.columns
+        assert implicate.drop("income").equals(protected.drop("income")), "in the new order"
+        assert not implicate["income"].equals(protected["income"])
+        assert implicate["income"].max() <= 60000 < source["income"].max()
+
+
+@pytest.mark.parametrize("steps", [STEPS, ("selection", "protection"), ("protection",), ()])
+def test_every_figure_of_the_verdict_is_that_of_the_files(folder, steps):
+    listed = json.dumps(steps)
+    found = reviewed(folder, REVIEW.replace("[release]\n", f"[release]\nsteps = {listed}\n", 1))
+    outgoing = found.results()["outgoing"]
+    root = folder if outgoing["files"] == ["people.csv"] else folder / "out"
+    files = [pl.read_csv(root / name) for name in outgoing["files"]]
+    source = pl.read_csv(folder / "people.csv")
+    assert all(file.columns == outgoing["columns"] for file in files)
+    assert "serial" not in outgoing["columns"]
+    for key in outgoing["keys"]:
+        assert key["rp"] == pytest.approx(max(small(file, key["columns"]) for file in files))
+        if key["knows"] == "the keys":
+            assert key["original"] == pytest.approx(small(source, ["sex", "age", "region"]))
+    base = outgoing["keys"][0]["columns"]
+    assert {one["name"] for one in outgoing["not_counted"]} == set(files[0].columns) - {
+        name for key in outgoing["keys"] for name in key["columns"]
+    }
+    for one in outgoing["not_counted"]:
+        assert one["rp_if_known"] == pytest.approx(small(files[0], [*base, one["name"]]))
+
+
+def test_a_synthesis_is_judged_by_records_with_the_values_they_had(folder):
+    text = REVIEW.replace('"region"]\n[rel', '"region", "income"]\n[rel')
+    key = reviewed(folder, text).results()["outgoing"]["keys"][0]
+    assert "income" in key["columns"]
+    before = pl.read_csv(folder / "out/protection/release/protected.csv")
+    shares = []
+    for place in (1, 2):
+        after = pl.read_csv(folder / f"out/synthesis/release/implicate-{place}.csv")
+        same = pl.DataFrame([before[n].eq_missing(after[n]) for n in key["columns"]])
+        sizes = after.select(pl.len().over(key["columns"])).to_series()
+        shares.append(((sizes < 3) & same.select(pl.all_horizontal(pl.all())).to_series()).mean())
+    assert key["rp_true"] == pytest.approx(max(shares))
+    assert key["rp_true"] < key["rp"]
+
+
+def test_a_serial_number_is_not_met_until_it_is_gone(folder):
+    text = REVIEW.partition("[selection]")[0]
+    kept = reviewed(folder, text.replace('drop = ["serial"]\n', ""), "kept")
+    assert answers(kept)["Direct identifiers"] == "not_met"
+    assert kept.verdict.answer == "not_met"
+    assert 'drop = ["serial"]' in kept.verdict.reasons[0].remedy
+    gone = reviewed(folder, text, "gone")
+    assert answers(gone)["Direct identifiers"] == "met"
+    assert "serial" not in pl.read_csv(folder / "gone/protection/release/protected.csv").columns
+
+
+def test_a_column_in_no_key_is_judged_once_it_is_a_key_or_cannot_be_known(folder):
+    what = "Columns released and in no key"
+    text = REVIEW.replace('income = "only the tax office knows it"', "")
+    open_ = reviewed(folder, text, "open")
+    assert answers(open_)[what] == "not_judged"
+    assert open_.verdict.answer == "not_judged"
+    named = {"income": "only the tax office knows it", "smokes": "nobody asked them"}
+    lines = "\n".join(f'{name} = "{why}"' for name, why in named.items())
+    known = reviewed(folder, REVIEW.replace('income = "only the tax office knows it"', lines), "a")
+    assert answers(known)[what] == "met"
+    assert known.verdict.answer == "met"
+    assert known.verdict.sentence.startswith("This release may go out: all ")
+    as_key = text.replace('"region"]\n[rel', '"region", "income"]\n[rel')
+    assert answers(reviewed(folder, as_key, "b"))["RP(3) on the keys"] == "not_met"
+
+
+def test_a_check_exits_with_3_unless_all_is_met(folder, capsys):
+    text = REVIEW + "\n"
+    met = text.replace('only the tax office knows it"', 'no"\nsmokes = "no"')
+    (folder / "met.toml").write_text(met)
+    (folder / "open.toml").write_text(text.replace("drop =", 'steps = ["protection"]\ndrop =', 1))
+    for name, code in (("met", 0), ("open", 3)):
+        words = ["review", str(folder / f"{name}.toml"), "--out", str(folder / name)]
+        assert run(words) == 0
+        assert run([*words, "--check", "--json"]) == code
+        printed = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))
+        assert (printed["verdict"]["answer"] == "met") == (code == 0)
+
+
+def test_a_review_without_a_release_section_means_what_it_meant(folder):
+    text = REVIEW.replace('[release]\ndrop = ["serial"]\n', "")
+    text = text.replace('[release.not_knowable]\nincome = "only the tax office knows it"\n', "")
+    text = text.replace("[data]\n", '[data]\nroles = { serial = "identifier" }\n')
+    found = reviewed(folder, text)
+    assert found.review.release.product == "synthesis"
+    source = pl.read_csv(folder / "people.csv").drop("serial")
+    implicate = pl.read_csv(folder / "out/synthesis/release/implicate-1.csv")
+    assert implicate.columns == source.columns
+    assert implicate["age"].equals(source["age"]), "of the file as it is, in its order"
+    assert implicate["income"].max() > 60000
+
+
+def test_the_set_taken_is_released_in_place_of_the_one_proposed(folder):
+    found = reviewed(folder, REVIEW.replace("[release]\n", '[release]\ntake = ["party"]\n', 1))
+    columns = found.results()["outgoing"]["columns"]
+    assert "party" in columns
+    assert not {"age", "region"} & set(columns)
+
+
+def test_a_step_with_nothing_left_to_do_makes_no_product(folder):
+    text = REVIEW.replace('targets = ["income"]', 'targets = ["age"]')
+    found = reviewed(folder, text.replace("[release]\n", '[release]\ntake = ["party"]\n', 1))
+    assert "synthesis" not in found.records
+    assert found.results()["outgoing"]["files"] == ["protection/release/protected.csv"]
+    assert "implicates" not in found.report.read_text()
+    assert keyhole.verify(folder / "out").same
+
+
+def test_what_is_wrong_with_a_release_is_told_with_its_line(folder):
+    text = REVIEW.partition("[selection]")[0].replace(
+        '[release]\ndrop = ["serial"]\n',
+        '[release]\nproduct = "file"\nsteps = ["selection"]\ntake = ["sex"]\ndrop = ["seral"]\n',
+    )
+    with pytest.raises(InputError) as caught:
+        reviewed(folder, text.replace("income =", "incom ="))
+    told = "\n".join(caught.value.problems)
+    for part in (
+        "line 3: [release] product names one product by itself, and steps and take and drop belong",
+        "line 4: [release] steps has 'selection', but there is no [selection].",
+        "line 5: [release] take needs a [selection]",
+        "'seral' is not a column of 'people'",
+        "'incom' is not a column of 'people'",
+    ):
+        assert part in told, told
