@@ -161,7 +161,9 @@ def test_a_check_exits_with_3_unless_all_is_met(folder, capsys):
     text = REVIEW + "\n"
     met = text.replace('only the tax office knows it"', 'no"\nsmokes = "no"')
     (folder / "met.toml").write_text(met)
-    (folder / "open.toml").write_text(text.replace("drop =", 'steps = ["protection"]\ndrop =', 1))
+    (folder / "open.toml").write_text(
+        text.replace("= 0.2", "= 0.0001").replace("drop =", "steps = []\ndrop =", 1)
+    )
     for name, code in (("met", 0), ("open", 3)):
         words = ["review", str(folder / f"{name}.toml"), "--out", str(folder / name)]
         assert run(words) == 0

@@ -139,8 +139,8 @@ class Review:
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
         release = found["release"]  # older reviews have none of these
-        for name, none in {"steps": None, "take": None, "drop": (), "not_knowable": {}}.items():
-            if release[name] == none:
+        for name in ("steps", "take", "drop", "not_knowable"):
+            if release[name] in (None, {}) or (name == "drop" and not release[name]):
                 del release[name]
         for name in REPEATED:
             found[name] = [_plain(one) for one in getattr(self, name)]

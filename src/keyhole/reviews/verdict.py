@@ -18,7 +18,7 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, Outgoing
+from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles
 from keyhole.reviews.stages.protection import released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
@@ -75,7 +75,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
     """Judge what is released by everything that was measured on it."""
     if OUTGOING not in results:
         return Verdict("not_judged", OLDER, ())
-    found: Outgoing = results[OUTGOING]
+    found: ReleasedFiles = results[OUTGOING]
     reasons = [_identifiers(found)]
     limit = review.exposure.limit
     if limit is None:
@@ -114,7 +114,7 @@ def _listed(names: list[str]) -> str:
     return "; ".join(first[:MOST_NAMED]) + more
 
 
-def _identifiers(found: Outgoing) -> Reason:
+def _identifiers(found: ReleasedFiles) -> Reason:
     if not found.identifiers:
         said = f"none was recognised among its {len(found.columns)} columns"
         return Reason("Direct identifiers", "met", said)
@@ -163,7 +163,7 @@ def _scenarios_unjudged(results: Mapping[str, Any], cutoff: int, limit: float) -
             yield Reason(what, "not_judged", f"{part.notes[-1]}", None, limit)
 
 
-def _not_counted(found: Outgoing, limit: float) -> Iterator[Reason]:
+def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     """Judge columns in no key: what breaks the limit must be a key, or have a reason."""
     if not found.not_counted:
         return

@@ -45,7 +45,7 @@ from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, chec
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Found", "Screening", "column_values", "identifying", "screen"]
+__all__ = ["Found", "Screening", "identifying", "screen"]
 
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
@@ -339,7 +339,7 @@ def _screened(
     data.require_records()
 
     def look(name: str) -> Inspection:
-        seen = inspect(data.variable(name), column_values(data, name), year=year)
+        seen = inspect(data.variable(name), _values(data, name), year=year)
         identifiers = tuple(i for i in seen.identifiers if i.confidence >= sure)
         number = seen.number if seen.number and seen.number.confidence >= sure else None
         return replace(seen, identifiers=identifiers, number=number)
@@ -389,17 +389,20 @@ def _screened(
     )
 
 
-def identifying(
-    data: Records, names: Sequence[str], *, sure: float = 0.5, year: int
-) -> tuple[str, ...]:
-    """Return the columns that hold direct identifiers or record numbers."""
-    found = []
-    for name in names:
-        seen = inspect(data.variable(name), _values(data, name), year=year)
-        number = seen.number is not None and seen.number.confidence >= sure
-        if number or any(one.confidence >= sure for one in seen.identifiers):
-            found.append(name)
-    return tuple(found)
+def identifying(data: Records, names: Sequence[str], *, sure: float = 0.5) -> dict[str, str]:
+    """Return the columns that hold direct identifiers or record numbers, each with the reason."""
+
+    def look(name: str) -> str | None:
+        # Ages by the year they are reckoned to are not looked at here.
+        seen = inspect(data.variable(name), _values(data, name), year=2000)
+        found = [one.reason for one in seen.identifiers if one.confidence >= sure]
+        if seen.number is not None and seen.number.confidence >= sure:
+            found.append(seen.number.reason)
+        return found[0] if found else None
+
+    here = isinstance(data, Microdata)  # on disk a column is held as values, one at a time
+    reasons = in_threads(look, names) if here else map(look, names)
+    return {name: why for name, why in zip(names, reasons, strict=True) if why is not None}
 
 
 def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> Iterator[str]:
@@ -415,7 +418,7 @@ def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> I
             )
 
 
-def column_values(data: Records, name: str) -> pl.Series:
+def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
         on_disk: Any = data

@@ -6,7 +6,6 @@ result are those that anybody finds in the file.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +61,6 @@ class Outgoing:
         }
         unheld = encode_all(data)
         others = [name for name in data.names if name not in question.keys]
-        year = datetime.date.today().year
         return cls(
             data=data,
             question=question,
@@ -70,7 +68,7 @@ class Outgoing:
             codes={n: _coarse(one, rung, blanked) for n, (one, rung) in chosen.items()},
             blanked=blanked,
             removed=removed,
-            identifiers=identifying(data, others, year=year),
+            identifiers=tuple(identifying(data, others)),
             unheld=unheld,
         )
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import COUNT, Share
 from keyhole.data import Microdata
-from keyhole.engines.resources import in_threads
 from keyhole.exposure.cells import risk
 from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files, scenario_key_of
@@ -24,21 +23,16 @@ from keyhole.reviews.stages.remaining import KEYS, Intruder, cell_sizes, same_va
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
-from keyhole.screening.inspection import inspect
-from keyhole.screening.screen import column_values
+from keyhole.screening.screen import identifying
 from keyhole.synthesis.release import NEVER_RELEASED
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OUTGOING", "OUTGOING_STAGE", "Identified", "NotCounted", "OnKey", "Outgoing"]
+__all__ = ["OUTGOING", "OUTGOING_STAGE", "Identified", "OnKey", "ReleasedFiles", "UncountedColumn"]
 
 OUTGOING = "outgoing"
 ALL_KNOWN = "the keys and every variable selected"
-# How sure one must be that a column names people or numbers records.
-SURE = 0.5
-# Ages by the year they are reckoned to are not looked at here.
-YEAR = 2000
 WEIGHT = "a weight, made by the office"
 
 
@@ -78,7 +72,7 @@ class OnKey:
 
 
 @dataclass(frozen=True, slots=True)
-class NotCounted:
+class UncountedColumn:
     """A column that is released and in no key: RP if an intruder knew it besides the keys."""
 
     name: str
@@ -87,7 +81,7 @@ class NotCounted:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outgoing(Result):
+class ReleasedFiles(Result):
     """What is released: its columns, identifiers left in it, and its exposure on every key."""
 
     files: tuple[str, ...]
@@ -97,7 +91,7 @@ class Outgoing(Result):
     cutoff: int
     identifiers: tuple[Identified, ...]
     keys: tuple[OnKey, ...]
-    not_counted: tuple[NotCounted, ...]
+    not_counted: tuple[UncountedColumn, ...]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key."""
@@ -150,13 +144,13 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     keys = [
         _on_key(who, source, made, start, cutoff) for who in _intruders(files, asked, first.names)
     ]
-    return Outgoing(
+    return ReleasedFiles(
         files=named,
         records=first.records,
         columns=tuple(first.names),
         left_out=tuple(name for name in source.names if name not in first.names),
         cutoff=cutoff,
-        identifiers=tuple(_identified(first)),
+        identifiers=tuple(Identified(*one) for one in identifying(first, first.names).items()),
         keys=tuple(keys),
         not_counted=tuple(_not_counted(first, asked, keys)),
     )
@@ -224,22 +218,7 @@ def _on_key(
     )
 
 
-def _identified(data: Microdata) -> Iterator[Identified]:
-    """Look for columns that name people or number records."""
-
-    def look(name: str) -> Identified | None:
-        seen = inspect(data.variable(name), column_values(data, name), year=YEAR)
-        sure = [one.reason for one in seen.identifiers if one.confidence >= SURE]
-        if seen.number is not None and seen.number.confidence >= SURE:
-            sure.append(seen.number.reason)
-        return Identified(name, sure[0]) if sure else None
-
-    here = isinstance(data, Microdata)  # on disk a column is held as values, one at a time
-    seen = in_threads(look, data.names) if here else map(look, data.names)
-    return (one for one in seen if one is not None)
-
-
-def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterator[NotCounted]:
+def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterator[UncountedColumn]:
     """Measure for each column that is in no key what it would add to the first key."""
     counted = {name for key in keys for name in key.columns}
     base, reasons = (keys[0].columns if keys else ()), dict(asked["not_knowable"])
@@ -248,7 +227,7 @@ def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterat
     for name in data.names:
         if name not in counted:
             found = risk(data, keys=[*base, name], cutoff=asked["cutoff"])
-            yield NotCounted(name, found.rp, reasons.get(name))
+            yield UncountedColumn(name, found.rp, reasons.get(name))
 
 
 OUTGOING_STAGE = Stage(
@@ -258,5 +237,6 @@ OUTGOING_STAGE = Stage(
     _run,
     (PROTECTION, SYNTHESIS, *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
-    returns="keyhole.reviews.stages.outgoing.Outgoing",
+    since="0.2",
+    returns="keyhole.reviews.stages.outgoing.ReleasedFiles",
 )
