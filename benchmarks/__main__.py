@@ -79,7 +79,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
             "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
-            "screening": lambda: screening.measure_screening((5_000, 10_000), 1),
+            "screening": lambda: screening.measure_screening((5_000, 10_000), (500, 1_000), 1),
             "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
             "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
             "spark": lambda: spark.measure_spark(10**5, 20.0),

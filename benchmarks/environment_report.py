@@ -40,7 +40,7 @@ def environment_sections(found: Mapping[str, Any], table: Table) -> Iterator[str
         yield "## Screening\n\n" + table(
             ["records", "columns", "seconds"],
             [
-                [f"{c['records']:,}", str(c["columns"]), _s(c["seconds"])]
+                [f"{c['records']:,}", f"{c['columns']:,}", _s(c["seconds"])]
                 for c in found["screening"]
             ],
         )
@@ -69,3 +69,8 @@ def environment_targets(found: Mapping[str, Any]) -> Iterator[Target]:
     for case in found.get("screening") or ():
         if case["records"] == 10**5:
             yield Target("screening 10⁵ x 40", case["seconds"], 10, "s")
+    wide = [(c["columns"], c["seconds"]) for c in found.get("screening") or () if c["columns"] > 40]
+    if len(wide) > 1 and wide[-1][0] >= 8_000:
+        (small, before), (large, after) = wide[0], wide[-1]
+        exponent = math.log(after / before) / math.log(large / small)
+        yield Target("screening, exponent of columns", exponent, 1.1, "")

@@ -1,7 +1,8 @@
-"""How long screening takes, and how that grows: 40 columns of every sort, up to 10⁵ records.
+"""How long screening takes, and how that grows: up to 10⁵ records, and up to 8,000 columns.
 
-`python -m benchmarks.screening` prints a table. The columns are codes, words, amounts, days, text
-and numbers, with planted dependences of one and of two columns.
+`python -m benchmarks.screening` prints a table. The columns of the long files are codes, words,
+amounts, days, text and numbers, with planted dependences of one and of two columns. Those of the
+wide ones are nearly unique, so that each is looked at and none is compared with another.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from keyhole.screening.screen import screen
 __all__ = ["measure_screening"]
 
 SIZES = (12_500, 25_000, 50_000, 100_000)
+WIDTHS = (1_000, 2_000, 4_000, 8_000)
+FEW = 4
 
 
-def measure_screening(sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> list[dict[str, Any]]:
-    """Time the screening of files of some sizes, encoding included."""
+def measure_screening(
+    sizes: tuple[int, ...] = SIZES, widths: tuple[int, ...] = WIDTHS, rounds: int = 3
+) -> list[dict[str, Any]]:
+    """Time the screening of files of some sizes and widths, encoding included."""
     screen(_file(2_000))  # compiled once
     out = []
     for records in sizes:
@@ -33,6 +38,11 @@ def measure_screening(sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> list[d
             raise RuntimeError("a planted dependence was not found")
         say(f"screening {records:,} records: {seconds:.2f} s")
         out.append({"records": records, "columns": frame.width, "seconds": seconds})
+    for width in widths:
+        wide = pl.DataFrame({f"column {i}": range(i, i + FEW) for i in range(width)})
+        seconds, _ = best_of(rounds, lambda frame=wide: screen(load(frame)))  # type: ignore[misc]
+        say(f"screening {width:,} columns: {seconds:.2f} s")
+        out.append({"records": FEW, "columns": width, "seconds": seconds})
     return out
 
 

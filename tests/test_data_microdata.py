@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 from keyhole.data import Microdata, Variable, load
 from keyhole.data.columns import encode
+from keyhole.data.microdata import require_columns
 from keyhole.errors import ColumnError, FileError
 
 TEN = pl.DataFrame(
@@ -246,6 +247,14 @@ def test_require_says_everything_at_once() -> None:
     assert "'incomes'" in second
     assert "'income'" in second
     assert "'zip' is listed more than once" in third
+
+
+def test_to_require_a_column_does_not_go_through_all_of_them() -> None:
+    class Names(dict):
+        def __iter__(self):
+            raise AssertionError("the time of a wide file would grow with its columns squared")
+
+    assert require_columns(["b"], Names(a=0, b=1), purpose="key", called="people") == ("b",)
 
 
 def test_require_of_one_name_is_a_list_of_one() -> None:

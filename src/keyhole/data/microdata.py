@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -139,7 +139,7 @@ class Microdata:
         keyhole.errors.ColumnError: key 'agee' is not a column of 'data'. Did you mean 'age'?
         key 'age' is listed more than once. List it once.
         """
-        return require_columns(names, list(self._places), purpose=purpose, called=self.name)
+        return require_columns(names, self._places, purpose=purpose, called=self.name)
 
     def require_records(self, least: int = 1) -> None:
         """Say so if there are no records, or fewer than a stage can use."""
@@ -296,7 +296,7 @@ class Microdata:
 
 
 def require_columns(
-    names: Iterable[str], columns: Sequence[str], *, purpose: str, called: str
+    names: Iterable[str], columns: Collection[str], *, purpose: str, called: str
 ) -> tuple[str, ...]:
     """Return the names if all are columns, each once; else say everything that is wrong.
 
@@ -306,6 +306,8 @@ def require_columns(
     ('sex',)
     """
     asked = [names] if isinstance(names, str) else [str(name) for name in names]
+    if len(asked) == 1 and asked[0] in columns:  # as each column is in its turn
+        return tuple(asked)
     problems = absent(dict.fromkeys(asked), list(columns), purpose=purpose, where=repr(called))
     problems += [
         f"{purpose} {name!r} is listed more than once. List it once." for name in repeated(asked)
