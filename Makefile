@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint docs bench mutants fuzz clean
+.PHONY: help demo serve test lint docs bench mutants fuzz kills clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -52,6 +52,9 @@ mutants: $(READY)  ## change the code in small ways and see whether the tests no
 
 fuzz: $(READY)  ## make 20,000 random calls, or those of SEED=files:100-200
 	@$(BIN)/python -m tests.fuzz $(SEED)
+
+kills: $(READY)  ## kill every verb that writes at 160 random moments
+	@nice -n 10 $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/kills.py
 
 clean:  ## remove everything that was made
 	@rm -rf $(VENV) demo docs/_build dist build

@@ -21,7 +21,15 @@ from pathlib import Path
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = ["lock_file", "require_room", "scratch_folder", "sweep", "write_folder", "write_whole"]
+__all__ = [
+    "lock_file",
+    "remove_unfinished",
+    "require_room",
+    "scratch_folder",
+    "sweep",
+    "write_folder",
+    "write_whole",
+]
 
 _ROOM = 1 << 16
 _UNFINISHED = re.compile(r"\.keyhole-[0-9a-f]{8}")
@@ -178,6 +186,7 @@ def _new_place(parent: Path) -> Path:
 def _make(place: Path) -> None:
     """Make an unfinished folder and hold its lock until the folder is removed."""
     while True:
+        _HELD[place] = None
         place.mkdir(mode=0o700)
         try:
             lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -188,12 +197,25 @@ def _make(place: Path) -> None:
             lock_file(lock, wait=True)
         if os.fstat(lock).st_nlink:
             break
-        os.close(_HELD.pop(place))
+        _let_go(place)
     (place / _NEW).mkdir()
 
 
-_HELD: dict[Path, int] = {}
-"""The locks of this process, by the folder that is being filled."""
+_HELD: dict[Path, int | None] = {}
+"""The locks of this process, by the folder that is being filled; None before and after."""
+
+
+def _let_go(place: Path) -> None:
+    lock = _HELD.get(place)
+    if lock is not None:
+        _HELD[place] = None
+        os.close(lock)
+
+
+def remove_unfinished() -> None:
+    """Remove what this process was writing when it was interrupted, also while it cleaned up."""
+    for place in list(_HELD):
+        _remove(place)
 
 
 def _remove(place: Path) -> None:
@@ -202,11 +224,10 @@ def _remove(place: Path) -> None:
         for old in (place / _OLD).iterdir():
             if not os.path.lexists(place.parent / old.name):
                 old.rename(place.parent / old.name)
-    lock = _HELD.pop(place, None)
-    if lock is not None:
-        os.close(lock)
+    _let_go(place)
     with suppress(ValueError):
         shutil.rmtree(place, ignore_errors=True)
+    _HELD.pop(place, None)
 
 
 def lock_file(file: int, *, wait: bool = False) -> None:

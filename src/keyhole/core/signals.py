@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from keyhole.core.files import remove_unfinished
+
 __all__ = ["ending_cleanly"]
 
 # A terminal that is closed sends SIGHUP, which Windows does not know.
@@ -34,6 +36,7 @@ def ending_cleanly() -> Iterator[None]:
     try:
         yield
     finally:
+        remove_unfinished()
         for one in taken:
             signal.signal(one, signal.SIG_DFL)
 

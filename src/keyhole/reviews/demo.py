@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from keyhole.core.files import sweep
 from keyhole.core.options import Problem, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.data.examples import KEYS, LINK, veterans
@@ -187,6 +188,7 @@ def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> N
 
 def _check(folder: Path, force: bool) -> None:
     """Take a new folder, an empty one, or that of an earlier demonstration."""
+    sweep(folder)
     ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REVIEW, RESULTS}
     if not force and {path.name for path in folder.iterdir()} - ours:
         raise OptionError(
