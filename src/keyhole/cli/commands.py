@@ -25,6 +25,7 @@ from keyhole.cli.output import (
     writing_problems,
 )
 from keyhole.cli.progress import be_quiet, tell_of_compiling, working
+from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
     DataSource,
@@ -42,7 +43,7 @@ from keyhole.core.verbs import Output, Verb, imported
 
 __all__ = ["command_of", "reading_parameters"]
 
-READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet")
+READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
 """The options of `keyhole.load` that commands have."""
 
 
@@ -130,7 +131,7 @@ class _Command:
                 getattr(result, output.method)(path, force=force)
         for output, path in written.items():
             tell_written(output.what, path)
-        outputs.give(result)
+        outputs.give(result, Derivations().settle(how.get("derive", ())))
         _tell_aside(verb, result)
         if verb.verdict and not getattr(result, verb.verdict):
             raise typer.Exit(verb.failing)

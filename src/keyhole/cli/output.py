@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keyhole.core.codec import to_plain
+from keyhole.core.expressions import write_definition
 from keyhole.core.options import name_as_flag, worded
 from keyhole.errors import FileError, InputError
 
@@ -49,8 +50,8 @@ class Destinations:
             *_problems_of("--plot", self.plot, _check_picture, self.force, source),
         ]
 
-    def give(self, result: Result) -> None:
-        """Write the files, then print the result."""
+    def give(self, result: Result, derived: Mapping[str, str] | None = None) -> None:
+        """Write the files, then print the result, and the columns that were derived for it."""
         if self.records is not None:
             _write_records(result, self.records, self.force)
             tell_written("records", self.records)
@@ -60,8 +61,12 @@ class Destinations:
             save_chart(result.plot(), self.plot, force=self.force)
             tell_written("picture", self.plot)
         if self.as_json:
-            print(json.dumps(to_plain(result), indent=2, allow_nan=False))
-        elif text := _summary(result):
+            plain = {**to_plain(result), **({"derived": derived} if derived else {})}
+            print(json.dumps(plain, indent=2, allow_nan=False))
+            return
+        lines = [write_definition(*one) for one in (derived or {}).items()]
+        told = f"Derived: {'; '.join(lines)}." if lines else ""
+        if text := "\n".join(filter(None, [_summary(result), told])):
             print(text)
 
 

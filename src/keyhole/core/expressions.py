@@ -17,7 +17,7 @@ Python.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
@@ -34,7 +34,9 @@ __all__ = [
     "ColumnName",
     "Derivations",
     "Expression",
+    "coding_files",
     "definition_problems",
+    "map_files",
     "parse_expression",
     "read_definitions",
     "source_columns",
@@ -239,6 +241,33 @@ def source_columns(tree: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in tree.columns for name in source_columns(part)))
 
 
+def coding_files(tree: Expression) -> tuple[str, ...]:
+    """Return the files that an expression reads, each once.
+
+    Examples
+    --------
+    >>> coding_files(parse_expression('pool(map(job, "jobs.csv"), 10)'))
+    ('jobs.csv',)
+    """
+    found: list[str] = []
+    map_files(tree, lambda file: found.append(file) or file)  # type: ignore[func-returns-value]
+    return tuple(dict.fromkeys(found))
+
+
+def map_files(tree: Expression, change: Callable[[str], str]) -> Expression:
+    """Return an expression with other names for the files that it reads."""
+    if isinstance(tree, ColumnName):
+        return tree
+    is_map = tree.function == "map"
+    values = [change(one) if is_map and isinstance(one, str) else one for one in tree.values]
+    options = {
+        name: change(value) if name == "populations" else value
+        for name, value in tree.options.items()
+    }
+    columns = tuple(map_files(part, change) for part in tree.columns)
+    return Call(tree.function, columns, tuple(values), options)
+
+
 class _Parser(TokenReader):
     """Recursive descent: a call, what it is applied to, values, options."""
 
@@ -395,11 +424,7 @@ def _written(value: Any) -> str:
 def _definitions(value: Any) -> Iterator[tuple[str, str]]:
     """Yield names and expressions of a table, a text or lines; raise a `SyntaxProblem`."""
     if isinstance(value, Mapping):
-        for name, text in value.items():
-            try:
-                yield name, str(parse_expression(text))
-            except SyntaxProblem as problem:
-                raise SyntaxProblem(problem.at, f"{shown(name)}: {problem.text}") from None
+        yield from ((name, str(parse_expression(text))) for name, text in value.items())
     else:
         for line in [value] if isinstance(value, str) else value:
             yield from read_definitions(line)

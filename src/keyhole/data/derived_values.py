@@ -25,7 +25,7 @@ from keyhole.data.missing import text_forms
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["EVALUATORS", "Derived"]
+__all__ = ["EVALUATORS", "OTHER", "Derived"]
 
 OTHER = "other"
 SMALL_AREA = "000"

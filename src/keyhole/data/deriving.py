@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.expressions import (
+    Call,
     ColumnName,
     Derivations,
     Expression,
@@ -25,13 +27,20 @@ from keyhole.core.expressions import (
 )
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Codes, Variable, encode
-from keyhole.data.derived_values import EVALUATORS, Derived
+from keyhole.data.derived_values import EVALUATORS, OTHER, Derived
 from keyhole.data.describing import Request, name_problems
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Array, Ints
 
-__all__ = ["Derivation", "derivations_of", "derive_codes", "evaluate", "with_derived"]
+__all__ = [
+    "Derivation",
+    "derivations_of",
+    "derive_codes",
+    "evaluate",
+    "fit_derivations",
+    "with_derived",
+]
 
 ROWS_AT_ONCE = 1 << 20
 MOST_PAIRS = 1 << 22
@@ -40,18 +49,6 @@ MOST_PAIRS = 1 << 22
 
 class Source(Protocol):
     """Data that knows its columns and their codes, wherever these are."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its columns."""
-
-    @property
-    def records(self) -> int:
-        """The number of records."""
 
     def variable(self, name: str) -> Variable:
         """Return what is known of a column."""
@@ -201,6 +198,39 @@ def _added(data: Microdata, derivation: Derivation, request: Request) -> Microda
     new = dataclasses.replace(data, frame=frame, variables=(*data.variables, variable))
     new._codes.update({**data._codes, name: codes})
     return new
+
+
+def fit_derivations(data: Microdata) -> dict[str, str]:
+    """Return the derived columns of data by name, so that another file gets the same categories.
+
+    What was counted in the data stands as a coding: ``pool(job, 100)`` becomes a ``map`` of the
+    categories that were common enough.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> people = load({"job": [*"aab"]}, derive="jobs = pool(job, 2)")
+    >>> fit_derivations(people)
+    {'jobs': 'map(job, {"a": "a"}, other="other")'}
+    """
+    known = set(data.names)
+    made = {one.name: one.derived for one in data.variables if one.derived}
+    trees = {name: parse_expression(text) for name, text in made.items()}
+    return {
+        name: str(_fit(tree, data)) if known.issuperset(source_columns(tree)) else str(tree)
+        for name, tree in trees.items()
+    }
+
+
+def _fit(tree: Expression, data: Microdata) -> Expression:
+    if isinstance(tree, ColumnName):
+        return tree
+    if tree.function == "pool":
+        other = tree.options.get("other", OTHER)
+        levels = derive_codes(data, Derivation("", tree))[1].levels.cast(pl.String).to_list()
+        pairs = {level: level for level in levels if level != other} or {other: other}
+        return Call("map", (_fit(tree.columns[0], data),), (pairs,), {"other": other})
+    return dataclasses.replace(tree, columns=tuple(_fit(part, data) for part in tree.columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,8 @@ Facts = Mapping[str, Any]
 class Request:
     """What the caller of `load` declared about the columns.
 
-    `derived` has expressions by column; `partial` leaves out those whose columns a file has not.
+    `derived` has expressions by column; `partial` leaves out those that a file has already, and
+    those whose columns it has not.
 
     Examples
     --------
@@ -73,7 +74,8 @@ class Request:
         """
         known, made = set(names), list[str]()
         for name in self.derived:
-            if not self.partial or known.issuperset(self._sources(name)):
+            can_be = name not in known and known.issuperset(self._sources(name))
+            if can_be or not self.partial:
                 known.add(name)
                 made.append(name)
         wanted = set(made if self.columns is None else self.columns)
@@ -122,7 +124,7 @@ class Request:
     def _derived_problems(self, made: Iterable[str], names: Sequence[str], where: str) -> list[str]:
         problems, known = [], list(names)
         for name in self.derived:
-            if name in names and (name in made or not self.partial):
+            if name in names and not self.partial:
                 problems.append(
                     f"derived column {shown(name)} is a column of {where} already. Give it "
                     f"another name."

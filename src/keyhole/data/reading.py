@@ -136,7 +136,8 @@ def load(
         Columns made from others: expressions by name, or lines such as
         ``age10 = band(age, 10)``. They come after the columns of the file.
     partial
-        Leave out the derived columns whose columns the file does not have.
+        Leave out the derived columns that the file has already, and those whose columns it does
+        not have.
 
     Returns
     -------

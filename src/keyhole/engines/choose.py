@@ -27,6 +27,7 @@ __all__ = [
     "EngineName",
     "backend_of",
     "cluster_for",
+    "derive_problems",
     "engine_notes",
     "engine_of",
     "engine_problems",
@@ -106,6 +107,7 @@ def open_records(
     name, session = _asked_engine(engine, [source])
     problems = engine_problems(name, memory, work_folder, master, here_for=here_for)
     problems += _only_in_memory(name, in_memory_for)
+    problems += derive_problems(name, options)
     if session is not None and name in ("memory", "disk"):
         problems.append(Problem(_OWN_FRAME, name))
     if problems:
@@ -121,6 +123,18 @@ def open_records(
         ready = isinstance(source, Microdata) and not options  # its codes are kept with it
         return source if ready else load(source, **options)
     return _on_disk(source if path is None else path, memory, work_folder, note, options)
+
+
+def derive_problems(engine: Any, reading: Mapping[str, Any]) -> list[str]:
+    """Say so if columns are to be derived on Spark, which cannot."""
+    if engine != "spark" or not reading.get("derive"):
+        return []
+    return [
+        Problem(
+            "{engine} must be memory or disk for derived columns ({derive}). Got 'spark' instead: "
+            "derive them in Spark, and give the frame."
+        )
+    ]
 
 
 def _asked_engine(engine: Any, sources: Iterable[Any]) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data.columns import Codes, Variable
+from keyhole.data.deriving import Derivation, derive_codes
 from keyhole.data.describing import Request
 from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Microdata
@@ -88,7 +89,7 @@ class DiskData(AskedColumns):
         data = _FileData(called, chosen, folder, note=note)
         data.pieces, data.request, data.roles = pieces, request, request.roles
         data.path, data.version = path, version
-        return data
+        return _Derived.of(data, request) if request.derived else data
 
     @classmethod
     def of_microdata(cls, data: Microdata, folder: WorkFolder) -> DiskData:
@@ -261,6 +262,76 @@ class _MemoryData(DiskData):
             name: EncodedColumn(self.data.variable(name), _kept(self.data.codes(name), self.folder))
             for name in names
         }
+
+
+class _Derived(DiskData):
+    """Other data with columns derived from its own; see `keyhole.data.deriving`."""
+
+    whole: DiskData
+    request: Request
+
+    @classmethod
+    def of(cls, whole: DiskData, request: Request) -> _Derived:
+        """Add the derived columns of a request, and keep the columns that it asks for."""
+        names = (*whole.names, *request.making(whole.names))
+        wanted = [n for n in names if request.columns is None or n in request.columns]
+        out = cls(whole.name, wanted, whole.folder, note=whole.note)
+        out.whole, out.request, out.roles = whole, request, request.roles
+        return out
+
+    def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
+        made = [self._derivation(name) for name in names if name in self.request.derived]
+        own = [name for name in names if name not in self.request.derived]
+        sources = [source for one in made for source in self._sources(one)]
+        self.whole.require(dict.fromkeys([*own, *sources]))  # so that they are read together
+        return {name: self._made(name) for name in names}
+
+    def _derivation(self, name: str) -> Derivation:
+        return Derivation.of(name, self.request.derived[name])
+
+    def _sources(self, made: Derivation) -> list[str]:
+        """Return the columns of the file that a derived one is made from, in the end."""
+        derived = self.request.derived
+        return [
+            source
+            for name in made.columns
+            for source in (self._sources(self._derivation(name)) if name in derived else [name])
+        ]
+
+    def _made(self, name: str) -> EncodedColumn:
+        if name not in self.request.derived:
+            return self.whole._column(name)
+        if name not in self._encoded:
+            steps = _Steps(self)
+            variable, codes = derive_codes(steps, self._derivation(name), self.folder.empty)
+            self._encoded[name] = EncodedColumn(self.request.declared(variable), codes)
+        return self._encoded[name]
+
+    def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Encode columns; return those with more different values than memory holds."""
+        asked = self.require(names, purpose="column")
+        own = [name for name in asked if name not in self.request.derived]
+        found = self.whole.encode_what_fits(own) if own else ()
+        self._given_up.update({name: self.whole._given_up[name] for name in found})
+        return found
+
+    def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
+        return self.whole._read(name, most)
+
+
+class _Steps:
+    """The columns of a file on disk and those derived from them, also where none is asked for."""
+
+    def __init__(self, data: _Derived) -> None:
+        self._data = data
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of a column."""
+        return self._data._made(name).variable
+
+    def codes(self, name: str) -> Codes:
+        """Return a column as small numbers."""
+        return self._data._made(name).codes
 
 
 class _Chosen(DiskData):

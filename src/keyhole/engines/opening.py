@@ -10,7 +10,7 @@ from typing import Any
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
-from keyhole.engines.choose import SPARK, engine_problems, open_records
+from keyhole.engines.choose import SPARK, derive_problems, engine_problems, open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError, OptionError
 
@@ -72,6 +72,8 @@ def open_for(
     if is_offered and where.get("engine") == "spark" and not needs_values_for:
         where = {}  # Spark need not run to tell the names of columns
     problems: list[str] = list(question.problems)
+    if refused := derive_problems(where.get("engine"), reading):
+        raise OptionError([*problems, *refused])
     if where.get("engine") == "spark" and not needs_values_for:
         _require_header(question, source, reading)
     try:

@@ -13,6 +13,7 @@ import polars as pl
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.data.columns import named
+from keyhole.data.deriving import derivations_of, fit_derivations
 from keyhole.data.implicates import first_implicate
 from keyhole.data.microdata import KeyedData, Microdata, require_key
 from keyhole.data.reading import load
@@ -82,26 +83,38 @@ class _Reader:
         self._problems: list[str] = []
         self._error: type[InputError] = OptionError
         self._columns: set[str] = set()
+        self._derived: dict[str, str] = {}
 
     def read(self, source: Any, name: str, columns: Sequence[str] = ()) -> Microdata | None:
         """Read a file, or return none; a frame, which has no name, is called by its part."""
         if source is None:  # what is needed and absent has been told
             return None
         given, how = (source.path, source.reading) if isinstance(source, DataFile) else (source, {})
+        lines = how.get("derive")
         try:
             wanted: Any = {}
             if isinstance(given, str | os.PathLike):
                 given = first_implicate(Path(given)) if name == "PUF" else given
-                wanted = {"columns": list(dict.fromkeys(columns)) or None}
+                wanted = {"columns": None if lines else list(dict.fromkeys(columns)) or None}
             data = load(given, **wanted, **{n: how[n] for n in HOW if n in how})
+            self._columns.update(data.names)
             declared = declared_for(data.names, how)
             data = load(data, **declared) if any(declared.values()) else data
+            if lines:
+                data = self._with_derived(data, lines)
         except InputError as error:
             self._error = type(error)
             self._problems += error.problems
             return None
         self._columns.update(data.names)
         return data.replace(name=name) if data.name == "data" else data
+
+    def _with_derived(self, data: Microdata, lines: Any) -> Microdata:
+        """Derive what can be; what was counted in the first file holds for the others too."""
+        wanted = {**{one.name: str(one.tree) for one in derivations_of(lines)}, **self._derived}
+        data = load(data, derive=wanted, partial=True)
+        self._derived = {**fit_derivations(data), **self._derived}
+        return data
 
     def require(self, sources: Iterable[Any], told: Iterable[str]) -> None:
         """Raise what is wrong with the files, if anything is, with what was told before."""
@@ -121,15 +134,20 @@ def declared_for(names: Iterable[str], reading: Mapping[str, Any]) -> dict[str, 
 
 def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[str]:
     """Say which missing codes and kinds are for a column that no file has."""
-    columns = {*known, "*"}
-    return [
+    read = [one.reading for one in sources if isinstance(one, DataFile)]
+    lines = (how["derive"] for how in read if how.get("derive"))
+    derived = derivations_of(next(lines, None))
+    columns = {*known, "*", *(one.name for one in derived)}
+    problems: list[str] = [
         Problem(f"{{{option}}} names {{0!r}}, which is a column of none of the files.", name)
-        for source in sources
-        if isinstance(source, DataFile)
+        for how in read
         for option in ("missing_codes", "kinds")
-        for name in source.reading.get(option, ())
+        for name in how.get(option, ())
         if name not in columns
     ]
+    template = "{derive} makes {0!r} from {1!r}, which is a column of none of the files."
+    sources = ((made.name, name) for made in derived for name in made.columns)
+    return problems + [Problem(template, *pair) for pair in sources if pair[1] not in columns]
 
 
 def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microdata:

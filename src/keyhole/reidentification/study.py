@@ -326,13 +326,14 @@ def study_files(question: Question) -> Any:
     problems: list[str] = list(question.problems)
     pufs = question.puf or {}
     sources = [*pufs.values(), question.eif, question.iuf]
-    sheets = [one.reading.get("sheet") for one in sources if isinstance(one, DataFile)]
+    read = [one.reading for one in sources if isinstance(one, DataFile)]
     in_memory_for = {
         "comparing studies": len(pufs) > 1 or len(question.metric) > 1,
         "a scenario's recoding": question.scenario,
         "{blank}": question.blank,
         "{ids_from}": question.ids_from is not None,
-        "{sheet}": any(sheets),
+        "{sheet}": any(how.get("sheet") for how in read),
+        "derived columns ({derive})": any(how.get("derive") for how in read),
     }
     try:
         cluster = cluster_for(

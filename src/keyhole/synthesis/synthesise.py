@@ -31,7 +31,7 @@ from keyhole.core.shared import (
 )
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.engines.choose import cluster_for, is_of_pyspark
+from keyhole.engines.choose import cluster_for, derive_problems, is_of_pyspark
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
@@ -369,6 +369,7 @@ def _opened(question: Question, source: Any, problems: list[str]) -> tuple[Micro
     except OptionError as error:
         problems += error.problems
     problems += () if cluster is None else cluster.problems
+    problems += derive_problems(question.engine, reading)
     is_folder = isinstance(source, str | os.PathLike) and Path(source).is_dir()
     on_spark = is_folder or is_of_pyspark(source, "DataFrame")
     if cluster and on_spark and problems:
