@@ -45,7 +45,7 @@ STAGES = {
     "tabulate": "tabulate",
 }
 REVIEW = f"""\
-keys = ["sex", "age", "state", "home, region"]
+keys = ["sex", "age", "state", "home, band"]
 
 [data]
 file = "people.csv"
@@ -57,6 +57,10 @@ age = "measure"
 
 [data.roles]
 id = "identifier"
+
+[derive]
+age10 = "band(age, 10)"
+"home, band" = 'combine("home, region", age10)'
 
 [screen]
 nearly = 0.8
@@ -78,7 +82,7 @@ most_levels = 12
 [selection]
 methods = ["forward", "stepwise"]
 keep = ["sex"]
-candidates = ["age", "state", "zip", "home, region"]
+candidates = ["age|age10", "state", "zip", "home, region"]
 limit = 0.4
 criterion = "difference"
 cr_weight = 0.3
@@ -128,7 +132,7 @@ self_match = 20
 seed = {SEED}
 
 [table]
-rows = ["state"]
+rows = ["age10"]
 protect = "round"
 rounding = "random"
 seed = {SEED}

@@ -6,21 +6,24 @@ import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
-from keyhole.core.names import absent, nearest
+from keyhole.core.names import absent, nearest, shown
 from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems
 from keyhole.core.options import Problem as OptionProblem
 from keyhole.core.verbs import VERBS
 from keyhole.data import Microdata
 from keyhole.engines.choose import open_records
+from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.protection.apply import raised
 from keyhole.protection.plan import Plan
+from keyhole.reviews.derive_checks import derived_columns, located
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of
 from keyhole.reviews.scenario_checks import check_scenarios
-from keyhole.reviews.schema import REPEATED, SECTIONS, TOP, question_of
+from keyhole.reviews.schema import DERIVE, REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
     DataSettings,
     Review,
@@ -137,6 +140,9 @@ def _structure(source: ReviewSource) -> tuple[list[Problem], dict[str, Values]]:
     for name, value in source.values.items():
         if name == "scenario" and isinstance(value, Mapping):
             sections[name] = dict(value)  # its tables have names of their own
+        elif name == DERIVE and isinstance(value, Mapping):
+            found, sections[name] = derived_columns(source, value)
+            problems += found
         elif name in REPEATED and isinstance(value, Mapping | list):
             sections[name] = {}  # each of them is checked by itself
         elif name in SECTIONS and isinstance(value, Mapping):
@@ -155,9 +161,10 @@ def _structure(source: ReviewSource) -> tuple[list[Problem], dict[str, Values]]:
 
 
 def _unknown_top(name: str, value: Any) -> str:
-    if name in SECTIONS:
+    if name in (*SECTIONS, DERIVE):
         return f"{name} must be a section, headed [{name}]. Got {shown_value(value)} instead."
-    known = [f"[{s}]" for s in SECTIONS] if isinstance(value, Mapping) else [*TOP, *SECTIONS]
+    sections = [*SECTIONS, DERIVE]
+    known = [f"[{s}]" for s in sections] if isinstance(value, Mapping) else [*TOP, *sections]
     shown = f"[{name}]" if isinstance(value, Mapping) else name
     near = nearest(shown, known, most=1)
     remedy = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
@@ -195,39 +202,58 @@ def _data(
     if "file" not in given:
         return None, []
     only = next((f"[{name}]" for name in IN_MEMORY if name in sections), "")
-    settings = DataSettings(**given)
+    settings = DataSettings(**given, derive=sections.get(DERIVE, {}))
     at = ("data", "file")
     try:
         return _reviewed(source, settings, settings.declared(), only), []
     except ColumnError as error:
-        told = [source.problem(("data",), text) for text in error.problems]
+        told = [source.problem(_named(text, settings), text) for text in error.problems]
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
     try:
-        found = _reviewed(source, settings, reading, only)
+        found = _reviewed(source, dataclasses.replace(settings, derive={}), reading, only)
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     # Columns that do not exist are told with their own lines; what is left is told here.
-    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], found.data))
-    return found, [] if absent_columns else told
+    known = (*found.data.names, *settings.derive)
+    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], found.data, known))
+    derived = [one for one in told if "derived column" in one[1]]
+    return found, derived if absent_columns else told
+
+
+def _named(text: str, settings: DataSettings) -> ValuePath:
+    """Return the setting that a problem with the data is told at."""
+    found = (name for name in settings.derive if text.startswith(f"derived column {shown(name)}"))
+    name = next(found, None)
+    return ("data",) if name is None else (DERIVE, name)
 
 
 def _reviewed(
     source: ReviewSource, settings: DataSettings, options: Values, in_memory_for: str
 ) -> ReviewFile:
     path = source.path.parent / settings.file
+    derive, codings = located(settings.derive, source.path.parent)
     read_it = partial(
-        open_records,
+        _open,
+        codings=codings,
         engine=settings.engine,
         memory=settings.memory,
         in_memory_for=in_memory_for,
+        derive=derive or None,
         **options,
     )
     found, digest = read_steadily(path, read_it)
     data = cast(Microdata, found)  # what is on disk offers all that the other stages ask for
     read = {name: value for name, value in settings.declared().items() if name != "labels"}
+    if derive:
+        read |= {DERIVE: dict(settings.derive), "codings": codings}
     return ReviewFile(settings.file, data, digest, read)
+
+
+def _open(path: Path, codings: Mapping[str, str], **options: Any) -> Records:  # noqa: ARG001
+    """Open the file under review; it is read anew where a coding has changed."""
+    return open_records(path, **options)
 
 
 def _columns(
@@ -235,12 +261,15 @@ def _columns(
 ) -> list[Problem]:
     """Say of each column named and not there so, on its own line."""
     known = {"": TOP, **SECTIONS}
+    derived = source.values.get(DERIVE)
+    made = derived if isinstance(derived, Mapping) else {}  # what cannot be made is told there
+    names = tuple(dict.fromkeys([*data.names, *made]))
     return [
         problem
         for section, given in sections.items()
         if section in known and section != "study"  # whose columns are those of its own files
         for problem in _absent_in(
-            source, (section,) if section else (), given, known[section], data
+            source, (section,) if section else (), given, known[section], data, names
         )
     ]
 
@@ -251,13 +280,14 @@ def _absent_in(
     given: Values,
     known: Mapping[str, Parameter],
     data: Microdata,
+    names: tuple[str, ...] = (),
 ) -> Iterator[Problem]:
     file = repr(data.name)
     for name, value in given.items():
         setting = known[name]
         for where, column in setting.columns(value):
             purpose = setting.kind.purpose or name
-            for text in absent([column], data.names, purpose=purpose, where=file):
+            for text in absent([column], names or data.names, purpose=purpose, where=file):
                 yield source.problem((*at, name, *where), text)
 
 

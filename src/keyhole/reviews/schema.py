@@ -23,6 +23,7 @@ from keyhole.reviews.source import named_scenario
 from keyhole.selection.search import METHODS
 
 __all__ = [
+    "DERIVE",
     "METRICS",
     "PRODUCTS",
     "REPEATED",
@@ -33,6 +34,8 @@ __all__ = [
     "review_schema",
 ]
 
+DERIVE = "derive"
+"""The section whose settings have the names of the columns that it makes."""
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
 STEPS = ("selection", "protection", "synthesis")
@@ -449,7 +452,10 @@ TOP: Mapping[str, Parameter] = parameters_of(_top)
 
 SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "release": parameters_of(_release),
-    "data": {**parameters_of(_data), **parameters_of(load)},
+    "data": {
+        **parameters_of(_data),
+        **{name: p for name, p in parameters_of(load).items() if name != DERIVE},
+    },
     "keys": parameters_of(_keys),
     "environment": parameters_of(_environment),
     "screen": section_of("screen", without=("keys",)),
@@ -484,6 +490,11 @@ def review_schema() -> dict[str, Any]:
     1
     """
     sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
+    sections[DERIVE] = {
+        "description": parameters_of(load)[DERIVE].help,
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+    }
     for name in REPEATED:
         several = {"type": "array", "items": sections[name]}
         sections[name] = {"anyOf": [sections[name], several]}

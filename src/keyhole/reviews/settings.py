@@ -11,7 +11,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
-from keyhole.reviews.schema import REPEATED, STEPS, question_of
+from keyhole.reviews.schema import DERIVE, REPEATED, STEPS, question_of
 from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
@@ -43,15 +43,16 @@ class DataSettings:
     sheet: str | None = None
     engine: str = "auto"
     memory: str | None = None
+    derive: Mapping[str, str] = field(default_factory=dict)
 
     def reading(self) -> dict[str, Any]:
         """Return how the file is read, as far as its values depend on it."""
-        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet")
+        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
         return {name: getattr(self, name) for name in named}
 
     def declared(self) -> dict[str, Any]:
         """Return what `keyhole.load` is told besides the file."""
-        apart = ("file", "engine", "memory")
+        apart = ("file", "engine", "memory", "derive")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
 
 
@@ -142,6 +143,8 @@ class Review:
         for name in ("steps", "take", "drop", "not_knowable"):
             if release[name] in (None, {}) or (name == "drop" and not release[name]):
                 del release[name]
+        if not self.data.derive:
+            del found["data"][DERIVE]  # older reviews have none
         for name in REPEATED:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
@@ -174,7 +177,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         title=top.get("title", f"Review of {data.name}"),
         path=source.path,
         sha256=source.sha256,
-        data=DataSettings(**sections["data"]),
+        data=DataSettings(**sections["data"], derive=sections.get(DERIVE, {})),
         keys=tuple(keys),
         exposure=_exposure(sections.get("exposure", {}), data),
         uniques=question_of("uniques", sections["uniques"]) if "uniques" in sections else None,

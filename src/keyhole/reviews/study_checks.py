@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from keyhole.core.names import absent
 from keyhole.core.options import Problem as OptionProblem
 from keyhole.core.options import Question, bind, parameters_of
 from keyhole.data import Microdata, load
+from keyhole.data.deriving import fit_derivations
 from keyhole.errors import InputError
 from keyhole.reidentification.files import HOW, blank_variables, declared_for, linking_keys
 from keyhole.reidentification.scores import load_scores
@@ -41,8 +43,9 @@ def check_study(
     """
     given, problems = _with_scores(source, given)
     files: dict[str, ReviewFile] = {}
+    derived = _Derived.of(reviewed)
     for part in PARTS:
-        found, wrong = _file(source, given, part, reviewed)
+        found, wrong = _file(source, given, part, reviewed, derived)
         problems += wrong
         if found is not None:
             files[part] = found
@@ -56,7 +59,8 @@ def check_study(
         wrong = [source.problem(("study",), text) for text in _content(given, data)]
         problems += wrong
     # Where the files do not fit together, the candidates are only read.
-    candidates, more = _candidates(source, given, data if complete and not wrong else {}, key)
+    fit = data if complete and not wrong else {}
+    candidates, more = _candidates(source, given, fit, key, derived)
     return given, {**files, **candidates}, [*problems, *more]
 
 
@@ -87,13 +91,14 @@ def _candidates(
     given: Question,
     data: Mapping[str, Microdata],
     key: ScenarioKey | None,
+    derived: _Derived,
 ) -> tuple[dict[str, ReviewFile], list[Problem]]:
     """Load the candidate releases, and check each in the place of the PUF."""
     files: dict[str, ReviewFile] = {}
     problems: list[Problem] = []
     for name, path in given.candidates.items():
         at = ("study", "candidates", name)
-        found, wrong = _read(source, given, path, at)
+        found, wrong = _read(source, given, path, at, derived)
         if found is not None:
             files[f"candidate:{name}"] = found
             texts = _candidate(given, data, found.data, key) if data else []
@@ -156,30 +161,61 @@ def _together(source: ReviewSource, given: Question) -> list[Problem]:
 
 
 def _file(
-    source: ReviewSource, given: Question, part: str, reviewed: ReviewFile | None
+    source: ReviewSource,
+    given: Question,
+    part: str,
+    reviewed: ReviewFile | None,
+    derived: _Derived,
 ) -> tuple[ReviewFile | None, list[Problem]]:
     name = given.values[part]
     if name is None:  # what must be there and is missing has been told
         return reviewed if part == "puf" else None, []
-    return _read(source, given, name, ("study", part))
+    return _read(source, given, name, ("study", part), derived)
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """The derived columns of the file under review, for the files that can have them.
+
+    `read` says what they depend on, wherever the review lies.
+    """
+
+    lines: Mapping[str, str] = field(default_factory=dict)
+    read: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, reviewed: ReviewFile | None) -> _Derived:
+        lines: dict[str, str] = {}
+        if reviewed is not None and isinstance(reviewed.data, Microdata):
+            lines = fit_derivations(reviewed.data)
+        if reviewed is None or not lines:
+            return cls()
+        read = {name: reviewed.read[name] for name in ("derive", "codings")}
+        return cls(lines, {**read, "counted in": reviewed.sha256})
 
 
 def _read(
-    source: ReviewSource, given: Question, name: str, at: tuple[str, ...]
+    source: ReviewSource,
+    given: Question,
+    name: str,
+    at: tuple[str, ...],
+    derived: _Derived,
 ) -> tuple[ReviewFile | None, list[Problem]]:
     try:
-        data, digest = read_steadily(source.path.parent / name, partial(_load, given))
+        read_it = partial(_load, given, derived.lines)
+        data, digest = read_steadily(source.path.parent / name, read_it)
         data.require_records()
     except InputError as error:
         return None, [source.problem(at, text) for text in error.problems]
     read = {**_reading(given), "missing_codes": given.missing_codes}
-    return ReviewFile(name, data, digest, read), []
+    return ReviewFile(name, data, digest, {**read, **derived.read}), []
 
 
-def _load(given: Question, path: Any) -> Microdata:
+def _load(given: Question, derived: Mapping[str, str], path: Any) -> Microdata:
     data = load(path, **_reading(given))
     codes = declared_for(data.names, {"missing_codes": given.missing_codes or {}})["missing_codes"]
-    return load(data, missing_codes=codes) if codes else data
+    data = load(data, missing_codes=codes) if codes else data
+    return load(data, derive=derived, partial=True) if derived else data
 
 
 def _reading(given: Question) -> dict[str, Any]:

@@ -194,7 +194,8 @@ def _equivalents(view: View) -> list[Equivalent]:
 def _is_plain(review: Review, given: Question) -> bool:
     """Tell whether a command line can say it: files read as they are, columns to link on."""
     data = review.data
-    reading = (data.missing_codes, data.kinds, data.encoding, data.delimiter, data.sheet)
+    reading = (data.missing_codes, data.kinds, data.encoding, data.delimiter, data.sheet,
+               data.derive)  # fmt: skip
     own = (given.missing_codes, given.encoding, given.delimiter, given.sheet, given.scenario)
     return not (any(reading) or any(own))
 

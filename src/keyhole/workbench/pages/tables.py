@@ -77,7 +77,7 @@ def _equivalents(view: View) -> list[Equivalent]:
     if not (release / "codebook.json").is_file():
         return found
     released = release_reading(review, release)
-    reading = {name: released[name] for name in review.data.reading()}
+    reading = {name: released[name] for name in review.data.reading() if name in released}
     place = f"{results.name}/{SYNTHESIS}/release"
     return found + [equivalent("tabulate", one.values, place, reading) for one in review.tabulate]
 
