@@ -190,6 +190,11 @@ CASES = {
         ("safe.csv", "fitted.toml"),
         old=f"{_PROTECT} --seed 1234567890",
     ),
+    "solve": Case(
+        "solve puf.csv --keys sex,ms,race1 --limit 0.1 --out solved.csv --plan-out best.toml",
+        ("solved.csv", "best.toml"),
+        old="solve puf.csv --keys sex,ms --limit 0.5 --out solved.csv --plan-out best.toml",
+    ),
     "synthesise": Case(f"{_DRAW} --seed {SEED}", ("drawn",), old=f"{_DRAW} --seed 1234567890"),
     "study": Case(
         f"study --puf puf.csv --eif eif.csv --iuf iuf.csv {LINK} --permutations 0 --pairs p.csv",
