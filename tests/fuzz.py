@@ -43,7 +43,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], str], int]] = {
     "python": (fuzzing.call_python, 5_000),
     "command": (fuzzing.call_command, 3_000),
     "files": (fuzzing_files.call_file, 4_200),
-    "guarded": (fuzzing_files.call_guarded, 500),
+    "guarded": (fuzzing_files.call_guarded, 400),
     "plans": (fuzzing_texts.call_plan, 2_000),
     "rules": (fuzzing_texts.call_rules, 1_500),
     "reviews": (fuzzing_texts.call_review, 1_200),

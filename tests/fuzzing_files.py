@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 from tests.fuzzing import SECRET, Seed, commanded, judged
+from tests.sas_files import sas7bdat
 
 import keyhole
 from keyhole.core.apart import everything_apart
@@ -19,7 +20,7 @@ from keyhole.engines.choose import open_records
 ROWS = 40
 # Formats that are read in this process, and those that are read in one of their own.
 HERE = (".csv", ".tsv", ".csv.gz", ".parquet", ".arrow")
-APART = (".xlsx", ".sav", ".zsav", ".dta", ".xpt", ".arrow")
+APART = (".xlsx", ".sav", ".zsav", ".dta", ".xpt", ".sas7bdat", ".arrow")
 KEYS = ["town", "age"]
 
 
@@ -42,6 +43,9 @@ def people() -> pl.DataFrame:
 @functools.cache
 def whole(suffix: str) -> bytes:
     """Return a sound file of a format."""
+    if suffix == ".sas7bdat":
+        towns = [f"{SECRET} {i % 5}" for i in range(ROWS)]
+        return sas7bdat({"age": [*range(ROWS)], "town": towns, "income": [1.5] * ROWS})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"people{suffix}"
         keyhole.load(people(), labels={"age": "Age"}).save(path)

@@ -10,9 +10,11 @@ import polars as pl
 import pyreadstat
 import pytest
 from polars.testing import assert_frame_equal
+from tests.sas_files import sas7bdat
 
 from keyhole.data import Microdata, Variable, load, reading
 from keyhole.data.guarding import read_here
+from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, FileError
 
 FRAME = pl.DataFrame(
@@ -327,3 +329,16 @@ def test_broken_files(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_bytes(whole[: len(whole) // 2])
         with pytest.raises(FileError, match="broken"):
             load(tmp_path / name)
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_a_file_of_sas_is_read(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "people.sas7bdat"
+    path.write_bytes(sas7bdat({"age": [34, 51, float("nan")], "town": ["Bonn", "Köln", ""]}))
+    data = open_records(path, engine=engine)
+    assert (data.names, data.records) == (("age", "town"), 3)
+    assert data.codes("age").levels.to_list() == [34, 51]
+    assert data.codes("town").levels.to_list() == ["Bonn", "Köln"]
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(FileError, match="cannot be read as SAS"):
+        open_records(path, engine=engine)
