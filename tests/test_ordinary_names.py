@@ -5,9 +5,11 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import keyhole
+from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, KeyholeError
 
 NAMES = [
@@ -17,10 +19,26 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_names_that_are_empty_or_hold_a_zero_byte_stay_as_they_are(tmp_path, engine, suffix):
+    frame = pl.DataFrame({"": [1, 2], "a\0b": ["x", "y"], "a": [dt.timedelta(1)] * 2})
+    path = tmp_path / f"people{suffix}"
+    (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(path)
+    data = open_records(path, engine=engine)
+    assert data.names == ("", "a\0b", "a")
+    assert [data.codes(name).levels.len() for name in data.names] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("kind", [pa.table, pd.DataFrame])
+def test_frames_with_such_names_come_back_as_they_were(kind):
+    given = kind({"": [1, 2], "a\0b": ["x", "y"], "a": [1.5, 2.5]})
+    assert keyhole.load(given).to_native().equals(given)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
-    # Parquet has no names with a zero byte.
-    [*((name, "frame") for name in NAMES), *((name, "parquet") for name in NAMES[:-1])],
+    [(name, kind) for name in NAMES for kind in ("frame", "parquet")],
 )
 def test_a_column_may_have_any_name(tmp_path, name, kind):
     frame = pl.DataFrame({name: [*"abacca"] * 4, "other": [1, 2, 3, 1, 2, 2] * 4})

@@ -168,7 +168,8 @@ def to_native(frame: pl.DataFrame, origin: Origin) -> Any:
 
 
 def _to_pandas(frame: pl.DataFrame, origin: Origin) -> Any:
-    result = frame.to_pandas()
+    result = _by_place(frame).to_pandas()
+    result.columns = frame.columns
     for name, wanted in origin.types.items():
         if name in frame.columns and result[name].dtype != wanted:
             result[name] = _retyped(frame[name], result[name], wanted)
@@ -176,6 +177,13 @@ def _to_pandas(frame: pl.DataFrame, origin: Origin) -> Any:
         result.index = origin.index
     result.columns = [origin.labels.get(name, name) for name in frame.columns]
     return result
+
+
+def _by_place(frame: pl.DataFrame) -> pl.DataFrame:
+    """Name columns by their places: no zero byte in a name goes from Polars to others."""
+    numbered = frame.clone()
+    numbered.columns = [*map(str, range(frame.width))]
+    return numbered
 
 
 def _retyped(series: pl.Series, column: Any, wanted: Any) -> Any:
@@ -190,7 +198,7 @@ def _retyped(series: pl.Series, column: Any, wanted: Any) -> Any:
 
 
 def _to_arrow(frame: pl.DataFrame, origin: Origin) -> Any:
-    table = frame.to_arrow()
+    table = _by_place(frame).to_arrow().rename_columns(frame.columns)
     for place, name in enumerate(frame.columns):
         known = origin.types.get_all_field_indices(name)
         if not known or table.schema.field(place).type == origin.types.field(known[0]).type:
@@ -220,8 +228,12 @@ def from_arrow(table: Any) -> pl.DataFrame:
     ]
     if problems:  # before the library breaks on them
         raise ColumnError(problems)
+    named_by_place = _in_range(table).rename_columns([*map(str, range(table.num_columns))])
     try:
-        return pl.DataFrame(_in_range(table))
+        # Names that are empty, or hold a zero byte, would come over as others.
+        frame = pl.DataFrame(named_by_place)
+        frame.columns = table.column_names
+        return frame
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise ColumnError(
             "the table holds a column of a type that is not supported, or of more than there is "
@@ -361,7 +373,8 @@ def write_arrow(data: Microdata, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import ipc
 
-    table = data.frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    table = _by_place(data.frame).to_arrow(compat_level=pl.CompatLevel.oldest())
+    table = table.rename_columns(data.frame.columns)
     notes = _notes(data.variables)
     if notes:
         table = table.replace_schema_metadata({_KEY: notes})

@@ -233,7 +233,8 @@ class _Statistical(Pieces):
         if series.dtype == pl.Null:
             text = self._about.readstat_variable_types.get(name) == "string"
             series = series.cast(pl.String if text else pl.Float64)
-        return (series.cast(pl.Float64) if series.dtype.is_numeric() else series).to_arrow()
+        series = series.cast(pl.Float64) if series.dtype.is_numeric() else series
+        return series.alias("").to_arrow()
 
     def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
         kept, facts = statistical.read_column(column.name, column, self._about, self._form)
@@ -255,4 +256,4 @@ class FramePieces(Pieces):
         rows = _rows(size, len(chosen))
         for start in range(0, self._frame.height, rows):
             some = self._frame.slice(start, rows)
-            yield {name: some[name].to_arrow() for name in chosen}
+            yield {name: some[name].alias("").to_arrow() for name in chosen}
