@@ -76,6 +76,7 @@ FIT: dict[str, Callable[[list[str], list[str]], dict[str, Any]]] = {
     "screen": lambda *_: {},
     "select": lambda _, every: {"candidates": [[name] for name in every], "limit": 0.5},
     "frontier": lambda _, every: {"candidates": [[name] for name in every], "limit": 0.5},
+    "solve": lambda some, _: {"keys": some, "limit": 0.3, "suppress": 0.1},
     "table": lambda some, _: {"rows": some[:1], "cols": ["other"]},
     "tabulate": lambda some, _: {"rows": some[:1], "cols": ["other"]},
     "synthesise": lambda some, _: {"keys": some, "targets": some[:1], "seed": 1},

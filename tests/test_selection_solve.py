@@ -171,7 +171,7 @@ def test_entropy_falls_along_a_ladder(veterans):
 
 
 def test_a_ladder_that_is_not_nested_is_refused_naming_both_rungs(veterans):
-    ladder = Ladder("age", (Rung("age5", "band(age, 5)"), Rung("age8", "band(age, 8)")))
+    ladder = Ladder("age", (Rung("age5", "band(age, 5)"), Rung("age8", "band(age, 8)")), True)
     with pytest.raises(ColumnError) as error:
         encode_ladder(veterans, ladder, MEMORY)
     assert "'band(age, 5)' puts together, 'band(age, 8)' puts apart" in str(error.value)

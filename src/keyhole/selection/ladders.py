@@ -37,6 +37,8 @@ BANDS = 16
 WIDTHS = 4
 TAIL = 0.005
 """Numbers are top-coded where at least this share of the records is beyond."""
+SMALLEST = 1e-9
+"""Narrower bands than this, or wider than its inverse, are not made."""
 FEWEST_SIGNS = 3
 MOST_SIGNS = 12
 
@@ -59,10 +61,15 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A column and its rungs, the finest first; leaving it out comes after the last."""
+    """A column and its rungs, the finest first; leaving it out comes after the last.
+
+    Of a ladder that was made, what the data does not allow is passed over; of one that was
+    declared it is refused.
+    """
 
     column: str
     rungs: tuple[Rung, ...]
+    is_declared: bool = False
 
 
 def made_ladder(data: Records, column: str) -> Ladder:
@@ -97,12 +104,23 @@ def made_ladder(data: Records, column: str) -> Ladder:
         found = _pools(written, codes)
     taken = set(data.names)
     rungs = [Rung(column)]
+    if not _can_be_written(written):
+        return Ladder(column, tuple(rungs))
     for ending, expression in found.items():
         name = f"{column}_{ending}"
         while name in taken:
             name += "_"
         rungs.append(Rung(name, expression))
     return Ladder(column, tuple(rungs))
+
+
+def _can_be_written(column: str) -> bool:
+    """Tell whether an expression can name a column: control characters have no form there."""
+    try:
+        parse_expression(f"labels({column})")
+    except SyntaxProblem:
+        return False
+    return True
 
 
 def _dates(written: str) -> dict[str, str]:
@@ -117,7 +135,10 @@ def _bands(written: str, codes: Codes) -> dict[str, str]:
         return {}
     below = np.cumsum(counts) / counts.sum()
     low, high = (float(levels[np.searchsorted(below, share)]) for share in (0.01, 0.99))
-    width = _nice((high - low) / BANDS or (float(levels[-1]) - float(levels[0])) / BANDS)
+    width = (high - low) / BANDS or (float(levels[-1]) - float(levels[0])) / BANDS
+    if not SMALLEST < width < 1 / SMALLEST:
+        return {}
+    width = _nice(width)
     if codes.levels.dtype.is_integer():
         width = max(width, 2)
     # The largest multiple of the first width that enough records reach.
@@ -187,7 +208,7 @@ def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
         rungs, wrong = _declared(column, entry)
         problems += wrong
         if rungs:
-            ladders[column] = Ladder(column, tuple(rungs))
+            ladders[column] = Ladder(column, tuple(rungs), is_declared=True)
     names = [r.name for one in ladders.values() for r in one.rungs]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     problems += [
@@ -287,10 +308,10 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
         tables.append(table)
         missing.append(blank)
         entropies.append(_entropy(np.bincount(table, weights=counts)))
-    if problems:
+    if problems and (ladder.is_declared or first is None):
         raise ColumnError(problems)
     assert first is not None
-    made = Ladder(ladder.column, tuple(kept))
+    made = Ladder(ladder.column, tuple(kept), ladder.is_declared)
     return LadderCodes(made, first, np.array(tables), tuple(entropies), tuple(missing))
 
 

@@ -34,7 +34,7 @@ from keyhole.selection.solution import Column, FurtherKey, Release, Solution
 from keyhole.selection.solving import KeyCells, Point, Search, Steps
 from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
-__all__ = ["KeyLimits", "solve"]
+__all__ = ["Asked", "KeyLimits", "solve"]
 
 Progress = Callable[[int, int], None]
 SCALE = 10**12
@@ -223,7 +223,7 @@ def solve(
     )
     if question.weight is not None:
         opened.weights(question.weight)  # says what is wrong with them
-    asked = _Asked.of(question, opened)
+    asked = Asked.of(question, opened)
     search = asked.search(time.monotonic() + (seconds or math.inf), progress)
     if not search.stairs.points:
         raise asked.unmet(search)
@@ -260,7 +260,7 @@ def solve_problems(question: Question) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class Asked:
     """A question with its data in codes: ladders, distinct patterns, keys and allowances."""
 
     question: Question
@@ -272,7 +272,8 @@ class _Asked:
     remove: int
 
     @classmethod
-    def of(cls, question: Question, data: Records) -> _Asked:
+    def of(cls, question: Question, data: Records) -> Asked:
+        """Encode the data of a question."""
         names = question.keys
         ladders = _encoded(question, data)
         worth = [float((question.worth or {}).get(name, 1)) for name in names]
@@ -299,6 +300,7 @@ class _Asked:
 
     @property
     def steps(self) -> Sequence[Steps]:
+        """The ladders in codes."""
         return self.patterns.ladders
 
     def search(self, deadline: float, progress: Progress | None) -> Search:
