@@ -35,6 +35,7 @@ LIBRARIES = (
 )
 PARTS = (
     *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
+    "solving",
     "environment",
     "screening",
     "protection",
@@ -62,6 +63,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         protection,
         screening,
         selection,
+        solving,
         spark,
         study,
         subsets,
@@ -75,6 +77,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "memory": lambda: memory.measure_memory(10**5, 16),
             "frontier": lambda: subsets.measure_frontier(10**4, 10, 2),
             "uniques": lambda: subsets.measure_uniques(10**4, 16, 3, 2),
+            "solving": lambda: solving.measure_solving(10**4, 10**3, 1),
             "study": lambda: study.measure_study(study.QUICK),
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
@@ -93,6 +96,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         ],
         "frontier": lambda: subsets.measure_frontier(10**5, 14, 2),
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4, 2),
+        "solving": lambda: solving.measure_solving(10**5, 10**4, 2),
         "study": lambda: study.measure_study(study.FULL),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
         "coverage": lambda: coverage.measure_coverage(500),

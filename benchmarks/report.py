@@ -9,6 +9,7 @@ from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
 from benchmarks.protection_report import protection_sections, protection_targets
+from benchmarks.solving_report import solving_sections, solving_targets
 from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
 from benchmarks.synthesis_report import (
@@ -48,6 +49,7 @@ def render(
         *disk_sections(found.get("disk", []), _table),
         *spark_sections(found.get("spark", {}), _table),
         _subsets(found),
+        *solving_sections(found.get("solving"), _table),
         *study_sections(found.get("study"), _table),
         *synthesis_sections(found, _table),
         *environment_sections(found, _table),
@@ -101,6 +103,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),
         *protection_targets(found.get("protection")),
+        *solving_targets(found.get("solving")),
     ]
     rows = [target.row() for target in every]
     if not rows:
