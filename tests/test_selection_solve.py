@@ -225,7 +225,7 @@ def test_the_plan_can_be_carried_out(veterans, tmp_path):
         ({"weight": "age"}, ["weight must not be one of keys"]),
         ({"suppress": 1, "remove": -1}, ["suppress must be", "remove must be"]),
         ({"limits": [["sex"]]}, ["limits must be a list of keys with their limits"]),
-        ({"ladders": "nowhere.toml"}, ["'nowhere.toml' cannot be read"]),
+        ({"ladders": "nowhere.toml"}, ["'nowhere.toml' does not exist"]),
         (
             {"ladders": {"age": ["band(age, 5)", "band(age, 7)"], "sex": ["band(race1, 5)"]}},
             ["is not nested", "needs numbers"],

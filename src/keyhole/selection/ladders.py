@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -25,7 +23,8 @@ from keyhole.data.columns import Codes
 from keyhole.data.deriving import Derivation, derive_codes
 from keyhole.engines import Records
 from keyhole.engines.storage import Storage, count_codes, parts
-from keyhole.errors import ColumnError, InputError
+from keyhole.environment.parsing import open_toml
+from keyhole.errors import ColumnError, FileError, InputError
 from keyhole.kernels.arrays import Array, Ints, Numbers
 
 __all__ = ["Ladder", "LadderCodes", "Rung", "declared_ladders", "encode_ladder", "made_ladder"]
@@ -197,11 +196,9 @@ def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
         return {}, []
     if isinstance(given, str | os.PathLike):
         try:
-            given = tomllib.loads(Path(given).read_text(encoding="utf-8"))
-        except OSError:
-            return {}, [f"{os.fspath(given)!r} cannot be read. Check the path of the ladders."]
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            return {}, [f"{os.fspath(given)!r} is not a TOML file: {error}."]
+            given = open_toml(given)
+        except FileError as error:
+            return {}, list(error.problems)
     ladders: dict[str, Ladder] = {}
     problems: list[str] = []
     for column, entry in given.items():

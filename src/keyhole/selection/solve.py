@@ -340,10 +340,14 @@ class Asked:
         found = self.patterns.node(least, self.keys).outcome(self.question.cutoff)
         worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
         named = "all keys" if worst == 0 else quoted(self.question.limits[worst - 1][0])
-        what = "{must} at the coarsest levels" if self.question.must else "every key left out"
+        what = (
+            "{must} at the coarsest levels and all else left out"
+            if self.question.must
+            else "every key left out"
+        )
         return OptionError(
             Problem(
-                f"{{limit}} cannot be met: with {what} and all else left out, RP on {{0}} is "
+                f"{{limit}} cannot be met: with {what}, RP on {{0}} is "
                 "{1:.4g}, above {2:.4g}. Raise the limit, require fewer columns, declare coarser "
                 "levels ({ladders}), or allow more with {suppress} or {remove}.",
                 named,
