@@ -28,7 +28,8 @@ TOP = {"method": "top-code", "column": "age", "value": 80}
 BANDS = {"method": "recode", "column": "age", "width": 10}
 PRAM = {"method": "pram", "column": "ms", "p": 0.8}
 # Age, which stays, would tell ag8r.
-SUPPRESS = {"method": "suppress", "keys": KEYS, "limit": 0.05, "never": ["ag8r"]}
+SUPPRESS = {"method": "suppress", "keys": KEYS, "limit": 0.05, "never": ["ag8r"],
+            "missing": "wildcard"}  # fmt: skip
 HALF = {"method": "sample", "fraction": 0.5}
 
 
@@ -41,8 +42,9 @@ def people():
 def whole(people):
     steps = [DROP, TOP, PRAM, SUPPRESS]
     return keyhole.ledger(
-        people, steps, keys=KEYS, limit=0.05, weight="weight", formula="income ~ age", seed=7
-    )
+        people, steps, keys=KEYS, limit=0.05, weight="weight", formula="income ~ age", seed=7,
+        missing="wildcard",
+    )  # fmt: skip
 
 
 # Information lost
@@ -215,7 +217,8 @@ def test_the_dictionary_is_plain_and_the_frame_has_a_row_a_line(whole):
 
 
 def test_what_was_suppressed_and_can_be_read_off_is_told(people):
-    plan = [{"method": "suppress", "keys": ["sex", "homstate", "ms"], "k": 3}]
+    plan = [{"method": "suppress", "keys": ["sex", "homstate", "ms"], "k": 3,
+             "missing": "wildcard"}]  # fmt: skip
     found = keyhole.ledger(people, plan, keys=["sex", "homstate", "ms"])
     assert [text for text in found.warnings if text.startswith("'area', which stays")]
     without = keyhole.ledger(people, [{"method": "drop", "columns": ["area"]}, *plan],
@@ -259,7 +262,7 @@ def test_the_next_step_is_a_line_of_a_plan(people):
 
 def test_plans_are_compared_on_the_same_variables(people):
     plans = {"coarse": [BANDS, SUPPRESS], "fine": [TOP, SUPPRESS], "nothing": [DROP]}
-    found = keyhole.compare_plans(people, plans, keys=KEYS, limit=0.05)
+    found = keyhole.compare_plans(people, plans, keys=KEYS, limit=0.05, missing="wildcard")
     assert found.best == "fine"
     assert {one.targets for one in found.ledgers.values()} == {(*KEYS, "age")}
     assert {one.missing for one in found.ledgers.values()} == {"wildcard"}
@@ -346,6 +349,7 @@ def test_the_verb_prints_the_ledger(files, capsys):
 def test_the_verb_sets_plans_side_by_side(files, capsys):
     words = ["protect", files / "in.csv", "--plan", files / "light.toml", "--keys", ",".join(KEYS),
              "--out", files / "out.csv", "--limit", 0.05]  # fmt: skip
+    words += ["--missing", "wildcard"]
     code, out, _ = call(capsys, *words, "--compare", files / "strong.toml", "--json")
     assert code == 0
     found = json.loads(out)

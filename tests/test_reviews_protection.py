@@ -34,6 +34,7 @@ limit = 0.02
 
 [protection]
 formula = "income ~ age"
+missing = "wildcard"
 seed = {SEED}
 
 [[protection.step]]
@@ -51,12 +52,13 @@ method = "suppress"
 keys = ["sex", "ag8r", "race1", "ms"]
 limit = 0.02
 never = ["ag8r"]
+missing = "wildcard"
 """
 STEPS = [
     {"method": "top-code", "column": "age", "value": 84},
     {"method": "pram", "column": "race1", "p": 0.95},
     # Age, which stays, would tell ag8r.
-    {"method": "suppress", "keys": KEYS, "limit": 0.02, "never": ["ag8r"]},
+    {"method": "suppress", "keys": KEYS, "limit": 0.02, "never": ["ag8r"], "missing": "wildcard"},
 ]
 
 
@@ -71,7 +73,8 @@ def test_the_stage_does_what_the_function_does(folder):
     found = run(folder).results()["protection"]
     roles = {"puf_id": "identifier", "household": "household"}
     data = keyhole.load(folder / "veterans.csv", roles=roles)
-    alone = keyhole.ledger(data, STEPS, keys=KEYS, limit=0.02, formula="income ~ age", seed=SEED)
+    alone = keyhole.ledger(data, STEPS, keys=KEYS, limit=0.02, formula="income ~ age", seed=SEED,
+                           missing="wildcard")  # fmt: skip
     assert found["ledger"] == json.loads(json.dumps(alone.to_dict()))
     assert found["after"]["rp"] <= 0.02 < found["before"]["rp"]
     written = pl.read_csv(folder / "out/protection/release/protected.csv")
@@ -87,7 +90,8 @@ def test_the_limit_is_held_against_the_protected_file_too(folder):
     assert after.met
     assert after.what == "RP(3) after protection, a missing value matching every other"
     edit(folder, "\n[[protection.step]]\nmethod = \"suppress\"\n"
-         'keys = ["sex", "ag8r", "race1", "ms"]\nlimit = 0.02\nnever = ["ag8r"]\n', "")  # fmt: skip
+         'keys = ["sex", "ag8r", "race1", "ms"]\nlimit = 0.02\nnever = ["ag8r"]\n'
+         'missing = "wildcard"\n', "")  # fmt: skip
     after = run(folder).limits[1]
     assert not after.met
     assert after.remedy.startswith("Cheapest next step: ")

@@ -12,7 +12,16 @@ from typing import Annotated, Any, ClassVar
 from keyhole.core.kinds import Columns, TableOrFile, path_problems
 from keyhole.core.names import plural, quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import Cutoff, EngineInMemory, Formula, Fraction, Names, Seed, Weight
+from keyhole.core.shared import (
+    Cutoff,
+    EngineInMemory,
+    Formula,
+    Fraction,
+    MissingOption,
+    Names,
+    Seed,
+    Weight,
+)
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.engines.opening import column_problems, open_for
@@ -34,7 +43,6 @@ __all__ = [
     "keys_of",
     "open_to_protect",
     "plan_problems",
-    "policy_of",
     "protect",
     "raised",
     "read_plans",
@@ -158,7 +166,7 @@ def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
 def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protection:
     """Carry out a plan that was checked against the data."""
     seed, cutoff = question.seed, question.cutoff
-    named, policy = keys_of(question, data), question.missing or policy_of(draft)
+    named, policy = keys_of(question, data), question.missing
     read = Plan.of(draft)
     before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
     secret = Secret(seed, data)
@@ -255,13 +263,7 @@ def protect(
     ] = None,
     seed: Seed = None,
     cutoff: Cutoff = 3,
-    missing: Annotated[
-        Missing | None,
-        Option(
-            "What a missing key means where exposure is measured: `own`, `wildcard` or `drop`; by "
-            "default as the plan's suppression counts it, otherwise `own`."
-        ),
-    ] = None,
+    missing: MissingOption = "own",
     ledger: Annotated[
         bool,
         Option(
@@ -416,16 +418,6 @@ def _with_ledger(
     kept = keep_ledger(data, first, question) if compared is None else compared.plans[0].ledger
     assert kept.protection is not None
     return dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
-
-
-def policy_of(plan: Plan | PlanDraft) -> Missing:
-    """Return how the suppression of a plan counts a missing value."""
-    steps = [
-        step for step in as_draft(plan).steps.values() if step.definition.effect == "suppresses"
-    ]
-    told = [step.options.get("missing", "wildcard") for step in steps]
-    policies: list[Missing] = [one for one in told if one in ("wildcard", "own")]
-    return policies[-1] if policies else "own"
 
 
 def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]:

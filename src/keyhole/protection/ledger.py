@@ -31,7 +31,6 @@ from keyhole.protection.apply import (
     carry_out,
     keys_of,
     open_to_protect,
-    policy_of,
     protect,
 )
 from keyhole.protection.method import METHODS, Protected
@@ -130,7 +129,7 @@ def ledger(data: Any, plan: PlanLike, **options: Any) -> Ledger:
 
 def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger:
     """Keep the ledger of a plan that was checked against the data."""
-    named, policy = keys_of(question, data), question.missing or policy_of(draft)
+    named, policy = keys_of(question, data), question.missing
     cutoff, limit, formula = question.cutoff, question.limit, question.formula
     read, wanted = Plan.of(draft), question.targets
     if wanted is None:
@@ -311,12 +310,11 @@ def compare_ledgers(
 ) -> PlanComparison:
     """Keep the ledgers of plans that were checked against the data."""
     plans = {name: Plan.of(draft) for name, draft in drafts.items()}
-    targets, policies = question.targets, [policy_of(plan) for plan in plans.values()]
+    targets = question.targets
     if targets is None:
         keys = keys_of(question, data)
         targets = ledger_targets(data, list(plans.values()), keys, question.weight)
-    missing = question.missing or next((one for one in policies if one != "own"), policies[0])
-    question = question.replace(targets=targets, missing=missing)
+    question = question.replace(targets=targets)
     return PlanComparison(
         tuple(
             NamedLedger(name, keep_ledger(data, draft, question)) for name, draft in drafts.items()

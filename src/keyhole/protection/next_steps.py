@@ -114,14 +114,10 @@ def _candidates(
             if options is not None:
                 step = {"method": name, **options}
                 yield step, f"{fix.action} {fix.variable} ({fix.detail})", missing
-    readings: dict[Missing, str] = {
-        "wildcard": "a missing value matching every other",
-        "own": "a missing value being a category of its own",
-    }
-    for reading, words in readings.items():
-        step = {"method": "suppress", "keys": list(keys), "limit": limit, "missing": reading}
-        step |= {"cutoff": cutoff} if cutoff >= 2 else {}
-        yield step, f"suppress single values, {words}", reading
+    step = {"method": "suppress", "keys": list(keys), "limit": limit}
+    step |= {"cutoff": cutoff} if cutoff >= 2 else {}
+    step |= {"missing": missing} if missing == "wildcard" else {}
+    yield step, "suppress single values", missing
 
 
 def next_steps_table(

@@ -74,7 +74,7 @@ def _goal(outcome: Outcome) -> GoalCheck:
     if not keys or not touched:
         return [], []
     cutoff = options.get("k", options.get("cutoff", CUTOFF))
-    found = risk(released, keys=keys, cutoff=cutoff, missing=options.get("missing", "wildcard"))
+    found = risk(released, keys=keys, cutoff=cutoff, missing=options.get("missing", "own"))
     notes = [f"in the file that goes out RP({cutoff}) is {found.rp:.4f}"]
     if found.rp <= options.get("limit", 0.0) + 1e-12:
         return notes, []
@@ -126,9 +126,9 @@ def suppress(
     missing: Annotated[
         Reading | None,
         Option(
-            "How a missing value counts, before and after: `wildcard` (default, as sdcMicro "
-            "counts) matches every value, both ways; `own` is a category of its own, the more "
-            "cautious reading, and suppresses more values."
+            "How a missing value counts, before and after: `own` (default) is a category of its "
+            "own; `wildcard`, as sdcMicro counts, matches every value, both ways, and suppresses "
+            "fewer values: the less cautious reading."
         ),
     ] = None,
     importance: Annotated[
@@ -159,11 +159,11 @@ def suppress(
     >>> import polars as pl
     >>> from keyhole.data import load
     >>> people = load(pl.DataFrame({"sex": [*"ffmmm"], "age": [30, 30, 30, 30, 41]}))
-    >>> made = suppress(people, keys=["sex", "age"], k=2)
+    >>> made = suppress(people, keys=["sex", "age"], k=2, missing="wildcard")
     >>> made.data.frame["age"].to_list(), made.changed
     ([30, 30, 30, 30, None], 1)
     """
-    options, names, policy = given_options(locals()), tuple(keys), missing or "wildcard"
+    options, names, policy = given_options(locals()), tuple(keys), missing or "own"
     k = k or cutoff or CUTOFF
     allowed = int((limit or 0) * data.records + 1e-9)
     weights = [float((importance or {}).get(name, 1)) for name in names]
