@@ -220,7 +220,8 @@ def test_the_plan_may_be_a_file(folder):
 
 def test_everything_wrong_with_a_protection_is_told_at_once(folder):
     edit(folder, "value = 84", "valeu = 84")
-    edit(folder, "~ age", '~ aeg"\nlimit = 3\ntargets = ["sx"]\nmissing = "own')
+    edit(folder, "~ age", '~ aeg"\nlimit = 3\ntargets = ["sx"]\nplan = "')
+    edit(folder, 'plan = ""\n', "")
     edit(folder, 'column = "race1"', 'column = "race9"')
     told = problems(folder, f"seed = {SEED}", "seed = -1")
     for text in ("line 21: [protection] seed must be a whole number of at least 0. Got another",

@@ -185,6 +185,20 @@ def test_a_review_without_a_release_section_means_what_it_meant(folder):
     assert implicate["income"].max() > 60000
 
 
+def test_who_knows_a_column_knows_what_is_derived_from_it(folder):
+    text = REVIEW.partition("[selection]")[0]
+    text = text.replace('["serial"]', '["serial", "age"]')
+        'drop = ["serial"]', 'drop = ["serial", "age"]'
+    )
+    found = reviewed(folder, text + '[derive]\nage20 = "band(age, 20)"\n')
+    outgoing = found.results()["outgoing"]
+    key = outgoing["keys"][0]
+    assert key["columns"] == ["sex", "region", "age20"]
+    file = pl.read_csv(folder / "out" / outgoing["files"][0])
+    assert "age" not in file.columns
+    assert key["rp"] == pytest.approx(small(file, key["columns"]))
+
+
 def test_the_set_taken_is_released_in_place_of_the_one_proposed(folder):
     found = reviewed(folder, REVIEW.replace("[release]\n", '[release]\ntake = ["party"]\n', 1))
     columns = found.results()["outgoing"]["columns"]

@@ -6,13 +6,14 @@ is a category of its own, and of several implicates the most exposed one counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import COUNT, Share
 from keyhole.data import Microdata
+from keyhole.data.deriving import Derivation
 from keyhole.exposure.cells import risk
 from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files, scenario_key_of
@@ -133,6 +134,10 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         "cutoff": review.exposure.cutoff,
         "weight": review.exposure.weight,
         "not_knowable": dict(release.not_knowable),
+        "derived": {
+            name: list(Derivation.of(name, text).columns)
+            for name, text in review.data.derive.items()
+        },
     }
 
 
@@ -176,16 +181,25 @@ def _released(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microda
 
 
 def _intruders(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[Intruder]:
-    keys, selected = tuple(asked["keys"]), tuple(asked["selected"])
+    keys = _with_derived(asked["keys"], asked["derived"])
     if keys:
         yield Intruder(KEYS, keys)
-    together = tuple(dict.fromkeys([*keys, *selected]))
+    together = _with_derived([*keys, *asked["selected"]], asked["derived"])
     if set(together).intersection(released) - set(keys):
         yield Intruder(ALL_KNOWN, together)
     for name in asked["scenarios"]:
         key = scenario_key_of(files, f"{SCENARIO}{name}")
         if key is not None and key.keys:
             yield Intruder(f"scenario {name!r}", key.keys, key)
+
+
+def _with_derived(known: Sequence[str], derived: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return columns with those that are made of them: who knows the age knows its band."""
+    found = dict.fromkeys(known)
+    for name, sources in derived.items():  # in order: one may be made of another
+        if set(sources) <= set(found):
+            found[name] = None
+    return tuple(found)
 
 
 def _on_key(
