@@ -188,8 +188,6 @@ def test_a_review_without_a_release_section_means_what_it_meant(folder):
 def test_who_knows_a_column_knows_what_is_derived_from_it(folder):
     text = REVIEW.partition("[selection]")[0]
     text = text.replace('["serial"]', '["serial", "age"]')
-        'drop = ["serial"]', 'drop = ["serial", "age"]'
-    )
     found = reviewed(folder, text + '[derive]\nage20 = "band(age, 20)"\n')
     outgoing = found.results()["outgoing"]
     key = outgoing["keys"][0]
