@@ -298,3 +298,16 @@ def test_a_model_too_large_says_what_to_do(levels: int, keys: str) -> None:
     with pytest.raises(OptionError, match="fewer or coarser keys"):
         population_uniques(frame, keys=list(keys), fraction=0.1, model="two-way")
     assert population_uniques(frame, keys=list(keys), fraction=0.1).pairs == ()
+
+
+def test_the_model_of_pairs_has_what_the_forest_leaves_out() -> None:
+    random = np.random.default_rng(4)
+    common = random.integers(0, 3, 900)
+    noisy = {name: np.where(random.random(900) < 0.6, common, random.integers(0, 3, 900))
+             for name in "abc"}  # fmt: skip
+    forest, pairs = (
+        population_uniques(pl.DataFrame(noisy), keys=list("abc"), fraction=0.1, model=model).pairs
+        for model in ("forest", "pairs")
+    )
+    assert len(forest) == 2
+    assert sorted(pairs) == [("a", "b"), ("a", "c"), ("b", "c")]
