@@ -29,7 +29,9 @@ from keyhole.core.options import shown_value
 from keyhole.core.tokens import SyntaxProblem, TokenReader
 
 __all__ = [
+    "CENSUS",
     "FUNCTIONS",
+    "LOW_POPULATION",
     "Call",
     "ColumnName",
     "Derivations",
@@ -44,6 +46,14 @@ __all__ = [
 ]
 
 MOST_CHARACTERS = 100_000
+CENSUS = "Census 2000"
+"""As `populations`: not a file, but the list of `LOW_POPULATION`."""
+# Three-digit ZIP codes with 20,000 people or fewer, as the guidance of the Department of Health
+# and Human Services lists them.
+LOW_POPULATION = (
+    "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878",
+    "879", "884", "890", "893",
+)  # fmt: skip
 _SIGNS = r"[-=+(),{}:;]"
 
 
@@ -261,7 +271,7 @@ def map_files(tree: Expression, change: Callable[[str], str]) -> Expression:
     is_map = tree.function == "map"
     values = [change(one) if is_map and isinstance(one, str) else one for one in tree.values]
     options = {
-        name: change(value) if name == "populations" else value
+        name: change(value) if name == "populations" and value != CENSUS else value
         for name, value in tree.options.items()
     }
     columns = tuple(map_files(part, change) for part in tree.columns)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from keyhole.core.expressions import CENSUS, LOW_POPULATION
 from keyhole.core.names import plural, quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.missing import text_forms
@@ -321,8 +322,11 @@ def prefix(
     found = given.values.cast(pl.String).str.slice(0, length)
     if not populations:
         return given.become(found, measurement="nominal")
-    people = _populations(populations, length)
     seen = found.to_list()
+    if populations == CENSUS:
+        small = [SMALL_AREA if x in LOW_POPULATION else x for x in seen]
+        return given.become(pl.Series(small, dtype=pl.String), measurement="nominal")
+    people = _populations(populations, length)
     _require_known(given, seen, people, other, populations)
     kept = [
         x if x is None or people.get(x, -1) > above else SMALL_AREA if x in people else other

@@ -6,6 +6,7 @@ lowest numbers in one category; with its rare categories pooled. The price is wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -17,6 +18,7 @@ import polars as pl
 
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
+from keyhole.core.remedies import derive_line, drop_line
 from keyhole.core.shared import (
     Cutoff,
     EngineOption,
@@ -51,7 +53,8 @@ SHOWN = 12
 class Fix:
     """One change to one variable, what it does to RP and CR, and whether it meets the limit.
 
-    `amount` is the number in `detail`: a width, a cut, or a share.
+    `amount` is the number in `detail`: a width, a cut, or a share. `line` carries it out: a derived
+    column to use instead, or a step of a plan; None where neither can.
     """
 
     variable: str
@@ -63,6 +66,7 @@ class Fix:
     price: float
     meets: bool
     amount: float | None = None
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,7 +103,7 @@ class Fixes(Result):
         """Return the best changes."""
         rows = [
             [f.variable, f.action, f.detail, share(f.rp), share(f.cr), share(f.price),
-             "yes" if f.meets else "no"]
+             "yes" if f.meets else "no", f.line or ""]
             for f in self.fixes[:SHOWN]
         ]  # fmt: skip
         state = "above" if self.needed else "within"
@@ -108,7 +112,8 @@ class Fixes(Result):
             return [Table("Cheapest fix", [], [], [*notes, "Nothing needs fixing."])]
         if not any(f.meets for f in self.fixes):
             notes.append("No single change meets the limit: the first comes nearest.")
-        columns = ["variable", "change", "how", "RP", "CR", "price in CR", "meets the limit"]
+        columns = ["variable", "change", "how", "RP", "CR", "price in CR", "meets the limit",
+                   "derive, or plan"]  # fmt: skip
         return [Table("Cheapest fix", columns, rows, notes)]
 
 
@@ -177,7 +182,37 @@ def _fixes(
             price=now.cr - tally.cr,
             meets=tally.rp <= limit,
             amount=change.amount,
+            line=_line(name, change, codes),
         )
+
+
+CALENDAR = {"month and year": "month({})", "year": "year({})", "decade": "band(year({}), 10)"}
+
+
+def _line(name: str, change: _Change, codes: Codes) -> str | None:
+    """Write what carries a change out."""
+    amount, is_whole = change.amount or 0.0, codes.levels.dtype.is_integer()
+    match change.action:
+        case "drop":
+            return drop_line(name)
+        case "regroup" if change.detail in CALENDAR:
+            return derive_line(name, "date", CALENDAR[change.detail])
+        case "regroup" if change.amount is not None:
+            return derive_line(name, "band", f"band({{}}, {_number(amount)})")
+        case "top-code":
+            limit = math.ceil(amount) if is_whole else amount
+            return derive_line(name, "top", f"top({{}}, {_number(limit)})")
+        case "bottom-code":
+            limit = math.floor(amount) if is_whole else amount
+            return derive_line(name, "bottom", f"bottom({{}}, {_number(limit)})")
+        case "pool":
+            known = count_codes(codes.values, codes.size)[: len(codes.levels)].sum()
+            return derive_line(name, "pool", f"pool({{}}, {math.ceil(amount * known)})")
+    return None
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _changed(codes: Codes, change: _Change, storage: Storage) -> Codes:

@@ -16,12 +16,15 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
+from keyhole.core.expressions import CENSUS
 from keyhole.core.marks import COUNT
 from keyhole.core.names import plural
+from keyhole.core.remedies import derive_line, drop_line
 from keyhole.data.columns import Variable
 from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
 from keyhole.screening.identifiers import KINDS, Identifier, recognise
 from keyhole.screening.safe_harbor import (
+    OLDEST,
     REMEDIES,
     Finding,
     Moment,
@@ -158,6 +161,8 @@ class Inspection:
     number: RecordNumber | None = None
     zip_digits: int = 0
     zip_small: int = 0
+    dtype: pl.DataType | None = None
+    year: int = 0
 
     @property
     def is_constant(self) -> bool:
@@ -182,17 +187,50 @@ class Inspection:
             remedy = REMEDIES[one.safe_harbor]
             if one.reason.startswith(WITHIN):
                 remedy = "Drop the column, or have a person take them out of the text."
-            yield one.safe_harbor, Finding(name, one.kind, one.confidence, one.reason, remedy)
+            line: str | None = drop_line(name)
+            found = Finding(name, one.kind, one.confidence, one.reason, remedy, line=line)
+            yield one.safe_harbor, found
         if self.place is not None:
             yield "B", self._place(self.place)
         if (d := self.date) is not None:
             remedy = "Keep the year only, or days since an event of the same person."
-            yield "C", Finding(name, d.what, d.confidence, d.reason, remedy)
+            line = self._year_line()
+            yield "C", Finding(name, d.what, d.confidence, d.reason, remedy, line=line)
         if (a := self.age) is not None:
             remedy = "Make 90 or older one category."
-            yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records)
+            line = self._age_line(a)
+            yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records, line)
         if (n := self.number) is not None and not self.identifiers:
-            yield "R", Finding(name, n.sort, n.confidence, n.reason, REMEDIES["R"])
+            line, remedy = drop_line(name), REMEDIES["R"]
+            yield "R", Finding(name, n.sort, n.confidence, n.reason, remedy, line=line)
+
+    def _year_line(self) -> str:
+        """Write what keeps the year of a date, and of a person's birth no year of old age."""
+        name = self.variable.name
+        if self.dtype not in (pl.Date, pl.Datetime):
+            return drop_line(name)
+        oldest = self.year - OLDEST - 1
+        made = "year({})" if self.age is None else f"bottom(year({{}}), {oldest})"
+        return derive_line(name, "year", made)
+
+    def _age_line(self, age: Moment) -> str | None:
+        """Write what makes ages of 90 and more one, or the years of birth that tell of them."""
+        name, dtype = self.variable.name, self.dtype
+        if self.date is not None:
+            return self._year_line()
+        if dtype is None or not dtype.is_numeric():
+            return None  # bands in words: only a person can pool them
+        if age.what == "ages over 89":
+            return derive_line(name, "top", f"top({{}}, {OLDEST + 1})")
+        return derive_line(name, "bottom", f"bottom({{}}, {self.year - OLDEST - 1})")
+
+    def _zip_line(self) -> str:
+        """Write what keeps three digits of a ZIP code, and none of a small area."""
+        name, dtype = self.variable.name, self.dtype
+        if dtype is None or not (dtype.is_integer() or dtype == pl.String):
+            return drop_line(name)
+        text = "{}" if dtype == pl.String else f"text({{}}, {max(self.zip_digits, 3)})"
+        return derive_line(name, "3", f'prefix({text}, 3, populations="{CENSUS}")')
 
     def _place(self, place: Place) -> Finding:
         name, what, records = self.variable.name, place.kind, None
@@ -205,7 +243,8 @@ class Inspection:
             what = f"ZIP codes of {plural(self.zip_digits, 'digit')}"
         if records:
             what += f", {plural(records, 'record')} in areas of 20,000 people or fewer"
-        return Finding(name, what, place.confidence, place.reason, REMEDIES["B"], records)
+        line = self._zip_line() if place.kind == "ZIP code" else drop_line(name)
+        return Finding(name, what, place.confidence, place.reason, REMEDIES["B"], records, line)
 
 
 def is_unreadable(column: pl.Series) -> bool:
@@ -251,6 +290,8 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
         number=number,
         zip_digits=digits,
         zip_small=small,
+        dtype=column.dtype,
+        year=year,
     )
 
 

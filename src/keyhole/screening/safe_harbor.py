@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 
+from keyhole.core.expressions import CENSUS, LOW_POPULATION
 from keyhole.core.marks import COUNT
 from keyhole.data.columns import Variable
 from keyhole.screening.identifiers import words
@@ -39,14 +40,6 @@ __all__ = [
     "find_place",
     "zip_digits",
 ]
-
-# Three-digit ZIP codes with 20,000 people or fewer, as the guidance of the Department of Health
-# and Human Services lists them.
-LOW_POPULATION = (
-    "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878",
-    "879", "884", "890", "893",
-)  # fmt: skip
-CENSUS = "Census 2000"
 
 _PLACE_KINDS: tuple[tuple[str, str, float], ...] = (
     (
@@ -174,7 +167,8 @@ class Item:
 class Finding:
     """What of an item was found in a column, how sure that is, why, and what to do.
 
-    `records` is the number of records concerned, where that is not all of them.
+    `records` is the number of records concerned, where that is not all of them. `line` carries the
+    remedy out: a derived column to release instead, or a step of a plan.
     """
 
     column: str
@@ -183,6 +177,7 @@ class Finding:
     reason: str
     remedy: str
     records: Annotated[int | None, COUNT] = None
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +405,7 @@ def find_age(
             else _old_bands(variable, column, values)
         )
     if _BORN.search(said):
-        return _born_long_ago(column, year)
+        return _born_long_ago(variable, column, year)
     return None
 
 
@@ -439,15 +434,16 @@ def _reaches(band: str) -> float:
     return _LONGEST_LIFE if _OLDER.search(band) else max(ends)
 
 
-def _born_long_ago(column: pl.Series, year: int) -> Moment | None:
+def _born_long_ago(variable: Variable, column: pl.Series, year: int) -> Moment | None:
     years = _years(column)
     if years is None:
         return None
-    old = int(((years >= _FIRST) & (years < year - OLDEST)).sum())
-    if not old:
-        return None
+    old = years.filter((years >= _FIRST) & (years < year - OLDEST))
+    labelled = [one for one in old.unique().to_list() if one in variable.value_labels]
+    if old.is_empty() or (labelled == old.unique().to_list() == [year - OLDEST - 1]):
+        return None  # none, or one category of them all
     reason = f"years of birth before {year - OLDEST} tell of ages over 89 in {year}"
-    return Moment("years of birth that tell of ages over 89", 0.8, reason, old)
+    return Moment("years of birth that tell of ages over 89", 0.8, reason, len(old))
 
 
 def _years(column: pl.Series) -> Any:

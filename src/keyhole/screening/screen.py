@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
+from keyhole.core.expressions import CENSUS
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Also, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.remedies import drop_line
 from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Records
@@ -40,7 +42,7 @@ from keyhole.screening.dependence_screening import (
 )
 from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
-from keyhole.screening.safe_harbor import CENSUS, REMEDIES, Check, Finding, checklist
+from keyhole.screening.safe_harbor import REMEDIES, Check, Finding, checklist
 
 if TYPE_CHECKING:
     import altair
@@ -171,10 +173,10 @@ class Screening(Result):
         yield Table("Safe Harbor, 45 CFR 164.514(b)(2)(i)", columns, checks, [*notes, *_CAVEATS])
         found = [(c.item, f) for c in self.safe_harbor for f in c.findings]
         if found:
-            todo = [[item, f.column, f.what, f.reason] for item, f in found]
+            todo = [[item, f.column, f.what, f.reason, f.line or ""] for item, f in found]
             ways = dict.fromkeys(f"{item}: {f.remedy}" for item, f in found)
-            yield Table("What was found, and what to do", ["item", "column", "what", "why"], todo,
-                        list(ways))  # fmt: skip
+            heads = ["item", "column", "what", "why", "derive, or plan"]
+            yield Table("What was found, and what to do", heads, todo, list(ways))
 
     def _columns(self, counts: bool) -> Iterator[Table]:
         if self.record_numbers:
@@ -438,7 +440,8 @@ def _given_away(
         for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
             if told in places and by not in places and (told == d.determined or d.equivalent):
                 reason = f"it determines {told!r} exactly"
-                finding = Finding(str(by), "another name of a place", 0.8, reason, REMEDIES["B"])
+                what, line = "another name of a place", drop_line(str(by))
+                finding = Finding(str(by), what, 0.8, reason, REMEDIES["B"], line=line)
                 out.setdefault(by, ("B", finding))
     return list(out.values())
 
