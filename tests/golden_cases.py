@@ -136,6 +136,17 @@ SELECT = {
     ),
 }
 
+SOLVE = {
+    "solve": Case(
+        "solve puf.csv --keys sex,age,race1,ms,homstate --limit 0.05 --worth age=2 --out best.csv",
+        writes=("best.csv",),
+    ),
+    "solve-treated": Case(
+        f"solve {CSV_CODES} --keys sex,age,race1,ms --limit 0.02 --limits 'sex|age=0.01' "
+        "--suppress 0.02 --remove 0.01 --must age --engine disk"
+    ),
+}
+
 FRONTIER = {
     "frontier": Case(f"frontier puf.csv --keep sex {CANDIDATES} --limit 0.1"),
     "frontier-values": Case(
@@ -364,6 +375,7 @@ CASES = {
     **SCREEN,
     **SELECT,
     **FRONTIER,
+    **SOLVE,
     **TABLE,
     **PROTECT,
     **SYNTHESISE,

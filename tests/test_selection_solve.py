@@ -98,6 +98,15 @@ def test_every_pareto_point_is_within_the_limit_and_the_best_is_the_last(veteran
     assert found.greedy["suppression"].suppressed > 0
 
 
+def test_the_chart_says_what_is_kept_and_whether_it_is_proved(veterans):
+    found = solve(veterans, keys=KEYS, limit=0.05)
+    title = " ".join(found.plot().to_dict()["title"]["text"])
+    assert title.startswith("The best release keeps")
+    kept = solve(veterans, keys=KEYS, limit=0.05, seconds=1e-9).plot().to_dict()["title"]
+    assert "found in time" in " ".join(kept["text"])
+    assert "ran out" in " ".join(kept["subtitle"])
+
+
 def test_disk_gives_what_memory_gives(veterans, tmp_path):
     path = veterans.save(tmp_path / "veterans.csv")
     asked = {"keys": KEYS, "limit": 0.03, "suppress": 0.01, "remove": 0.01}
