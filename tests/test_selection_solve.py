@@ -73,6 +73,14 @@ def test_the_outgoing_file_has_the_figures_of_the_result(veterans, options):
         )
 
 
+def test_the_column_from_which_a_key_was_derived_is_not_released(veterans):
+    data = keyhole.derive(veterans, {"age5": "band(age, 5)", "age10": "band(age, 10)"})
+    found = solve(data, keys=["sex", "age10"], limit=0.05)
+    assert found.left_out == ("age",)
+    assert "age" not in found.release().names
+    assert "age5" in [one.name for one in found.not_counted]
+
+
 def test_weights_keep_their_sum_where_records_are_removed(veterans):
     found = solve(
         veterans, keys=KEYS, limit=0.05, must=["age", "homstate"], remove=0.3, weight="weight"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from keyhole.core.expressions import parse_expression, source_columns
 from keyhole.core.options import Question
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
@@ -40,6 +41,7 @@ class Outgoing:
     blanked: Flags
     removed: Flags
     identifiers: tuple[str, ...]
+    finer: tuple[str, ...]
     unheld: tuple[str, ...]
 
     @classmethod
@@ -69,13 +71,14 @@ class Outgoing:
             blanked=blanked,
             removed=removed,
             identifiers=tuple(identifying(data, others)),
+            finer=_finer(data, question.keys, ladders),
             unheld=unheld,
         )
 
     @property
     def others(self) -> tuple[str, ...]:
         """The columns that are released and are in no key."""
-        gone = {*self.question.keys, *self.identifiers}
+        gone = {*self.question.keys, *self.identifiers, *self.finer}
         return tuple(name for name in self.data.names if name not in gone)
 
     @property
@@ -165,6 +168,23 @@ class Outgoing:
             name: Codes(one.values[~self.removed], one.levels, one.has_missing)
             for name, one in codes.items()
         }
+
+
+def _finer(data: Records, keys: Sequence[str], ladders: Sequence[LadderCodes]) -> tuple[str, ...]:
+    """Return the columns in no key from which keys or their levels were made.
+
+    Released beside what is coarser they would undo it.
+    """
+    expressions = [rung.derive for one in ladders for rung in one.ladder.rungs]
+    expressions += [data.variable(name).derived for name in keys]
+    found: dict[str, None] = {}
+    while expressions:
+        text = expressions.pop()
+        for name in source_columns(parse_expression(text)) if text else ():
+            if name not in found and name in data.names:
+                found[name] = None
+                expressions.append(data.variable(name).derived)
+    return tuple(name for name in data.names if name in found and name not in keys)
 
 
 def _records_of(

@@ -86,7 +86,9 @@ class Solution(Result):
 
     `complete` says that every combination was searched, so that nothing better exists; otherwise
     `bound` is what no release can exceed. `frontier` has all Pareto points of RP and utility
-    within the limits. `greedy` has how simpler plans do; None is one that cannot meet the limits.
+    within the limits. `left_out` has the keys that are not released, and columns in no key from
+    which a key was derived. `greedy` has how simpler plans do; None is one that cannot meet the
+    limits.
     """
 
     keys: tuple[str, ...]

@@ -412,7 +412,10 @@ class Asked:
             utility=mine.utility,
             bound=mine.utility if search.complete else min(bound, 1.0),
             columns=mine.columns,
-            left_out=tuple(n for n in question.keys if n not in {c.name for c in mine.columns}),
+            left_out=(
+                *(n for n in question.keys if n not in {c.name for c in mine.columns}),
+                *(n for n in outgoing.finer if n not in outgoing.identifiers),
+            ),
             identifiers=outgoing.identifiers,
             not_counted=outgoing.not_counted(),
             suppressed=mine.suppressed,
