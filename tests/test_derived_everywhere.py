@@ -155,3 +155,19 @@ def test_text_says_what_was_derived(files):
     words[-1] = "decade = band(age, 10)"
     answer = CliRunner().invoke(app, words)
     assert answer.stdout.endswith("Derived: decade = band(age, 10).\n")
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_groups_of_several_columns_are_their_combinations(files, engine):
+    found = ask("risk", files / "puf.csv", "--keys", "race1,ms", "--by", "sex,decade", *DERIVE,
+                "--engine", engine)  # fmt: skip
+    assert found["by"] == "sex, decade"
+    whole = pl.read_parquet(files / "whole.parquet")
+    twin = whole.group_by("sex", "decade").len()
+    told = {one["group"]: one["records"] for one in found["groups"]}
+    assert told == {f"{sex}, {decade}": n for sex, decade, n in twin.rows()}
+    chosen = ask("select", files / "puf.csv", "--candidates", "race1,ms", "--limit", "0.5", "--by",
+                 "sex,decade", *DERIVE, "--engine", engine)  # fmt: skip
+    assert {one["group"] for one in chosen["groups"]} == {*told}
+    alone = ask("risk", files / "puf.csv", "--keys", "race1,ms", "--by", "sex")
+    assert alone["by"] == "sex"

@@ -211,7 +211,7 @@ def test_small_groups_are_named_only_to_those_who_ask():
         ({"fraction": True}, "fraction must be a number from 1e-12 to 1"),
         ({"fraction": 1e-320}, "fraction must be a number from 1e-12 to 1"),
         ({"weight": 3}, "weight must be the name of a column"),
-        ({"by": ["age"]}, "by must be the name of a column"),
+        ({"by": 3}, "by must be the name of a column, or a list of column names"),
     ],
 )
 def test_what_is_no_option_is_refused(options, said):

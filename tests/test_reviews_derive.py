@@ -98,6 +98,7 @@ def test_the_intruders_file_has_the_categories_of_the_one_attacked(folder):
         ("jobs.csv", "none.csv", "none.csv"),
         ("rare = ", "sex = ", "line 10: derived column 'sex' is a column of 'people.csv' already"),
         ("[derive]", "[derives]", "Did you mean [derive]?"),
+        ('by = "decade"', 'by = ["sex", "decade"]', "[exposure] by must be one column in a review"),
         ("pool(job, 40)", "pool(rare, 40)", "line 10: [derive] derived column 'rare' must not be"),
     ],
 )

@@ -26,6 +26,7 @@ __all__ = [
     "Candidates",
     "Choice",
     "Column",
+    "ColumnOrSeveral",
     "Columns",
     "ColumnsByColumn",
     "Data",
@@ -399,6 +400,45 @@ class Column(Kind):
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the one column."""
         yield (), value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrSeveral(Column):
+    """The name of a column, or of several that are taken together; one alone stays a text."""
+
+    metavar: ClassVar[str] = "A,B,…"
+
+    def fault(self, value: Any) -> str | None:
+        """Accept a name, or several names, each once."""
+        fault = Columns().fault(value)
+        return fault and fault.replace("a list of", "the name of a column, or a list of", 1)
+
+    def settle(self, value: Any) -> str | tuple[str, ...]:
+        """Return the only name, or a tuple.
+
+        Examples
+        --------
+        >>> ColumnOrSeveral().settle(["sex"]), ColumnOrSeveral().settle(["sex", "age"])
+        ('sex', ('sex', 'age'))
+        """
+        names = Columns().settle(value)
+        return names[0] if len(names) == 1 else names
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Read names as they are typed."""
+        return Columns().read(text)
+
+    def write(self, value: Any) -> str:
+        """Write names so that commas within them do not count."""
+        return Columns().write(Columns().settle(value))
+
+    def schema(self) -> dict[str, Any]:
+        """Describe a name or a list of names."""
+        return Columns().schema()
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns, with their places if they are several."""
+        return Column.columns(self, value) if isinstance(value, str) else Columns().columns(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from keyhole.core.kinds import (
     Amounts,
     Candidates,
     Choice,
+    ColumnOrSeveral,
     Columns,
     File,
     Kind,
@@ -144,7 +145,11 @@ Household = Annotated[
     ),
 ]
 By = Annotated[
-    str | None, Option("A column whose categories are also measured one by one.", column="by")
+    Names | None,
+    Option(
+        "A column whose categories are also measured one by one; of several, their combinations.",
+        kind=ColumnOrSeveral("by"),
+    ),
 ]
 NameSmallGroups = Annotated[
     bool,

@@ -52,7 +52,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fixes, cheapest_fix
 from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
-from keyhole.exposure.regrouping import groups_of, unnamed_groups
+from keyhole.exposure.regrouping import called_by, groups_of, unnamed_groups
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, Table, share, tables_of
 
@@ -330,7 +330,8 @@ def _grouped(data: Records, question: Question) -> Exposure:
     if by is None:
         return whole
     groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
-    return replace(whole, by=by, groups=tuple(groups), name_small_groups=question.name_small_groups)
+    small = question.name_small_groups
+    return replace(whole, by=called_by(by), groups=tuple(groups), name_small_groups=small)
 
 
 def _measure(data: Records, asked: Question) -> Exposure:

@@ -28,6 +28,7 @@ __all__ = [
     "LevelGroups",
     "Regrouping",
     "Totals",
+    "called_by",
     "group_levels",
     "groups_of",
     "regroupings",
@@ -113,12 +114,36 @@ def _level_labels(variable: Variable, codes: Codes) -> list[str]:
     return [str(variable.value_labels.get(level, level)) for level in codes.levels.to_list()]
 
 
-def groups_of(data: Records, by: str) -> list[tuple[str, Records]]:
-    """Cut a file by the categories of a column; a missing one is a group of its own."""
-    codes = data.codes(by)
-    names = _level_labels(data.variable(by), codes) + [MISSING] * codes.has_missing
+def groups_of(data: Records, by: str | tuple[str, ...]) -> list[tuple[str, Records]]:
+    """Cut a file by the categories of a column; a missing one is a group of its own.
+
+    Of several columns the groups are the combinations of their categories that any record has.
+    """
+    first, *rest = [by] if isinstance(by, str) else by
+    codes = data.codes(first)
+    names = _level_labels(data.variable(first), codes) + [MISSING] * codes.has_missing
     backend = backend_of(data)
-    return [(name, backend.group(data, by, i)) for i, name in enumerate(names)]
+    found = [(name, backend.group(data, first, i)) for i, name in enumerate(names)]
+    if not rest:
+        return found
+    return [
+        (f"{name}, {inner}", part)
+        for name, group in found
+        if group.records
+        for inner, part in groups_of(group, tuple(rest))
+        if part.records
+    ]
+
+
+def called_by(by: str | tuple[str, ...]) -> str:
+    """Name what a file is cut by.
+
+    Examples
+    --------
+    >>> called_by("sex"), called_by(("sex", "age"))
+    ('sex', 'sex, age')
+    """
+    return by if isinstance(by, str) else ", ".join(by)
 
 
 def unnamed_groups(cutoff: int) -> Problem:

@@ -347,6 +347,9 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Prob
         *((("named_groups" in sections.get(name, {}) and by not in sections[name]),
            (name, "named_groups"), f"[{name}] named_groups needs {by!r}, whose groups they are.")
           for name, by in (("exposure", "by"), ("selection", "by"), ("study", "strata"))),
+        *((not isinstance(sections.get(name, {}).get("by", ""), str), (name, "by"),
+           f"[{name}] by must be one column in a review. Derive one from several, as in "
+           f'[derive] group = "combine(sex, region)".') for name in ("exposure", "selection")),
     ]  # fmt: skip
     return [source.problem(at, text) for wrong, at, text in checks if wrong]
 

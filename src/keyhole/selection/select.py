@@ -29,7 +29,7 @@ from keyhole.core.shared import (
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.errors import OptionError
-from keyhole.exposure.regrouping import groups_of
+from keyhole.exposure.regrouping import called_by, groups_of
 from keyhole.results import Result, Table, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import (
@@ -158,12 +158,12 @@ def select(
             tuple(rows), tuple(warnings), name, mapping
         )
     found = _selected(opened, runs[0], variables, progress)
-    if by is not None:
+    if question.by is not None:
         groups = [
             SelectionGroup(label, _search(part, runs[0], variables.space, progress))
-            for label, part in groups_of(opened, by)
+            for label, part in groups_of(opened, question.by)
         ]
-        found = dataclasses.replace(found, by=by, groups=tuple(groups))
+        found = dataclasses.replace(found, by=called_by(question.by), groups=tuple(groups))
     return dataclasses.replace(
         found,
         name_small_groups=name_small_groups,
