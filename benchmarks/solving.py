@@ -28,7 +28,7 @@ from keyhole.selection.solving import Bound, Point, Search, Stairs, Steps
 __all__ = ["measure_solving"]
 
 LIMIT = 0.05
-KEYS = ("sex", "age", "race1", "homstate", "ms", "psx", "means", "lsr", "nbs")
+KEYS = ("sex", "age", "race1", "homstate", "ms", "psx", "source", "means", "lsr")
 ACS = "acs2024_veterans.parquet"
 ACS_KEYS = ("SEX", "AGEP", "RAC1P", "HISP", "MAR", "SCHL", "STATE", "PUMA", "ESR", "DIS")
 BATCH = 64
@@ -38,7 +38,7 @@ Words = npt.NDArray[np.int64]
 def measure_solving(records: int, combinations: int, rounds: int) -> dict[str, Any]:
     """Measure the search as records and ladders grow, and against rivals at the size given."""
     solve(sample(2_000), keys=KEYS[:3], limit=LIMIT)
-    keys = _keys(sample(2_000), combinations)
+    keys = _keys(sample(records), combinations)
     smaller = [(max(records // 10, 1_000), keys)]
     cases = [_case(n, k, rounds) for n, k in [*smaller, *_shorter(records, keys), (records, keys)]]
     cases[-1]["rivals"] = _rivals(records, keys, cases[-1]["seconds"])
