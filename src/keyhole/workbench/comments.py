@@ -16,7 +16,7 @@ import tomlkit
 from tomlkit.items import AoT, Comment, Null, Table, Whitespace
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.reviews.schema import SECTIONS
+from keyhole.reviews.schema import DERIVE, SECTIONS
 from keyhole.reviews.source import comment_lines, header_lines
 
 __all__ = ["leave_lead", "place_sections", "tie_leads"]
@@ -193,6 +193,7 @@ def _below_sketch(text: str, name: str) -> int | None:
 def _below_section(text: str, name: str) -> int | None:
     """Return the line below the section that comes before another in the order of the work."""
     headers, order = header_lines(text), list(SECTIONS)
+    order.insert(order.index("data") + 1, DERIVE)
     earlier = order[: order.index(name)] if name in order else []
     there = [one for one in earlier if any(path[0] == one for path, _ in headers)]
     if not there:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
+from keyhole.core.expressions import definition_problems, read_definitions, write_definition
 from keyhole.data.columns import KINDS, ROLES, Variable
-from keyhole.reviews.schema import SECTIONS, question_of
+from keyhole.errors import OptionError
+from keyhole.reviews.schema import DERIVE, SECTIONS, question_of
 from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.editing import add_step, in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
@@ -50,6 +53,8 @@ def _context(view: View) -> dict[str, Any]:
         "kinds": [(kind, kind) for kind in KINDS],
         "missing_codes": ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else None,
         "screened": _findings(view),
+        "derive_lines": "\n".join(starmap(write_definition, review.data.derive.items())),
+        "remedies": _remedies(view),
         "screen_fields": form_fields(screen),
         "equivalents": [equivalent("screen", asked, review.data.file, review.data.reading())],
     }
@@ -104,6 +109,60 @@ def _findings(view: View) -> Mapping[str, list[str]]:
     for name in screening.constants:
         found.setdefault(name, []).append("constant")
     return found
+
+
+def _remedies(view: View) -> list[tuple[str, str]]:
+    """Return the lines that put right what the screen found, each with its column."""
+    screening: Screening | None = view.result("screen")
+    found = [] if screening is None else [f for c in screening.safe_harbor for f in c.findings]
+    lines = {one.line: one.column for one in found if one.line is not None}
+    given = tomllib.loads(view.look.text)
+    planned = given.get("protection", {}).get("step", [])
+    return [
+        (column, line)
+        for line, column in lines.items()
+        if not (_step(line) in planned if _step(line) else _is_derived(view, line))
+    ]
+
+
+def _step(line: str) -> dict[str, Any] | None:
+    """Return the step of a plan that a line holds, if it does."""
+    return tomllib.loads(line)["step"][0] if line.startswith("step = [") else None
+
+
+def _is_derived(view: View, line: str) -> bool:
+    return dict(read_definitions(line)).items() <= dict(view.review.data.derive).items()
+
+
+def _remedy(view: View, form: SentForm) -> ReviewChange:
+    """Carry out one remedy of the screen: derive a column, or add a step to the plan."""
+    line = form.text("line") or ""
+    if line not in [one for _, one in _remedies(view)]:
+        raise OptionError("this remedy is not one of the page. Look at the page again.")
+    step = _step(line)
+    if step is not None:
+        return ReviewChange("leave a column out", lambda document: add_step(document, step))
+    made = {**view.review.data.derive, **dict(read_definitions(line))}
+    return ReviewChange("derive a column", lambda document: _put_derived(view, document, made))
+
+
+def _derive(view: View, form: SentForm) -> ReviewChange:
+    """Take the derived columns as they are typed, a line each."""
+    text = form.text("lines") or ""
+    if text.strip() and (problems := definition_problems(text)):
+        raise OptionError(problems)
+    made = dict(read_definitions(text))
+    return ReviewChange("derived columns", lambda document: _put_derived(view, document, made))
+
+
+def _put_derived(view: View, document: TOMLDocument, made: Mapping[str, str]) -> None:
+    for name in view.review.data.derive:
+        if name not in made:
+            editing.remove_setting(document, DERIVE, name)
+    for name, expression in made.items():
+        editing.put_setting(document, DERIVE, name, expression)
+    if not made:
+        editing.remove_setting(document, DERIVE)
 
 
 def _describe(view: View, form: SentForm) -> ReviewChange:
@@ -163,4 +222,5 @@ def _screen(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 
 
 DATA = Page("data", "Data", ("data", "screen"), _context,
-            {"describe": _describe, "screen": _screen})  # fmt: skip
+            {"describe": _describe, "derive": _derive, "screen": _screen,
+             "remedy": _remedy})  # fmt: skip
