@@ -143,6 +143,11 @@ def test_means_are_rounded_to_the_decimals_seen():
     assert guesses([1.25, 2.0, 1.75, 9.0], [0, 1, 1], "measure") == 1.75
 
 
+def test_numbers_as_large_as_can_be_are_guessed_without_a_warning():
+    assert guesses([1e308, 5e-324, 0.5], [0, 0], "measure") == 1e308
+    assert guesses([1e300, 5e-324, 0.5], [2, 2], "measure") == 0.5
+
+
 def test_a_number_that_all_implicates_agree_on_is_kept_exactly():
     assert guesses([1 / 3, 0.1, 7.0], [1, 1, 1], "measure") == 0.1
     assert guesses([float("inf"), 2.0, 3.0], [0, 0], "measure") == float("inf")

@@ -260,7 +260,9 @@ def _steps(levels: pl.Series) -> tuple[Floats, bool]:
     if not np.isfinite(values).all():
         return values, False
     for decimals in range(MOST_DECIMALS + 1):
-        if (np.round(values, decimals) == values).all():
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large has no such unit
+            rounded = np.round(values, decimals)
+        if (rounded == values).all():
             steps = np.rint(values * 10.0**decimals)
             if len(steps) < 2 or np.diff(steps).min() > 0:
                 return steps, True
