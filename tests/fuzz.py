@@ -26,6 +26,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -104,6 +105,7 @@ def work(folder: Path) -> None:
     """Make the calls that are asked for on standard input, and say how each ended."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    warnings.simplefilter("error", RuntimeWarning)  # none may reach a user
     start = status("VmRSS")
     for line in sys.stdin:
         call = json.loads(line)
@@ -231,6 +233,7 @@ def main(words: list[str]) -> int:
         return 0
     calls = list(asked(words))
     home = Path(tempfile.mkdtemp(prefix="keyhole-fuzz-"))
+    tempfile.tempdir = os.environ["TMPDIR"] = str(home)  # all that is made on the way goes with it
     try:
         if len(calls) == 1:
             print(make(calls[0], home / "call"))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import fuzzing
+from tests import fuzzing, fuzzing_files, fuzzing_texts
 
 
 @settings(deadline=None, max_examples=60)
@@ -21,3 +21,11 @@ def test_a_command_is_answered_or_told(tmp_path_factory, seed):
 @pytest.mark.parametrize("call", [fuzzing.call_python, fuzzing.call_command])
 def test_both_ends_are_seen(call, tmp_path):
     assert {call(seed, tmp_path) for seed in range(40)} == {"answered", "told"}
+
+
+@pytest.mark.parametrize(
+    "call", [fuzzing_files.call_file, fuzzing_texts.call_plan, fuzzing_texts.call_rules]
+)
+def test_files_and_texts_are_answered_or_told(call, tmp_path, monkeypatch):
+    monkeypatch.setattr("keyhole.data.guarding._SMALL", 0)  # as if large: read in this process
+    assert {call(seed, tmp_path) for seed in range(25)} == {"answered", "told"}
