@@ -87,6 +87,11 @@ def test_nothing_is_lost_by_new_names_and_all_by_one_category():
     assert information_loss(before, pl.DataFrame({"w": ["x"] * 4}), variables="v").share == 1
 
 
+def test_il1s_of_numbers_too_large_for_a_variance_is_not_estimable():
+    before = pl.DataFrame({"x": [1e300, -1e300, 5.25, 7.5]})
+    assert information_loss(before, before).il1s is None
+
+
 def test_il1s_by_hand():
     before = pl.DataFrame({"x": [1.5, 2.5, 3.5, 4.5]})
     after = pl.DataFrame({"x": [1.5, 2.5, 3.5, None]})

@@ -210,10 +210,12 @@ def _il1s(before: Microdata, after: Microdata, name: str) -> float | None:
         return None
     x, y = numbers(before, name), numbers(after, name)
     there = np.isfinite(x) & np.isfinite(y)
-    spread = float(np.std(x[np.isfinite(x)], ddof=1)) if np.isfinite(x).sum() > 1 else 0.0
-    if not there.any() or not spread > 0:
-        return None
-    return float(np.abs(x - y)[there].mean() / (np.sqrt(2) * spread))
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers may be too large for a variance
+        spread = float(np.std(x[np.isfinite(x)], ddof=1)) if np.isfinite(x).sum() > 1 else 0.0
+        if not there.any() or not 0 < spread < np.inf:
+            return None
+        lost = float(np.abs(x - y)[there].mean() / (np.sqrt(2) * spread))
+    return lost if np.isfinite(lost) else None
 
 
 def at_detail_of(original: Microdata, protected: Microdata, names: Sequence[str]) -> Microdata:
