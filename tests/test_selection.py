@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import random
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.errors import InputError, OptionError
 from keyhole.selection import Criterion, backward, forward, named_criterion, stepwise
-from keyhole.selection.frontier import frontier
+from keyhole.selection.frontier import Hunt, frontier
 from keyhole.selection.select import select
 
 
@@ -128,6 +130,24 @@ def test_frontier_takes_one_alternative_of_a_variable():
     frame = pl.DataFrame({"sex": [0, 1] * 12, "age": ages, "age10": [a // 10 for a in ages]})
     found = frontier(frame, keep=["sex"], candidates=["age|age10"], limit=1)
     assert {s.variables for s in found.sets} == {("sex", "age"), ("sex", "age10")}
+
+
+def test_frontier_counts_the_same_number_of_sets_however_threads_take_turns(monkeypatch):
+    free = ["ag8r", "source", "pow", "ms", "aor", "means", "nsurg", "cp", "lsr", "race1", "nbs"]
+    asked = {"keep": ["sex"], "candidates": free, "limit": 0.3}
+    data, descend = veterans_sample(400), Hunt._descend
+    monkeypatch.setattr("keyhole.selection.frontier.WORKERS", 1)
+    alone = frontier(data, **asked)
+    monkeypatch.setattr("keyhole.selection.frontier.WORKERS", len(free))
+    for seed in range(20):
+        turns = random.Random(seed)
+
+        def late(hunt, head, *words, turns=turns):
+            time.sleep(turns.random() / 50 if len(head) == 1 else 0)
+            descend(hunt, head, *words)
+
+        monkeypatch.setattr(Hunt, "_descend", late)
+        assert frontier(data, **asked) == alone
 
 
 def test_frontier_out_of_time_says_so():

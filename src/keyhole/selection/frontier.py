@@ -82,9 +82,11 @@ class Hunt:
     cutoff: int
     deadline: float = math.inf
     found: dict[frozenset[int], Tally] = field(default_factory=dict)
-    evaluated: int = 0
     out_of_time: bool = False
     _group: dict[int, int] = field(default_factory=dict)
+    _known: frozenset[frozenset[int]] = frozenset()
+    _branches: dict[int, int] = field(default_factory=dict)
+    _counts: list[tuple[frozenset[int], int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start_from(self, sets: Iterable[Sequence[str]]) -> None:
@@ -92,6 +94,7 @@ class Hunt:
         for variables in sets:
             tally = self.engine.tally(variables, cutoff=self.cutoff)
             self._report(frozenset(self.engine.numbers(variables)), tally)
+        self._known = frozenset(self.found)
 
     def run(self, progress: Progress | None) -> None:
         """Search every branch, on threads; an interrupt ends them all."""
@@ -108,6 +111,7 @@ class Hunt:
             return
         head = frozenset(self.engine.numbers(self.space.keep))
         jobs = self._children(head, root, tally, sorted(self._group))
+        self._branches = {job.args[2]: place for place, job in enumerate(jobs)}
         done = 0
 
         def branch(job: Callable[[], None]) -> None:
@@ -136,9 +140,9 @@ class Hunt:
 
     def _children(
         self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
-    ) -> list[Callable[[], None]]:
+    ) -> list[partial[None]]:
         """Look at all one-variable extensions; return what remains to be searched."""
-        fits = self._fitting(cells, tail)
+        fits = self._fitting(head, cells, tail)
         if not fits:
             self._report(head, tally)
             return []
@@ -146,18 +150,19 @@ class Hunt:
         tail = sorted(fits, key=lambda v: -fits[v].at_risk)
         if self._settled(head, cells, fits, tail):
             return []
-        jobs: list[Callable[[], None]] = []
+        jobs: list[partial[None]] = []
         for place, v in enumerate(tail):
             rest = [u for u in tail[place + 1 :] if self._group[u] != self._group[v]]
             jobs.append(partial(self._descend, head, cells, v, fits[v], rest))
         return jobs
 
-    def _fitting(self, cells: Partition, tail: Sequence[int]) -> dict[int, Tally]:
+    def _fitting(
+        self, head: frozenset[int], cells: Partition, tail: Sequence[int]
+    ) -> dict[int, Tally]:
         if not tail:
             return {}
         tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
-        with self._lock:
-            self.evaluated += len(tail)
+        self._counts.append((head.union(tail), len(tail)))
         return {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
 
     def _settled(
@@ -177,8 +182,7 @@ class Hunt:
             self._report(whole, fits[tail[0]])
             return True
         tally = cells.tally_joint(tail, self.engine.records)
-        with self._lock:
-            self.evaluated += 1
+        self._counts.append((whole, 1))
         if tally.rp <= self.limit:
             self._report(whole, tally)
             return True
@@ -205,6 +209,25 @@ class Hunt:
         with self._lock:
             if not any(numbers <= known for known in self.found):
                 self.found[numbers] = tally
+
+    @property
+    def evaluated(self) -> int:
+        """How many sets one thread would count: the same number, whatever the threads' luck.
+
+        A branch has no variable of the branches before it. So only these spare it anything, and
+        what several threads count besides is what such a set covers that one thread has by then.
+        """
+        first = {known: -1 if known in self._known else self._branch(known) for known in self.found}
+        total = 0
+        for place, (whole, sets) in enumerate(self._counts):
+            branch = self._branch(whole)
+            spared = any(first[known] < branch and whole <= known for known in self.found)
+            total += 0 if spared and place else sets  # the first is the root, which nothing spares
+        return total
+
+    def _branch(self, numbers: frozenset[int]) -> int:
+        """Return the place of the branch that a set is found in."""
+        return min((self._branches[v] for v in numbers if v in self._branches), default=0)
 
     def maximal(self) -> dict[frozenset[int], Tally]:
         """Return the sets found that lie inside no other."""

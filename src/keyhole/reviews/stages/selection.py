@@ -186,7 +186,7 @@ def _run_frontier(files: Files, asked: Asked, _: Earlier, progress: Progress) ->
     from keyhole.selection.frontier import frontier
 
     found = frontier(measured(files), **asked, progress=counted(progress))
-    # How many sets were looked at depends on the threads' luck.
+    # Of a search that ran out of time it would be another number in the next run.
     return dataclasses.replace(found, evaluated=None)
 
 
