@@ -6,6 +6,7 @@ signal at any of them, or by the clock.
 """
 
 import contextlib
+import itertools
 import json
 import re
 import shlex
@@ -209,7 +210,9 @@ CASES = {
     ),
     "review": Case("review review.toml --out dossier", _DOSSIER),
     "review again": Case(
-        "review review.toml --out dossier", _DOSSIER, old="review earlier.toml --out dossier"
+        "review review.toml --out dossier --force",
+        _DOSSIER,
+        old="review earlier.toml --out dossier",
     ),
     "report": Case("report dossier", ("dossier/",), first="review review.toml --out dossier"),
     "verify": Case("verify dossier", (), first="review review.toml --out dossier"),
@@ -274,7 +277,7 @@ class Killing:
         self.home = Path(home)
         self.log = self.home / "log"
         self._write_inputs(self.home / "inputs")
-        self._before, self._after = {}, {}
+        self._before, self._after, self._numbers = {}, {}, itertools.count()
         self._server = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", SERVER],
             stdin=subprocess.PIPE,
@@ -322,7 +325,7 @@ class Killing:
     def undisturbed(self, case):
         """Return the folder before a case, and the content, steps and seconds after it."""
         if case not in self._after:
-            before = self.home / f"before-{len(self._before)}"
+            before = self.home / f"before-{next(self._numbers)}"
             shutil.copytree(self.home / "inputs", before)
             self._before[case] = before
             for words in filter(None, (case.first, case.old)):
