@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeGuard
 
 from keyhole.core.kinds import Columns, TableOrFile, path_problems
 from keyhole.core.names import plural, quoted
@@ -27,7 +27,7 @@ from keyhole.engines import Missing
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.protection.method import Outcome, Protected
+from keyhole.protection.method import METHODS, Outcome, Protected
 from keyhole.protection.plan import Plan, PlanDraft, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, small_seed, trimmed
@@ -106,27 +106,35 @@ def as_draft(plan: PlanLike) -> PlanDraft:
         return plan
     if isinstance(plan, Plan):
         return PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
-    if isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan):
+    if _is_path(plan):
         return PlanDraft.read(Path(plan))
-    return PlanDraft.of(plan)
+    return PlanDraft.of(plan)  # type: ignore[arg-type]
+
+
+def _is_path(plan: PlanLike) -> TypeGuard[str | os.PathLike[str]]:
+    """Tell whether a plan is a file's path, and not the text of one."""
+    is_text = isinstance(plan, str) and ("[[" in plan or "\n" in plan)
+    return isinstance(plan, str | os.PathLike) and not is_text
 
 
 def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
     """Return everything that keeps a plan from being carried out on a file."""
     draft = as_draft(plan)
-    problems, touched = list(draft.problems), set[str]()
+    problems, touched, added = list(draft.problems), set[str](), set[str]()
     for number, step in draft.steps.items():
         method, options = step.definition, step.effective
         named = method.columns(options)
         if touched.isdisjoint(named):
             found = method.unfit_for(data, options)
         else:  # what earlier steps change is known only then
-            found = column_problems(data, named, "column")
+            found = column_problems(data, [n for n in named if n not in added], "column")
             found = found or _too_many(data, method.sizes(options))
         where = f"{draft.where}step {number} ({step.method})"
         problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.
         touched |= set(data.names if method.effect == "samples" else step.columns)
+        added |= {options["name"]} if method.effect == "derives" and not found else set()
+        touched |= added
     return problems
 
 
@@ -173,7 +181,7 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
     steps = _carried_out(data, read, secret)
     last, trimmings = trimmed(steps[-1].data)
     steps, warnings = _held(data, read, steps, last)
-    kept = [name for name in named if name in last.names]
+    kept = [name for name in read.known_with(named) if name in last.names]
     after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
     told = find_recoverable(data, steps, last, keep_order=read.keep_order)
     read_off = _read_off(told, named, cutoff, policy)
@@ -183,7 +191,7 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
         plan=read.with_fitted([step.fitted for step in steps]),
         steps=tuple(
             step
-            if step.changed
+            if step.changed or METHODS[step.method].effect == "derives"
             else dataclasses.replace(step, notes=("changed nothing", *step.notes))
             for step in steps
         ),
@@ -192,7 +200,7 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
         read_off=KeyExposure.of(read_off),
         records=data.records,
         records_after=last.records,
-        notes=(*_notes(read, named, kept, seed), *trimmings),
+        notes=(*_notes(read, read.known_with(named), kept, seed), *trimmings),
         warnings=(*_told(told, after, read_off), *warnings, *guessable),
         order=None if read.keep_order else secret.order(last.records),
     )
@@ -361,8 +369,7 @@ def read_plans(question: Question) -> dict[str, PlanDraft]:
 
 def _plan_name(plan: PlanLike, taken: Mapping[str, Any]) -> str:
     """Name a plan after its file."""
-    is_file = isinstance(plan, os.PathLike) or (isinstance(plan, str) and "[[" not in plan)
-    name = Path(plan).stem if is_file else "plan"  # type: ignore[arg-type]
+    name = Path(plan).stem if _is_path(plan) else "plan"
     while name in taken:
         name += "'"
     return name

@@ -137,7 +137,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
     population = Population.of(data, question.weight, question.fraction)
     done = carry_out(data, draft, question)
     rows = rows_after(data.records, done.steps)
-    lines = _lines(data, done, rows, named, wanted, formula, population)
+    lines = _lines(data, done, rows, read.known_with(named), wanted, formula, population)
     last = lines[-1]
     steps: tuple[NextStep, ...] = ()
     if limit is not None and last.rp is not None and last.rp > limit:

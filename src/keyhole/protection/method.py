@@ -46,10 +46,10 @@ __all__ = [
 
 P = ParamSpec("P")
 
-Effect = Literal["drops", "codes", "perturbs", "exchanges", "suppresses", "samples"]
-"""What a method does to values: leaves columns out; maps each value by itself, so that an intruder
-who sees the release can code another file alike; changes numbers; shows another record's value or
-another category; sets values to missing; leaves records out."""
+Effect = Literal["derives", "drops", "codes", "perturbs", "exchanges", "suppresses", "samples"]
+"""What a method does to values: adds columns made of others; leaves columns out; maps each value by
+itself, so that an intruder who sees the release can code another file alike; changes numbers; shows
+another record's value or another category; sets values to missing; leaves records out."""
 
 # What follows from a method for an analysis, in the public note.
 AS_CODED = "Use categories and ranges as they stand; they cannot be made finer."

@@ -283,9 +283,14 @@ class PlanDraft:
         content: Any = _loads(given, "the plan") if isinstance(given, str) else given
         content = content if isinstance(content, Mapping) else {"step": content}
         problems = _of_the_whole(content)
-        listed = content.get("step")
+        listed, derived = content.get("step"), content.get("derive")
+        given_steps = [
+            *({"method": "derive", "name": name, "expression": text}
+              for name, text in (derived.items() if isinstance(derived, Mapping) else ())),
+            *(listed if _is_steps(listed) else ()),
+        ]  # fmt: skip
         steps: dict[int, PlanStep] = {}
-        for number, raw in enumerate(listed if _is_steps(listed) else (), 1):
+        for number, raw in enumerate(given_steps, 1):
             step, found = parse_step(raw)
             called = f"{number}" if step is None else f"{number} ({step.method})"
             problems += [f"step {called}: {problem}" for problem in found]
@@ -316,10 +321,13 @@ def _is_steps(listed: Any) -> bool:
 def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
     """Say what is wrong with a plan apart from its steps."""
     found = [
-        f"{shown(key)} means nothing in a plan. It has [[step]] tables, a title and keep_order."
+        f"{shown(key)} means nothing in a plan. It has [[step]] tables, [derive], a title and "
+        f"keep_order."
         for key in content
-        if key not in ("step", "title", "keep_order")
+        if key not in ("step", "derive", "title", "keep_order")
     ]
+    if not isinstance(content.get("derive", {}), Mapping):
+        found.append("[derive] must be a table of expressions by name. Got something else instead.")
     if not isinstance(content.get("keep_order", False), bool):
         found.append("keep_order must be true or false. Got something else instead.")
     if not isinstance(content.get("title", ""), str):
@@ -329,7 +337,7 @@ def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
         found.append(
             "a plan must have one [[step]] or more. Got [step] instead: write double brackets."
         )
-    elif not _is_steps(listed) or not listed:
+    elif (not _is_steps(listed) or not listed) and not (listed is None and content.get("derive")):
         found.append("a plan must have one [[step]] or more. Got none.")
     return found
 
@@ -455,6 +463,15 @@ class Plan:
             )
         kept = [step for number, step in enumerate(self.steps, 1) if number not in numbers]
         return dataclasses.replace(self, steps=tuple(kept))
+
+    def known_with(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return columns with those that the plan derives from them: who knows one knows both."""
+        known = dict.fromkeys(names)
+        for step in self.steps:
+            sources = step.definition.columns(step.options)
+            if step.definition.effect == "derives" and set(sources) <= set(known):
+                known[step.options["name"]] = None
+        return tuple(known)
 
     def after(self, steps: Sequence[Mapping[str, Any]]) -> Plan:
         """Return the plan with further steps before its own."""

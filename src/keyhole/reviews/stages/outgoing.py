@@ -15,11 +15,18 @@ from keyhole.core.marks import COUNT, Share
 from keyhole.data import Microdata
 from keyhole.data.deriving import Derivation
 from keyhole.exposure.cells import risk
+from keyhole.protection.plan import Plan
 from keyhole.results import Result, Table, share
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, STARTED, released_product
+from keyhole.reviews.stages.protection import (
+    PROTECTED_FILE,
+    PROTECTION,
+    STARTED,
+    plan_of_release,
+    released_product,
+)
 from keyhole.reviews.stages.remaining import KEYS, Intruder, cell_sizes, same_values, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
@@ -135,9 +142,18 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         "weight": review.exposure.weight,
         "not_knowable": dict(release.not_knowable),
         "derived": {
-            name: list(Derivation.of(name, text).columns)
-            for name, text in review.data.derive.items()
+            **{n: list(Derivation.of(n, t).columns) for n, t in review.data.derive.items()},
+            **_derived_by(plan_of_release(review, earlier)),
         },
+    }
+
+
+def _derived_by(plan: Plan | None) -> dict[str, list[str]]:
+    """Return the columns that a plan adds, each with those it is made from."""
+    return {
+        step.options["name"]: list(step.definition.columns(step.options))
+        for step in (() if plan is None else plan.steps)
+        if step.definition.effect == "derives"
     }
 
 

@@ -97,6 +97,8 @@ class _Target:
     own: bool = False
     coded: tuple[str, ...] = ()
     uncoded: tuple[str, ...] = ()
+    # Linked on besides: columns that both files derive from the linking variables.
+    derived: tuple[str, ...] = ()
 
 
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
@@ -142,7 +144,13 @@ def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Targ
     eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
     puf = identify(made, source, asked["puf_id"])
     puf = puf.select([name for name in puf.names if name not in unfit])
-    return _Target(name, puf, {"eif": eif, "iuf": iuf}, True, tuple(coded), tuple(unfit))
+    derived = tuple(
+        one
+        for one in made.plan.known_with(asked["link"])
+        if one not in asked["link"] and one in puf.names and one in eif.names
+    )
+    theirs = {"eif": eif, "iuf": iuf}
+    return _Target(name, puf, theirs, True, tuple(coded), tuple(unfit), derived)
 
 
 def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress: Progress) -> Any:
@@ -154,6 +162,7 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
     kept = {k: v for k, v in asked.items() if k not in ours}
     if metric != "adhoc":
         kept.pop("scores")
+    link = kept["link"] = [*asked["link"], *target.derived]
     if target.own:
         kept["numeric"] = [name for name in asked["numeric"] if _is_number(puf, name)]
     return compare_studies(
@@ -161,7 +170,7 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         **target.files,
         metrics=[metric],
         strata=[stratum for stratum in asked["strata"] if stratum in puf.names],
-        blank=blank_variables(puf, asked["link"]),
+        blank=blank_variables(puf, link),
         progress=lambda step, *_: progress(str(step)),
         **{**kept, "scenario": scenario_key_of(files, LINKED)},
     )
@@ -268,8 +277,13 @@ def code_alike(
     """
     done: list[str] = []
     unfit: list[str] = []
+    link = plan.known_with(link)
     for step in plan.steps:
-        named = [name for name in step.columns if name in link and name in eif.names]
+        if step.definition.effect == "derives":
+            there = set(step.definition.columns(step.options)) <= set(eif.names)
+            named = [step.options["name"]] if there and step.options["name"] in link else []
+        else:
+            named = [name for name in step.columns if name in link and name in eif.names]
         if not named or not _codes(step):
             continue
         try:
@@ -284,4 +298,6 @@ def code_alike(
 def _codes(step: PlanStep) -> bool:
     """Tell whether a value is coded by itself, so that the same can be done to another file."""
     known = step.definition
-    return known.effect == "codes" and not (known.is_random and known.draws(step.options))
+    return known.effect in ("codes", "derives") and not (
+        known.is_random and known.draws(step.options)
+    )
