@@ -33,7 +33,7 @@ TESTS = {
     "synthesis_models synthesis_evaluation protection_perturbation protection_suppression",
     "exposure": "exposure* fix* loglinear population scores uniques goldens",
     "selection": "selection* goldens",
-    "reidentification": "study_[eflruv]* study_scores goldens",
+    "reidentification": "study_[eflruv]* study_scores environment_scenarios goldens",
     "synthesis": "synthesis_[demir]* goldens",
     "protection": "protection_* goldens",
     "reviews": "reviews* goldens",

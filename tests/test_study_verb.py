@@ -380,6 +380,8 @@ def test_releases_and_metrics_in_one_table(world):
     assert rows["conditional_rate"][1] == one.conditional_rate
     assert rows["confirmed"][2] < rows["confirmed"][0]
     assert "as collected  taxicab" in compared.summary()
+    chances = [row[-1] for row in compared.tables()[0].rows]
+    assert chances == [f"{row.baseline_conditional_rate:.4f}" for row in compared.rows]
     text = compared.plot().to_dict()["title"]["text"]
     assert text[0].startswith("Of the suspected")
     assert len(compared.to_dict()["comparison"]) == 4

@@ -322,6 +322,7 @@ def test_who_is_not_changed_links_to_itself(world):
     assert {one.metric: one.rate for one in linked.metrics} == {"taxicab": 1, "unicity": 1}
     assert all(one.baseline.unchanged == 1 for one in linked.metrics)
     assert all(one.baseline.chance < 0.01 for one in linked.metrics)
+    assert not any("unicity was left out" in note for note in linked.notes)
 
 
 def test_who_is_changed_does_not(made):
