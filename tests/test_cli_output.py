@@ -49,6 +49,7 @@ def test_records_are_one_row_a_record_in_any_format(veterans, keyhole, extension
 
 PRIVATE = {
     "records": "risk v.csv --keys sex,age --records {out}",
+    "uniques": "uniques v.csv --keys sex,age --records {out}",
     "internal": "table v.csv --rows sex --threshold 1 --out t.csv --internal {out}",
     "fitted": "protect v.csv --plan plan.toml --out p.csv --fitted {out}",
     "pairs": "study --puf v.csv --eif v.csv --iuf v.csv --puf-id one --eif-id other "

@@ -14,6 +14,8 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from keyhole.cli.main import run
+from keyhole.environment.exchange import read_environment
 from keyhole.environment.model import (
     CapturedQuestion,
     Category,
@@ -477,7 +479,15 @@ def test_a_store_whose_writer_was_killed_is_read_as_it_was(tmp_path):
     written = filled(place)[1].environment
     died = subprocess.run([sys.executable, "-c", HALFWAY, str(place)], check=False)
     assert died.returncode == 9
-    assert (tmp_path / "environment.db-journal").stat().st_size > 0, "the journal is hot"
+    journal = tmp_path / "environment.db-journal"
+    assert journal.stat().st_size > 0, "the journal is hot"
+    copy, exported = tmp_path / "copy", tmp_path / "copy" / "environment.json"
+    copy.mkdir()
+    for file in (place, journal):
+        shutil.copy(file, copy)
+    assert run(["environment", "export", "--store", str(copy / place.name), str(exported)]) == 0
+    assert read_environment(exported) == written
+    shutil.rmtree(copy)
     reader = open_store(place, writing=False)
     assert reader.read().environment == written
     assert [path.name for path in tmp_path.iterdir()] == ["environment.db"]
