@@ -197,6 +197,20 @@ def test_who_knows_a_column_knows_what_is_derived_from_it(folder):
     assert key["rp"] == pytest.approx(small(file, key["columns"]))
 
 
+def test_the_best_release_is_made_and_judged_on_what_goes_out(folder):
+    text = REVIEW.partition("[selection]")[0] + '[solve]\nmust = ["sex"]\n'
+    found = reviewed(folder, text)
+    solved, outgoing = found.results()["solve"], found.results()["outgoing"]
+    file = pl.read_csv(folder / "out" / outgoing["files"][0])
+    key = outgoing["keys"][0]
+    assert solved["complete"]
+    assert key["rp"] == pytest.approx(solved["rp"]) == pytest.approx(small(file, key["columns"]))
+    assert key["rp"] <= 0.2 < key["original"]
+    assert set(key["columns"]) == {one["column"] for one in solved["columns"]}
+    assert '<section id="solve">' in found.report.read_text()
+    assert keyhole.verify(folder / "out").same
+
+
 def test_the_set_taken_is_released_in_place_of_the_one_proposed(folder):
     found = reviewed(folder, REVIEW.replace("[release]\n", '[release]\ntake = ["party"]\n', 1))
     columns = found.results()["outgoing"]["columns"]

@@ -97,8 +97,8 @@ def _of_selection(found: ReviewResult) -> Told:
 
 
 def _of_protection(found: ReviewResult) -> Told:
-    public = {name: PublicView(result) for name, result in found.by_stage().items()}
-    plan = plan_of_release(found.review, public)
+    # Of a plan only what its methods declare public is told.
+    plan = plan_of_release(found.review, found.by_stage())
     steps = () if plan is None else plan.steps
     return (
         [*_home(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],

@@ -60,6 +60,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         if "drivers" in results
         else [],
         "fix": chapters.fix_table(results["fix"]) if "fix" in results else None,
+        "solve": selection_chapters.solve_tables(results["solve"]) if "solve" in results else [],
         "paths": selection_chapters.selection_paths(review, results, sheet),
         "ends": selection_chapters.ends_table(results["paths"]) if "paths" in results else None,
         "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
@@ -108,6 +109,7 @@ def _drawing(name: str, svg: str) -> Any:
         "scenarios": "RP and p(identification) by scenario",
         "protection": "The risk-utility map: RP and information lost after each step of the plan",
         "screen": "Columns found under the items of Safe Harbor, and dependences",
+        "solve": "Releases in the plane of RP and utility, and simpler plans beside them",
         "paths": "The paths of the selections in the plane of CR and RP",
     }
     if name.startswith("study-"):

@@ -38,7 +38,7 @@ DERIVE = "derive"
 """The section whose settings have the names of the columns that it makes."""
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
-STEPS = ("selection", "protection", "synthesis")
+STEPS = ("solve", "selection", "protection", "synthesis")
 """The sections that make a release of the file, in the order of the work."""
 
 
@@ -242,6 +242,17 @@ def _study(
     """Declare what the section of a study has besides the options of `study`."""
 
 
+def _solve(
+    *,
+    keys: KeyColumns = None,
+    limit: Annotated[
+        float | None,
+        Option("The highest acceptable RP; the one of `[exposure]` if left out.", low=0, high=1),
+    ] = None,
+) -> None:
+    """Declare what the section of the best release has besides the options of `solve`."""
+
+
 def _found_of_study(
     *,
     scenario: Annotated[str | None, Option("The scenario whose key is linked on.")] = None,
@@ -349,7 +360,8 @@ def _release(
         tuple[str, ...] | None,
         Option(
             "The sections that make the release, each starting from what the one before left: "
-            "`selection`, `protection`, `synthesis`. By default all that the review has.",
+            "`solve` or `selection`, `protection`, `synthesis`. By default all that the review "
+            "has; with `solve`, without `selection`.",
             kind=Several(Choice(STEPS)),
         ),
     ] = None,
@@ -462,6 +474,9 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "exposure": section_of("risk", _exposure, without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
+    "solve": section_of(
+        "solve", _solve, without=("cutoff", "weight", "suppress", "remove", "progress")
+    ),
     "selection": section_of("select", _selection, without=("cutoff",)),
     "frontier": section_of(
         "frontier", _frontier, without=("keep", "candidates", "cutoff", "values")

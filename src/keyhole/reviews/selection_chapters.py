@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from keyhole.reviews.stages.selection import Paths
     from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import CandidateRow, Selection, Step
+    from keyhole.selection.solution import Solution
 
-__all__ = ["Path", "PathStep", "before_after", "ends_table", "frontier_table", "selection_paths"]
+__all__ = [
+    "Path",
+    "PathStep",
+    "before_after",
+    "ends_table",
+    "frontier_table",
+    "selection_paths",
+    "solve_tables",
+]
 
 Results = Mapping[str, Any]
 SHOWN = 15
@@ -156,3 +165,8 @@ def before_after(results: Results) -> Table | None:
 
 def _global_risk(found: Exposure) -> str:
     return share(None if found.population is None else found.population.global_risk)
+
+
+def solve_tables(found: Solution) -> list[Table]:
+    """Return the best release beside simpler plans, and some of the releases to choose from."""
+    return found.tables()[:3]

@@ -93,7 +93,9 @@ class ReleaseSettings:
     @property
     def drops(self) -> bool:
         """Whether columns are left out by the plan of the protection, besides its own steps."""
-        return self.steps is not None and (bool(self.drop) or "selection" in self.steps)
+        return self.steps is not None and (
+            bool(self.drop) or not {"solve", "selection"}.isdisjoint(self.steps)
+        )
 
     @property
     def protects(self) -> bool:
@@ -117,6 +119,7 @@ class Review:
     exposure: Question
     uniques: Question | None = None
     drivers: Question | None = None
+    solve: Question | None = None
     selection: Question | None = None
     frontier: Question | None = None
     study: Question | None = None
@@ -145,6 +148,8 @@ class Review:
                 del release[name]
         if not self.data.derive:
             del found["data"][DERIVE]  # older reviews have none
+        if found["solve"] is None:
+            del found["solve"]
         for name in REPEATED:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
@@ -182,6 +187,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         exposure=_exposure(sections.get("exposure", {}), data),
         uniques=question_of("uniques", sections["uniques"]) if "uniques" in sections else None,
         drivers=question_of("drivers", sections["drivers"]) if "drivers" in sections else None,
+        solve=_solve(sections, tuple(keys)),
         selection=selection,
         frontier=_frontier(sections, selection),
         screen=question_of("screen", sections["screen"]) if "screen" in sections else None,
@@ -199,13 +205,28 @@ def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
     found = dict(question_of("release", given).values)
     found["not_knowable"] = found["not_knowable"] or {}
     made = [name for name in STEPS if name in sections]
+    made = [name for name in made if name != "selection" or "solve" not in made]
     if "release" not in sections or found["product"] is not None:
-        return ReleaseSettings(**{**found, "product": found["product"] or ["file", *made][-1]})
+        return ReleaseSettings(
+            **{
+                **found,
+                "product": found["product"]
+                or ["file", *(name for name in made if name != "solve")][-1],
+            }
+        )
     named = made if found["steps"] is None else found["steps"]
     steps = tuple(name for name in STEPS if name in named)
     release = ReleaseSettings(**{**found, "product": "file", "steps": steps})
     product = "synthesis" if "synthesis" in steps else "protection" if release.protects else "file"
     return dataclasses.replace(release, product=product)
+
+
+def _solve(sections: Mapping[str, Values], keys: tuple[str, ...]) -> Question | None:
+    """Build the question of the best release; keys and limit are the review's if left out."""
+    if "solve" not in sections:
+        return None
+    limit = sections.get("exposure", {}).get("limit")
+    return question_of("solve", {"keys": keys, "limit": limit, **sections["solve"]})
 
 
 def _exposure(given: Values, data: Microdata) -> Question:

@@ -203,7 +203,7 @@ class Solution(Result):
         notes = [proof, "After losses: blanked and removed records count as losing all keys."]
         notes += [
             f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {one.limit:g}."
-            for one in self.further
+            for one in self.further or ()
         ]
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)

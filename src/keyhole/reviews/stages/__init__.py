@@ -15,6 +15,7 @@ from keyhole.reviews.stages.remaining import REMAINING_STAGE
 from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
 from keyhole.reviews.stages.selection import (
     SELECTION_STAGES,
+    SOLVE_STAGE,
     better_set,
     proposed_set,
     selection_stage,
@@ -40,6 +41,7 @@ STAGES: tuple[Stage, ...] = (
     *EXPOSURE_STAGES,
     DRIVERS_STAGE,
     SCENARIO_STAGE,
+    SOLVE_STAGE,
     *SELECTION_STAGES,
     *STUDY_STAGES,
     PROTECTION_STAGE,

@@ -265,7 +265,7 @@ OUTGOING_STAGE = Stage(
     "What is released",
     _ask,
     _run,
-    (PROTECTION, SYNTHESIS, *SELECTIONS),
+    (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
     since="0.2",
     returns="keyhole.reviews.stages.outgoing.ReleasedFiles",

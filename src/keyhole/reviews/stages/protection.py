@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -34,6 +34,7 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.source import Problem, ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.selection.solution import Solution
 from keyhole.synthesis.release import NEVER_RELEASED, dropped_columns, new_release, require_free
 from keyhole.utility.formulas import formula_columns
 
@@ -156,10 +157,22 @@ def released_plan(review: Review, earlier: Earlier) -> str:
     assert given is not None
     never = [name for name, role in review.data.roles.items() if role in NEVER_RELEASED]
     dropped = list(dict.fromkeys([*never, *release.drop, *_unselected(review, earlier)]))
-    steps = [{"method": "drop", "columns": dropped}] if dropped else []
+    steps: list[dict[str, Any]] = [{"method": "drop", "columns": dropped}] if dropped else []
+    if review.solve is not None and "solve" in (release.steps or ()):
+        steps += _solved_steps(earlier["solve"], dropped)
     if "protection" not in (release.steps or ()):
         return toml_of(steps)
-    return Plan.parse(given.plan).without_columns(dropped).after(steps).to_toml()
+    gone = [n for one in steps if one["method"] == "drop" for n in one["columns"]]
+    return Plan.parse(given.plan).without_columns(gone).after(steps).to_toml()
+
+
+def _solved_steps(found: Solution, dropped: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the steps that make the best release, but for columns that are dropped already."""
+    text = found.plan()
+    if "[" not in text:
+        return []  # every key is released as it is
+    steps = Plan.parse(text).without_columns(dropped).steps
+    return [{"method": one.method, **one.options} for one in steps]
 
 
 def _unselected(review: Review, earlier: Earlier) -> list[str]:
@@ -244,7 +257,7 @@ PROTECTION_STAGE = Stage(
     "Protection",
     _ask,
     _run,
-    SELECTIONS,
+    ("solve", *SELECTIONS),
     reads=("data",),
     draw=own_picture,
     figures=_figures,

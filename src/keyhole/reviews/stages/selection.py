@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SELECTIONS",
     "SELECTION_STAGES",
+    "SOLVE_STAGE",
     "End",
     "Paths",
     "better_set",
@@ -243,6 +244,27 @@ def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result
     return gather_paths(measured(files), earlier)
 
 
+def _ask_solve(review: Review, _: Earlier) -> Asked | None:
+    given = review.solve
+    if given is None:
+        return None
+    asked = {"cutoff": review.exposure.cutoff, "weight": review.exposure.weight}
+    return {**given.values, **asked, "drop": list(review.release.drop)}
+
+
+def _run_solve(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.selection.solve import solve
+
+    data, gone = files["data"].data, asked["drop"]
+    left = data.select([name for name in data.names if name not in gone]) if gone else data
+    options = {name: value for name, value in asked.items() if name != "drop"}
+    return solve(left, **options, progress=counted(progress))
+
+
+SOLVE_STAGE = Stage(
+    "solve", "The best release", _ask_solve, _run_solve, draw=own_picture,
+    returns="keyhole.selection.solution.Solution", since="0.2",
+)  # fmt: skip
 SELECTION = "keyhole.selection.result.Selection"
 SELECTION_STAGES: tuple[Stage, ...] = (
     *(
