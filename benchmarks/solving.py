@@ -22,8 +22,8 @@ from benchmarks.files import sample
 from benchmarks.rivals import CUTOFF, DuckDB, Polars, Rival
 from keyhole.core.options import bind
 from keyhole.data import Codes, Microdata, load
-from keyhole.selection.solve import Asked, solve
-from keyhole.selection.solving import Bound, Point, Search, Stairs, Steps
+from keyhole.selection.solve import SolveAsked, solve
+from keyhole.selection.solving import LadderSearch, Point, RiskBound, Stairs, Steps
 
 __all__ = ["measure_solving"]
 
@@ -57,8 +57,8 @@ def _shorter(records: int, keys: tuple[str, ...]) -> list[tuple[int, tuple[str, 
     return [(records, keys[:n]) for n in range(4, len(keys))]
 
 
-def _asked(data: Microdata, keys: Sequence[str]) -> tuple[Asked, int]:
-    asked = Asked.of(bind(solve, {"keys": keys, "limit": LIMIT}), data)
+def _asked(data: Microdata, keys: Sequence[str]) -> tuple[SolveAsked, int]:
+    asked = SolveAsked.of(bind(solve, {"keys": keys, "limit": LIMIT}), data)
     sizes = [len(steps.gains) for steps in asked.steps]
     return asked, int(np.prod(sizes))
 
@@ -81,7 +81,7 @@ def _case(records: int, keys: Sequence[str], rounds: int) -> dict[str, Any]:
 def _rivals(records: int, keys: Sequence[str], ours: float) -> list[dict[str, Any]]:
     asked, _ = _asked(sample(records), keys)
     expected = [(p.risk, p.gain, p.rungs) for p in asked.search(float("inf"), None).stairs.points]
-    ways: dict[str, Callable[[], Search | Stairs]] = {
+    ways: dict[str, Callable[[], LadderSearch | Stairs]] = {
         "packed NumPy, the same pruning": partial(_numpy, asked),
     }
     for make in (Polars, DuckDB):
@@ -91,14 +91,14 @@ def _rivals(records: int, keys: Sequence[str], ours: float) -> list[dict[str, An
     for name, run in ways.items():
         say(f"solve: {name}")
         seconds, stairs = timed(run)
-        points = stairs.stairs.points if isinstance(stairs, Search) else stairs.points
+        points = stairs.stairs.points if isinstance(stairs, LadderSearch) else stairs.points
         if [(p.risk, p.gain, p.rungs) for p in points] != expected:
             raise AssertionError(f"{name} finds other releases than keyhole")
         found.append({"name": name, "seconds": seconds, "ratio": seconds / ours})
     return found
 
 
-def _levels(asked: Asked) -> dict[str, Codes]:
+def _levels(asked: SolveAsked) -> dict[str, Codes]:
     """Return every column at every level, as small codes."""
     found = {}
     for v, (steps, ladder) in enumerate(zip(asked.steps, asked.ladders, strict=True)):
@@ -109,7 +109,7 @@ def _levels(asked: Asked) -> dict[str, Codes]:
     return found
 
 
-def _every(asked: Asked, rival: Rival) -> Stairs:
+def _every(asked: SolveAsked, rival: Rival) -> Stairs:
     """Count every combination."""
     stairs, bound = Stairs(), _bound(asked)
     each = itertools.product(*(range(len(steps.gains)) for steps in asked.steps))
@@ -132,7 +132,7 @@ def _batches(nodes: Iterator[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...]
         yield batch
 
 
-def _bound(asked: Asked) -> Bound:
+def _bound(asked: SolveAsked) -> RiskBound:
     return asked.keys[0].bound(asked.data.records, CUTOFF, 0, 0)
 
 
@@ -173,10 +173,10 @@ def _at_risk(words: Words) -> int:
     return int(sizes[sizes < CUTOFF].sum())
 
 
-def _numpy(asked: Asked) -> Search:
+def _numpy(asked: SolveAsked) -> LadderSearch:
     order = sorted(range(len(asked.steps)), key=lambda v: -asked.steps[v].tables.shape[1])
     codes = {v: one.codes.values.astype(np.int64) for v, one in enumerate(asked.ladders)}
-    search = Search(asked.steps, order, [_bound(asked)])
+    search = LadderSearch(asked.steps, order, [_bound(asked)])
     words = np.zeros(asked.data.records, dtype=np.int64)
     search.run([_Packed(words, 1, codes, asked.steps)])
     return search

@@ -54,7 +54,7 @@ def test_bands_of_whole_numbers(values, width, start):
         high = low + width - 1
         return str(low) if width == 1 else f"{low}{'-' if low >= 0 else ' to '}{high}"
 
-    found = made(pl.Series(values, dtype=pl.Int64), f"band(x, {width}, from={start})")
+    found = made(pl.Series(values, dtype=pl.Int64), f"band(x, {width}, {start})")
     assert found == [None if x is None else label(x) for x in values]
 
 
@@ -136,7 +136,7 @@ def test_rare_categories_are_pooled(values, least):
 )
 def test_combinations_are_the_pairs(rows):
     frame = pl.DataFrame(rows, schema={"n": pl.Int64, "t": pl.String}, orient="row")
-    found = keyhole.derive(frame, "both = combine(n, t)")["both"].to_list()
+    found = keyhole.derive(frame, "both = join(n, t)")["both"].to_list()
     assert [x is None for x in found] == [None in row for row in rows]
     known = [(row, x) for row, x in zip(rows, found, strict=True) if x is not None]
     assert len({*known}) == len({row for row, _ in known}) == len({x for _, x in known})
@@ -264,8 +264,8 @@ def test_what_does_not_fit_is_refused_with_its_remedy(values, expression, words)
         ({"z": "band(x)"}, "band takes a column and a width"),
         ({"z": "band(x, 0)"}, "a number above 0"),
         ({"z": "cut(x, 2, 1)"}, "rising order"),
-        ({"z": "band(x, 1, form=2)"}, "It takes from="),
-        ({"z": "combine(x)"}, "needs 2 columns"),
+        ({"z": "prefix(t, 1, form=2)"}, "It takes populations="),
+        ({"z": "join(x)"}, "needs 2 columns"),
         ({"z": 'prefix(x, 3, above=2)'}, "only with populations="),
         ({"z": "__import__('os')"}, "is not a function"),
         ({"^z$": "band(x, 1)"}, "as patterns do"),
@@ -283,7 +283,7 @@ def test_all_problems_are_told_at_once():
     with pytest.raises(ColumnError) as caught:
         keyhole.derive(
             pl.DataFrame({"x": [1], "t": ["a"]}),
-            ["a = year(x)", "b = band(t, 5)", "c = combine(a, x)"],
+            ["a = year(x)", "b = band(t, 5)", "c = join(a, x)"],
         )
     assert len(caught.value.problems) == 2
     assert len(definition_problems(["a = bnd(x)", "b = year("])) == 2
@@ -304,7 +304,7 @@ def test_the_same_kind_of_frame_comes_back(tmp_path):
 def test_only_what_is_asked_for_is_read_and_made(tmp_path):
     path = tmp_path / "people.csv"
     pl.DataFrame({"age": [31], "zip": ["02134"], "age10": [1]}).write_csv(path)
-    lines = {"decade": "band(age, 10)", "both": "combine(decade, prefix(zip, 3))", "q": "year(no)"}
+    lines = {"decade": "band(age, 10)", "both": "join(decade, prefix(zip, 3))", "q": "year(no)"}
     with pytest.raises(ColumnError, match="'no' is not a column"):
         load(path, derive=lines)
     assert load(path, derive=lines, columns=["both"]).names == ("both",)
@@ -329,9 +329,9 @@ def test_files_with_derived_columns_can_be_written(tmp_path, suffix):
 
 def test_many_combinations_are_counted_without_a_table(monkeypatch):
     data = load({"a": [3, 1, 2, 3], "b": [*"xyzx"]})
-    slow = derive_codes(data, Derivation.of("both", "combine(a, b)"))[1]
+    slow = derive_codes(data, Derivation.of("both", "join(a, b)"))[1]
     monkeypatch.setattr(deriving_module, "MOST_PAIRS", 2)
-    quick = derive_codes(data, Derivation.of("both", "combine(a, b)"))[1]
+    quick = derive_codes(data, Derivation.of("both", "join(a, b)"))[1]
     assert quick.values.tolist() == slow.values.tolist() == [2, 0, 1, 2]
 
 

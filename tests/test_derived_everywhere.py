@@ -19,7 +19,7 @@ from keyhole.errors import InputError
 LINES = {
     "decade": "band(age, 10)",
     "state_group": "pool(homstate, 60)",
-    "who": "combine(sex, decade)",
+    "who": "join(sex, decade)",
     "rich": "top(income, 90000)",
 }
 KEYS = ["decade", "state_group", "who", "race1"]

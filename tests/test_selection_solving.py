@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.kernels import rungs as kernel
-from keyhole.selection.solving import TREATED, Bound, KeyCells, Point, Search, Stairs, Steps
-from keyhole.selection.treating import KeyLimit, Node, Patterns, Treatment, most_at_risk
+from keyhole.selection.solving import (
+    TREATED,
+    KeyCells,
+    LadderSearch,
+    Point,
+    RiskBound,
+    Stairs,
+    Steps,
+)
+from keyhole.selection.treating import KeyLimit, LadderNode, Patterns, Treatment, most_at_risk
 
 SCALE = 10**6
 
@@ -101,7 +109,7 @@ def worlds(draw: st.DrawFn, most_keys: int = 3, treating: bool = False) -> World
     )
 
 
-def searched(world: World, **more: object) -> Search:
+def searched(world: World, **more: object) -> LadderSearch:
     patterns = world.patterns()
     order = sorted(range(len(world.codes)), key=lambda v: -world.ladders[v].tables.shape[1])
     ladders = dict(enumerate(world.ladders))
@@ -119,7 +127,7 @@ def searched(world: World, **more: object) -> Search:
         found = treated(world, patterns, rungs)
         return None if found is None else (found.treated, max(found.rps))
 
-    search = Search(world.ladders, order, bounds, treat, **more)
+    search = LadderSearch(world.ladders, order, bounds, treat, **more)
     search.run(cells)
     return search
 
@@ -241,7 +249,7 @@ def test_the_fewest_records_are_found_over_classes() -> None:
     # Four records alone on the first key, one of them alone on the second as well.
     cells = [np.array([0, 1, 2, 3, 4, 4]), np.array([0, 1, 1, 1, 2, 2])]
     blank = [np.zeros(6, dtype=np.bool_)] * 2
-    node = Node(np.array([1, 1, 1, 1, 5, 5]), cells, blank)
+    node = LadderNode(np.array([1, 1, 1, 1, 5, 5]), cells, blank)
     keys = [KeyLimit((0, 1), 0.25), KeyLimit((1,), 0.0)]
     found = node.treated(keys, 2, 0, 3)
     assert found is not None
@@ -252,7 +260,7 @@ def test_the_fewest_records_are_found_over_classes() -> None:
 def test_a_cell_that_becomes_small_by_removal_is_treated_too() -> None:
     # The pair on the second key loses the record that is alone on the first.
     cells = [np.array([0, 1, 1]), np.array([0, 0, 1])]
-    node = Node(np.array([1, 1, 4]), cells, [np.zeros(3, dtype=np.bool_)] * 2)
+    node = LadderNode(np.array([1, 1, 4]), cells, [np.zeros(3, dtype=np.bool_)] * 2)
     keys = [KeyLimit((0, 1), 0.0), KeyLimit((1,), 0.0)]
     assert node.treated(keys, 2, 0, 1) is None
     found = node.treated(keys, 2, 0, 2)
@@ -356,5 +364,5 @@ def test_as_many_may_be_at_risk_as_the_limit_allows(limit: float) -> None:
 
 
 def test_a_bound_grades_what_is_at_risk() -> None:
-    bound = Bound(allowed=5, treatable=7, scale=5.5)
+    bound = RiskBound(allowed=5, treatable=7, scale=5.5)
     assert [bound.risk(x) for x in (0, 5, 6, 8)] == [0.0, 5 / 5.5, TREATED, float("inf")]

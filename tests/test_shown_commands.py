@@ -60,7 +60,7 @@ id = "identifier"
 
 [derive]
 age10 = "band(age, 10)"
-"home, band" = 'combine("home, region", age10)'
+"home, band" = 'join("home, region", age10)'
 
 [screen]
 nearly = 0.8

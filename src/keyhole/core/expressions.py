@@ -3,11 +3,11 @@
 A derived column is ``NAME = EXPRESSION``; several are separated by ``;`` or stand in lines of their
 own. An expression is one of the functions below on a column, or on another expression::
 
-    band(age, 10)   band(age, 10, from=5)   cut(age, 18, 25, 65)   top(age, 85)   bottom(income, 0)
+    band(age, 10)   band(age, 10, 5)   cut(age, 18, 25, 65)   top(age, 85)   bottom(income, 0)
     year(born)   quarter(born)   month(born)
     prefix(zip, 3)   prefix(zip, 3, populations="zip3.csv")   text(zip, 5)
     map(job, "jobs.csv")   map(job, "jobs.csv", to="group")   map(sex, {"f": "w", "m": "m"})
-    labels(sex)   pool(job, 100)   combine(sex, band(age, 10))
+    labels(sex)   pool(job, 100)   join(sex, band(age, 10))
 
 A column whose name is not one word stands in double quotes or backquotes, as in
 ``band("birth year", 10)``. Expressions are read by this module alone; nothing is ever run as
@@ -84,7 +84,8 @@ _SIZE = Whole(low=1, high=10**12)
 class Function:
     """What a function takes: columns first, then values, then options by name.
 
-    `several` says that there may be more columns than one, or more values, as many as wanted.
+    `several` says that there may be more columns than one, or more values, as many as wanted. So
+    many of the last values as `optional` says may be left out.
     """
 
     does: str
@@ -93,14 +94,15 @@ class Function:
     options: Mapping[str, Kind] = field(default_factory=dict)
     columns: int = 1
     several: str = ""
+    optional: int = 0
 
 
 FUNCTIONS: Mapping[str, Function] = {
     "band": Function(
         "Bands of equal width, each from its first number up to but not including the next.",
         "band(age, 10)",
-        (("width", Number(above=0, high=float("inf"))),),
-        {"from": _ANY},
+        (("width", Number(above=0, high=float("inf"))), ("start", _ANY)),
+        optional=1,
     ),
     "cut": Function(
         "Classes between cut points, each from its cut point up to but not including the next.",
@@ -143,8 +145,8 @@ FUNCTIONS: Mapping[str, Function] = {
         (("number of records", _SIZE),),
         {"other": Text()},
     ),
-    "combine": Function(
-        "Several columns as one category.", "combine(sex, race)", columns=2, several="columns"
+    "join": Function(
+        "Several columns as one category.", "join(sex, race)", columns=2, several="columns"
     ),
 }
 
@@ -243,7 +245,7 @@ def source_columns(tree: Expression) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> source_columns(parse_expression("combine(sex, band(age, 10), sex)"))
+    >>> source_columns(parse_expression("join(sex, band(age, 10), sex)"))
     ('sex', 'age')
     """
     if isinstance(tree, ColumnName):
@@ -398,11 +400,12 @@ def _value_faults(known: Function, values: list[Any]) -> Iterator[str]:
         if not values:
             yield f"needs at least one {what[0]}, as {known.example}"
         names = (what,) * len(values)
-    elif len(values) != len(names):
-        listed = " and ".join(f"a {name}" for name, _ in names) or "no values"
+    elif not len(names) - known.optional <= len(values) <= len(names):
+        needed = names[: len(names) - known.optional]
+        listed = " and ".join(f"a {name}" for name, _ in needed) or "no values"
         yield f"takes a column and {listed}, as {known.example}"
         return
-    for value, (name, kind) in zip(values, names, strict=True):
+    for value, (name, kind) in zip(values, names, strict=False):
         if fault := kind.fault(value):
             yield f"must have as its {name} {fault}. Got {shown_value(value)} instead"
     if known.several == "values" and len({isinstance(one, date) for one in values}) > 1:

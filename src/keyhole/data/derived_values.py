@@ -135,7 +135,7 @@ def _require_numbers(given: Derived, function: str, instead: str) -> list[Any]:
     return given.values.to_list()
 
 
-def band(given: Derived, width: float, *, origin: float = 0) -> Derived:
+def band(given: Derived, width: float, origin: float = 0) -> Derived:
     """Cut numbers into bands of equal width."""
     instead = f"band(year({given.written}), {_plain(_exact(width))})"
     numbers = _require_numbers(given, "band", instead)
@@ -408,7 +408,7 @@ def pool(given: Derived, least: int, *, other: str = OTHER) -> Derived:
     return given.labelled(groups, {last: other, **kept})
 
 
-def combine(*parts: Derived) -> Derived:
+def joined_values(*parts: Derived) -> Derived:
     """Take several columns as one category; it is missing where any of them is."""
     ranks = [part.values.rank("dense").to_list() for part in parts]
     rows = [None if None in row else row for row in zip(*ranks, strict=True)]
@@ -494,5 +494,5 @@ EVALUATORS: Mapping[str, Callable[..., Derived]] = {
     "map": map_,
     "labels": labels,
     "pool": pool,
-    "combine": combine,
+    "join": joined_values,
 }

@@ -37,7 +37,7 @@ __all__ = [
     "Derivation",
     "derivations_of",
     "derive_codes",
-    "evaluate",
+    "evaluate_expression",
     "fit_derivations",
     "with_derived",
 ]
@@ -47,7 +47,7 @@ MOST_PAIRS = 1 << 22
 """So many combinations of values are counted in a table; more only where all is in memory."""
 
 
-class Source(Protocol):
+class ColumnSource(Protocol):
     """Data that knows its columns and their codes, wherever these are."""
 
     def variable(self, name: str) -> Variable:
@@ -108,18 +108,17 @@ def derivations_of(lines: Any) -> tuple[Derivation, ...]:
     return tuple(Derivation.of(name, text) for name, text in made.items())
 
 
-def evaluate(tree: Expression, columns: Mapping[str, Derived]) -> Derived:
+def evaluate_expression(tree: Expression, columns: Mapping[str, Derived]) -> Derived:
     """Evaluate an expression, given the values of its columns in rows of equal length."""
     if isinstance(tree, ColumnName):
         return columns[tree.name]
-    parts = [evaluate(part, columns) for part in tree.columns]
-    options = {"origin" if name == "from" else name: x for name, x in tree.options.items()}
-    found = EVALUATORS[tree.function](*parts, *tree.values, **options)
+    parts = [evaluate_expression(part, columns) for part in tree.columns]
+    found = EVALUATORS[tree.function](*parts, *tree.values, **tree.options)
     return dataclasses.replace(found, written=str(tree))
 
 
 def derive_codes(
-    data: Source, derivation: Derivation, empty: Callable[[int, Any], Array] = np.empty
+    data: ColumnSource, derivation: Derivation, empty: Callable[[int, Any], Array] = np.empty
 ) -> tuple[Variable, Codes]:
     """Return a derived column as codes, and what is known of it.
 
@@ -149,7 +148,7 @@ def derive_codes(
         written = str(ColumnName(name))
         columns[name] = Derived(values, data.variable(name), rows.counts, written)
     try:
-        found = evaluate(derivation.tree, columns)
+        found = evaluate_expression(derivation.tree, columns)
     except ColumnError as error:
         made = f"derived column {shown(derivation.name)}"
         raise ColumnError(f"{made}: {text}" for text in error.problems) from None
@@ -258,7 +257,7 @@ class _Rows:
             raise ColumnError(
                 f"derived column {shown(derivation.name)}: {quoted(derivation.columns)} have too "
                 f"many combinations of values. Make them coarser first, as in "
-                f"combine(band(age, 10), prefix(zip, 3))."
+                f"join(band(age, 10), prefix(zip, 3))."
             )
         pairs = rows.of_records(slice(0, records))
         places, ids, found = np.unique(pairs, return_inverse=True, return_counts=True)

@@ -32,7 +32,7 @@ __all__ = [
     "find_truth",
     "id_problems",
     "incomplete_warnings",
-    "name_problems",
+    "iuf_name_problems",
     "order_by_id",
     "require_rows",
     "restore",
@@ -94,7 +94,7 @@ def find_truth(
         _Side(puf, Columns().settle(puf_id), "PUF"),
         _Side(eif, Columns().settle(eif_id), "EIF"),
     )
-    problems = name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
+    problems = iuf_name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
     if not problems:
         problems = [problem for side in sides for problem in side.problems()]
     if problems:
@@ -210,7 +210,7 @@ class HasColumns(Protocol):
         ...
 
 
-def name_problems(
+def iuf_name_problems(
     puf: tuple[HasColumns, Sequence[str]], eif: tuple[HasColumns, Sequence[str]], iuf: HasColumns
 ) -> list[str]:
     """Say what is wrong with the names of the columns of ids."""

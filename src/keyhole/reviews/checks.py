@@ -349,7 +349,7 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Prob
           for name, by in (("exposure", "by"), ("selection", "by"), ("study", "strata"))),
         *((not isinstance(sections.get(name, {}).get("by", ""), str), (name, "by"),
            f"[{name}] by must be one column in a review. Derive one from several, as in "
-           f'[derive] group = "combine(sex, region)".') for name in ("exposure", "selection")),
+           f'[derive] group = "join(sex, region)".') for name in ("exposure", "selection")),
     ]  # fmt: skip
     return [source.problem(at, text) for wrong, at, text in checks if wrong]
 

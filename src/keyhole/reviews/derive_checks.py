@@ -16,7 +16,7 @@ from keyhole.core.expressions import (
 )
 from keyhole.core.names import shown
 from keyhole.core.options import shown_value
-from keyhole.reviews.files import hash_or_none, require_readable
+from keyhole.reviews.files import hash_or_none, require_confined
 from keyhole.reviews.schema import DERIVE
 from keyhole.reviews.source import Problem, ReviewSource
 
@@ -60,7 +60,7 @@ def located(derive: Mapping[str, str], folder: Path) -> tuple[dict[str, str], di
     for name, text in derive.items():
         tree = parse_expression(text)
         for file in coding_files(tree):
-            require_readable(folder / file)
+            require_confined(folder / file)
             codings[file] = hash_or_none(folder / file) or ""
         found[name] = str(map_files(tree, lambda file: os.fspath(folder / file)))
     return found, codings

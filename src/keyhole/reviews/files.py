@@ -31,7 +31,7 @@ __all__ = [
     "read_steadily",
     "remembered",
     "remembering",
-    "require_readable",
+    "require_confined",
     "scenario_key_of",
 ]
 
@@ -102,7 +102,7 @@ def confined(root: Path) -> Iterator[None]:
         _root.reset(token)
 
 
-def require_readable(path: Path) -> None:
+def require_confined(path: Path) -> None:
     """Refuse a path that is none, and one outside the folder that reading is confined to."""
     if "\0" in str(path):
         raise FileError("a path must not hold a zero byte. Correct it in the review file.")
@@ -142,7 +142,7 @@ def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -
 
 def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
     """Read a file that tells its own hash, unless it is remembered and is as it was."""
-    require_readable(path)
+    require_confined(path)
     return remembered(str(path), _state(path), lambda: read(path), _how(read))
 
 
@@ -160,7 +160,7 @@ def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     FileError
         If the file changes while it is read.
     """
-    require_readable(path)
+    require_confined(path)
     return remembered(str(path), _state(path), lambda: _read(path, read), _how(read))
 
 

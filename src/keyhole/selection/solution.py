@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Column", "FurtherKey", "NotCounted", "Release", "Solution"]
+__all__ = ["FurtherKey", "NotCounted", "Release", "ReleasedColumn", "Solution"]
 
 SHOWN = 20
 PLANS = {
@@ -31,7 +31,7 @@ PLANS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ReleasedColumn:
     """A quasi-identifier that is released: the level of detail, and the outgoing column.
 
     `detail` is the share of its entropy that is kept.
@@ -55,7 +55,7 @@ class Release:
     `kept_utility` counts the records that were blanked or removed as losing all their keys.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ReleasedColumn, ...]
     rp: Annotated[float, Share("records")]
     utility: float
     suppressed: Annotated[int, COUNT]
@@ -103,7 +103,7 @@ class Solution(Result):
     cr: float
     utility: float
     bound: float
-    columns: tuple[Column, ...]
+    columns: tuple[ReleasedColumn, ...]
     left_out: tuple[str, ...]
     identifiers: tuple[str, ...]
     not_counted: tuple[NotCounted, ...]

@@ -30,11 +30,11 @@ from keyhole.selection.criteria import EngineEvaluator
 from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward
-from keyhole.selection.solution import Column, FurtherKey, Release, Solution
-from keyhole.selection.solving import KeyCells, Point, Search, Steps
+from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solution
+from keyhole.selection.solving import KeyCells, LadderSearch, Point, Steps
 from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
-__all__ = ["Asked", "KeyLimits", "solve"]
+__all__ = ["KeyLimits", "SolveAsked", "solve"]
 
 Progress = Callable[[int, int], None]
 SCALE = 10**12
@@ -223,7 +223,7 @@ def solve(
     )
     if question.weight is not None:
         opened.weights(question.weight)  # says what is wrong with them
-    asked = Asked.of(question, opened)
+    asked = SolveAsked.of(question, opened)
     search = asked.search(time.monotonic() + (seconds or math.inf), progress)
     if not search.stairs.points:
         raise asked.unmet(search)
@@ -260,7 +260,7 @@ def solve_problems(question: Question) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class SolveAsked:
     """A question with its data in codes: ladders, distinct patterns, keys and allowances."""
 
     question: Question
@@ -272,7 +272,7 @@ class Asked:
     remove: int
 
     @classmethod
-    def of(cls, question: Question, data: Records) -> Asked:
+    def of(cls, question: Question, data: Records) -> SolveAsked:
         """Encode the data of a question."""
         names = question.keys
         ladders = _encoded(question, data)
@@ -303,8 +303,8 @@ class Asked:
         """The ladders in codes."""
         return self.patterns.ladders
 
-    def search(self, deadline: float, progress: Progress | None) -> Search:
-        """Search all combinations, until the deadline."""
+    def search(self, deadline: float, progress: Progress | None) -> LadderSearch:
+        """LadderSearch all combinations, until the deadline."""
         # Columns with many codes make small cells soonest.
         order = sorted(range(len(self.steps)), key=lambda v: -self.steps[v].tables.shape[1])
         codes, cutoff = self.patterns.codes, self.question.cutoff
@@ -319,7 +319,7 @@ class Asked:
         ]
         allowed = (self.data.records, cutoff, self.suppress, self.remove)
         bounds = [key.bound(*allowed) for key in self.keys]
-        search = Search(self.steps, order, bounds, self._ties, deadline, progress)
+        search = LadderSearch(self.steps, order, bounds, self._ties, deadline, progress)
         search.run(cells)
         return search
 
@@ -332,7 +332,7 @@ class Asked:
         node = self.patterns.node(rungs, self.keys)
         return node.treated(self.keys, self.question.cutoff, suppress, remove)
 
-    def unmet(self, search: Search) -> Exception:
+    def unmet(self, search: LadderSearch) -> Exception:
         """Return the error of a search that found nothing."""
         if not search.complete:
             return RunError("no release was found in the time given. Give it more seconds.")
@@ -356,13 +356,13 @@ class Asked:
             )
         )
 
-    def columns(self, rungs: Sequence[int]) -> tuple[Column, ...]:
+    def columns(self, rungs: Sequence[int]) -> tuple[ReleasedColumn, ...]:
         """Return the columns that are released at some rungs."""
         found = []
         for name, ladder, rung in zip(self.question.keys, self.ladders, rungs, strict=True):
             if rung < len(ladder.tables):
                 made = ladder.ladder.rungs[rung]
-                found.append(Column(name, made.level, made.name, ladder.shares()[rung]))
+                found.append(ReleasedColumn(name, made.level, made.name, ladder.shares()[rung]))
         return tuple(found)
 
     def utility(self, rungs: Sequence[int]) -> float:
@@ -383,7 +383,7 @@ class Asked:
             kept_utility=utility * (1 - found.treated / self.data.records),
         )
 
-    def solution(self, search: Search) -> Solution:
+    def solution(self, search: LadderSearch) -> Solution:
         """Return the result: the best release, the Pareto points, and the greedy plans."""
         question, points = self.question, search.stairs.points
         best = points[-1]

@@ -26,14 +26,15 @@ from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
+from keyhole.selection.frontier import OutOfTimeError
 
 __all__ = [
     "TREATED",
-    "Bound",
     "KeyCells",
+    "LadderSearch",
     "Limited",
     "Point",
-    "Search",
+    "RiskBound",
     "Stairs",
     "Steps",
 ]
@@ -185,7 +186,7 @@ def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class RiskBound:
     """What a limit allows: so many at risk, and so many if records may be treated."""
 
     allowed: int
@@ -249,12 +250,8 @@ Options = dict[int, list[tuple[float, int]]]
 """By column not yet decided, the risk and the gain of each rung from the finest allowed on."""
 
 
-class OutOfTimeError(Exception):
-    """Unwinds a search when the time is over."""
-
-
 @dataclass(slots=True)
-class Search:
+class LadderSearch:
     """The search itself.
 
     Parameters
@@ -276,7 +273,7 @@ class Search:
 
     ladders: Sequence[Steps]
     order: Sequence[int]
-    bounds: Sequence[Bound]
+    bounds: Sequence[RiskBound]
     treat: Callable[[tuple[int, ...]], tuple[float, ...] | None] = lambda _: None
     deadline: float = math.inf
     progress: Progress | None = None

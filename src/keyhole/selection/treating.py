@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.selection.solving import Bound, Steps
+from keyhole.selection.solving import RiskBound, Steps
 
-__all__ = ["KeyLimit", "Node", "Patterns", "Treatment", "most_at_risk", "number_rows"]
+__all__ = ["KeyLimit", "LadderNode", "Patterns", "Treatment", "most_at_risk", "number_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class KeyLimit:
     columns: tuple[int, ...]
     limit: float
 
-    def bound(self, records: int, cutoff: int, suppress: int, remove: int) -> Bound:
+    def bound(self, records: int, cutoff: int, suppress: int, remove: int) -> RiskBound:
         """Return what the limit allows, if so many records may be blanked and removed."""
         allowed = most_at_risk(self.limit, records)
         # Records whose keys are all missing are safe as soon as enough are blanked.
         beside = min(cutoff - 1, records) if suppress else 0
-        return Bound(allowed, allowed + suppress + remove + beside, self.limit * records)
+        return RiskBound(allowed, allowed + suppress + remove + beside, self.limit * records)
 
 
 def most_at_risk(limit: float, records: int) -> int:
@@ -69,7 +69,7 @@ class Patterns:
         """The number of records."""
         return int(self.records.sum())
 
-    def node(self, rungs: Sequence[int], keys: Sequence[KeyLimit]) -> Node:
+    def node(self, rungs: Sequence[int], keys: Sequence[KeyLimit]) -> LadderNode:
         """Return the cells of each key at some rungs."""
         cells, blank = [], []
         for key in keys:
@@ -81,7 +81,7 @@ class Patterns:
             for v, codes in zip(kept, found, strict=True):
                 absent &= codes == self.missing[v][rungs[v]]
             blank.append(absent)
-        return Node(self.records, cells, blank)
+        return LadderNode(self.records, cells, blank)
 
 
 def number_rows(columns: Sequence[Ints], length: int) -> Ints:
@@ -125,7 +125,7 @@ class Treatment:
 
 
 @dataclass(slots=True)
-class Node:
+class LadderNode:
     """The cells of a release on each key, with records blanked or removed so far.
 
     `cells` and `blank` have for each key the cell of each pattern, and whether all of the key is

@@ -17,7 +17,7 @@ from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.linking import linked_column_problems
-from keyhole.reidentification.truth import name_problems
+from keyhole.reidentification.truth import iuf_name_problems
 from keyhole.spark.session import master_problems
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def check_names(headers: Sequence[Header | None], question: Question) -> list[st
     known = {one.name: one.names for one in (puf, eif) if one is not None}
     problems = linked_column_problems(question, known)
     if puf is not None and eif is not None and iuf is not None:
-        problems += name_problems((puf, question.puf_id), (eif, question.eif_id), iuf)
+        problems += iuf_name_problems((puf, question.puf_id), (eif, question.eif_id), iuf)
     return list(dict.fromkeys(problems))
 
 
