@@ -244,6 +244,8 @@ def test_only_the_columns_needed_are_read(veterans, keyhole, monkeypatch):
 
 
 class _Found(SimpleNamespace):
+    passed = True
+
     def to_dict(self):
         return {"given": self.given}
 

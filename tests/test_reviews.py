@@ -17,6 +17,7 @@ from tests.reviews import edit, run
 import keyhole
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, InputError, OptionError
+from keyhole.reviews import demo as demonstration
 from keyhole.reviews import stages
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
@@ -544,6 +545,14 @@ def test_a_drawing_is_only_shapes_and_text():
 # The demonstration
 
 
+@pytest.fixture
+def hurried(monkeypatch):
+    """Have the demonstration's search for all sets end early."""
+    hurried = demonstration._REVIEW.replace("seconds = 10", "seconds = 1")
+    monkeypatch.setattr(demonstration, "_REVIEW", hurried)
+
+
+@pytest.mark.usefixtures("hurried")
 def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     said = []
     found = demo(tmp_path / "demo", people=6_000, progress=said.append)
@@ -562,7 +571,7 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     assert again.reused == tuple(again.records)
 
 
-@pytest.mark.usefixtures("plain_charts")
+@pytest.mark.usefixtures("plain_charts", "hurried")
 def test_the_demonstration_keeps_what_its_visitor_changed(tmp_path):
     demo(tmp_path, people=3_000)
     edit(tmp_path, "max_size = 4", "max_size = 2")

@@ -111,6 +111,13 @@ def write_excel(data: Microdata, path: Path) -> None:
     path.write_bytes(content)
 
 
+class _Content(BytesIO):
+    """Bytes that stay open: a workbook that failed still writes its end when it is collected."""
+
+    def close(self) -> None:
+        """Stay open."""
+
+
 def _workbook(frame: pl.DataFrame, folder: str) -> bytes:
     import xlsxwriter  # type: ignore[import-untyped]
 
@@ -121,7 +128,7 @@ def _workbook(frame: pl.DataFrame, folder: str) -> bytes:
         "constant_memory": True,
         "tmpdir": folder,
     }
-    content = BytesIO()
+    content = _Content()
     book = xlsxwriter.Workbook(content, options)
     try:
         book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes each time

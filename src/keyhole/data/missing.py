@@ -37,7 +37,8 @@ def text_forms(codes: Iterable[Any]) -> set[str]:
         number = _number(text)
         if number is not None and number.is_integer():
             forms |= {str(int(number)), f"{int(number)}.0"}
-    return forms
+    # Half a character, as a command line may hand on, is in no column.
+    return {text for text in forms if text.encode(errors="ignore").decode() == text}
 
 
 def blank(series: pl.Series, variable: Variable) -> pl.Series:

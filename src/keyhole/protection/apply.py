@@ -133,7 +133,8 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
         problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.
         touched |= set(data.names if method.effect == "samples" else step.columns)
-        added |= {options["name"]} if method.effect == "derives" and not found else set()
+        name = options.get("name")
+        added |= {name} if method.effect == "derives" and isinstance(name, str) else set()
         touched |= added
     return problems
 

@@ -46,8 +46,8 @@ __all__ = [
 
 P = ParamSpec("P")
 
-Effect = Literal["derives", "drops", "codes", "perturbs", "exchanges", "suppresses", "samples"]
-"""What a method does to values: adds columns made of others; leaves columns out; maps each value by
+Effect = Literal["drops", "derives", "codes", "perturbs", "exchanges", "suppresses", "samples"]
+"""What a method does to values: leaves columns out; adds columns made of others; maps each value by
 itself, so that an intruder who sees the release can code another file alike; changes numbers; shows
 another record's value or another category; sets values to missing; leaves records out."""
 

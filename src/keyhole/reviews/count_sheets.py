@@ -292,8 +292,9 @@ class CountSheet:
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest and part.state == "exact":
                 part.state = "withheld"
-        at_first = self._states()
-        while (told := self._worked_out()) is not None:
+        at_first, uncertain = self._states(), set[Terms]()
+        # What is uncertain stays so when less is shown.
+        while (told := self._worked_out(uncertain)) is not None:
             if not self._withhold(told):
                 self._hide_all(told)
                 return
@@ -311,7 +312,7 @@ class CountSheet:
             state = figure.state
             for better in ("exact", "band"):
                 figure.state = better if isinstance(figure, ShownRate) else at_first[figure]
-                if figure.state == state or self._worked_out() is None:
+                if figure.state == state or self._worked_out(self._untied(figure)) is None:
                     break
                 figure.state = state
 
@@ -331,16 +332,33 @@ class CountSheet:
             if 0 < whole.value - part.value < self.smallest:
                 yield ((whole, 1), (part, -1))
 
-    def _worked_out(self) -> Terms | None:
-        """Return a small count that what is shown leaves only one value, if there is one."""
+    def _worked_out(self, uncertain: set[Terms]) -> Terms | None:
+        """Return a small count that what is shown leaves only one value, if there is one.
+
+        Those that are known to be `uncertain` are not tried, and others found so are noted.
+        """
         system = _System.of(self)
-        open_ = list(self._targets())
+        open_ = [terms for terms in self._targets() if terms not in uncertain]
         while open_:
             other = system.another(open_[0])
             if other is None:
                 return open_[0]
-            open_ = [terms for terms in open_ if _sum(terms, other) == _sum(terms)]
+            uncertain |= {terms for terms in open_ if _sum(terms, other) != _sum(terms)}
+            open_ = [terms for terms in open_ if terms not in uncertain]
         return None
+
+    def _untied(self, figure: Count | ShownRate) -> set[Terms]:
+        """Return the targets that no condition ties to a figure, so that it tells nothing of them.
+
+        It is tied as it was while it was hidden: then nothing had been worked out.
+        """
+        counts = [figure] if isinstance(figure, Count) else [figure.part, figure.whole]
+        state = figure.state
+        if isinstance(figure, Count):
+            figure.state = "unknown"
+        tied = {*counts, *_System.of(self).tied([(count, 1) for count in counts]).hidden}
+        figure.state = state
+        return {terms for terms in self._targets() if not any(one in tied for one, _ in terms)}
 
     def _withhold(self, told: Terms) -> bool:
         """Withhold the figure that makes a count uncertain at the least loss."""
@@ -430,12 +448,34 @@ class _System:
 
         The sum of the terms is another in them; None where it cannot be.
         """
-        true = _sum(terms)
+        true, part = _sum(terms), self.tied(terms)
         for least, most in ((true + 1, math.inf), (-math.inf, true - 1)):
-            found = self._solution(terms, least, most)
-            if found is not None and self._agrees(found) and _sum(terms, found) != true:
+            found = part._solution(terms, least, most)
+            if found is not None and part._agrees(found) and _sum(terms, found) != true:
                 return found
         return None
+
+    def tied(self, terms: Iterable[tuple[Count, int]]) -> _System:
+        """Return the conditions that are tied to some counts; others hold with their own values."""
+        hidden = set(self.hidden)
+        groups: list[tuple[Any, set[Count]]] = [
+            (relation, {count for count, _ in relation.terms} & hidden)
+            for relation in self.relations
+        ]
+        groups += [(known, {known[0].part, known[0].whole} & hidden) for known in self.rates]
+        reached, taken, growing = {count for count, _ in terms} & hidden, [], True
+        while growing:
+            tied = [group for group in groups if group[1] & reached]
+            groups = [group for group in groups if not group[1] & reached]
+            taken += [one for one, _ in tied]
+            more = set().union(*(counts for _, counts in tied)) - reached
+            growing = bool(more)
+            reached |= more
+        return _System(
+            [count for count in self.hidden if count in reached],
+            [one for one in taken if isinstance(one, _Relation)],
+            [one for one in taken if not isinstance(one, _Relation)],
+        )
 
     def _solution(self, terms: Terms, least: float, most: float) -> dict[Count, int] | None:
         """Ask an integer programme for values that agree with all that is shown."""

@@ -96,7 +96,7 @@ def review(
     tell("checking the review file")
     settings, files = read_review(path)
     found = run_review(settings, files, out=out, force=force, progress=tell)
-    return replace(found, check=check)
+    return replace(found, check=True) if check else found
 
 
 def run_review(
