@@ -159,7 +159,7 @@ def solve(
     ladders: Annotated[
         Any,
         Option(
-            "The levels of columns, finest first: a TOML file, or a table, with "
+            "The levels of each column, finest first: a TOML file, or a table, with "
             "`[column] levels = [{name, derive}, …]`. Others are made by kind.",
             kind=TableOrFile("a TOML file of ladders, or a table of them by column"),
             metavar="LADDERS.toml",
