@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["best_of", "say", "timed"]
-
 T = TypeVar("T")
 _BEGUN = time.monotonic()
 

@@ -12,8 +12,6 @@ from typing import Any
 from benchmarks.clock import best_of, say, timed
 from keyhole.data.examples import KEYS, veterans, veterans_sample
 
-__all__ = ["measure_command", "measure_world"]
-
 
 def measure_world(people: int) -> dict[str, Any]:
     """Measure how long the example world takes to make."""

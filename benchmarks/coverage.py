@@ -30,8 +30,6 @@ from keyhole.synthesis.synthesise import synthesise
 from keyhole.synthesis.targets import order_targets
 from keyhole.utility import combine
 
-__all__ = ["measure_coverage"]
-
 Floats = npt.NDArray[np.float64]
 POPULATION, SAMPLE, IMPLICATES = 200_000, 2_000, 5
 KEYS = ("sex", "age", "race1", "ms", "ethnic")

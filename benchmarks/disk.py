@@ -26,8 +26,6 @@ from benchmarks.walks import Step, Walk, check_same, ours, rival_walk
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import open_records
 
-__all__ = ["FULL", "MEMORY", "QUICK", "measure_disk", "write_world"]
-
 FULL = (10**6, 3 * 10**6, 10**7, 3 * 10**7)
 QUICK = (2 * 10**5, 10**6)
 MEMORY = "1GB"

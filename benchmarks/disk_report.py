@@ -7,8 +7,6 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-__all__ = ["disk_sections", "disk_targets"]
-
 Cases = Sequence[Mapping[str, Any]]
 LEAST_RATIO = 5.0
 """At thirty million records, against a loop of DuckDB's."""

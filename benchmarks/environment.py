@@ -17,8 +17,6 @@ from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import Environment
 from keyhole.environment.store import open_store
 
-__all__ = ["measure_environment"]
-
 FIELDS = 60
 THRESHOLD = 0.3
 

@@ -27,8 +27,6 @@ from keyhole.environment.model import (
     Target,
 )
 
-__all__ = ["make_environment", "measure_class_mapping"]
-
 SECTORS = ("banking", "health", "retail", "government", "charity")
 PURPOSES = ("application", "registration", "survey")
 # Coarsenings of the finest coding of each construct; some cross, as real forms do.

@@ -10,8 +10,6 @@ import polars as pl
 from keyhole.data import Microdata, Variable
 from keyhole.data.examples import KEYS, veterans_sample
 
-__all__ = ["MORE", "encoded_alone", "keys_of", "sample"]
-
 MORE: tuple[str, ...] = (
     *("age", "period", "income_band", "district", "household_size", "month", "weekday", "ward"),
 )

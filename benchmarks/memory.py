@@ -20,8 +20,6 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.selection.select import select
 
-__all__ = ["forget_the_highest", "held", "measure_memory"]
-
 ALLOWED = 6
 """How many times the encoded table a selection may take, on top of its input."""
 STATUS = Path("/proc/self/status")

@@ -23,8 +23,6 @@ from keyhole.kernels.mdav import mdav
 from keyhole.protection.methods.microaggregation import microaggregate
 from keyhole.protection.methods.suppression import suppress
 
-__all__ = ["measure_protection"]
-
 K = 3
 KEYS = ("sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd")
 SIZES = (12_500, 25_000, 50_000, 100_000)

@@ -8,8 +8,6 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-__all__ = ["protection_sections", "protection_targets"]
-
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 

@@ -19,8 +19,6 @@ from benchmarks.synthesis_report import (
 )
 from benchmarks.targets import best, targets
 
-__all__ = ["render"]
-
 Cases = Sequence[Mapping[str, Any]]
 
 

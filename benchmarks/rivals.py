@@ -21,8 +21,6 @@ import polars as pl
 
 from keyhole.data import Codes
 
-__all__ = ["RIVALS", "Count", "PackedNumpy", "Polars", "Rival"]
-
 Kind = Literal["loop", "patterns", "array"]
 """A plain loop in a frame engine, one over collapsed patterns, or arrays by hand."""
 Key = tuple[str, ...]

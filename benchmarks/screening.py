@@ -17,8 +17,6 @@ from benchmarks.clock import best_of, say
 from keyhole.data import load
 from keyhole.screening.screen import screen
 
-__all__ = ["measure_screening"]
-
 SIZES = (12_500, 25_000, 50_000, 100_000)
 WIDTHS = (1_000, 2_000, 4_000, 8_000)
 FEW = 4

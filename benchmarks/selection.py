@@ -15,8 +15,6 @@ from benchmarks.rivals import RIVALS, Key, Rival
 from benchmarks.walks import Walk, check_same, ours, rival_walk
 from keyhole.data import Microdata
 
-__all__ = ["FULL", "QUICK", "Plan", "growth", "measure_selection"]
-
 METHODS = ("forward", "backward")
 
 

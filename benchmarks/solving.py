@@ -25,8 +25,6 @@ from keyhole.data import Codes, Microdata, load
 from keyhole.selection.solve import SolveAsked, solve
 from keyhole.selection.solving import LadderSearch, Point, RiskBound, Stairs, Steps
 
-__all__ = ["measure_solving"]
-
 LIMIT = 0.05
 KEYS = ("sex", "age", "race1", "homstate", "ms", "psx", "source", "means", "lsr")
 ACS = "acs2024_veterans.parquet"

@@ -7,8 +7,6 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-__all__ = ["solving_sections", "solving_targets"]
-
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 LEAST_EVERY, LEAST_PRUNED = 10.0, 3.0
 """At 10⁵ records and 10⁴ combinations: against counting every one, and against the same pruning."""

@@ -37,7 +37,6 @@ from keyhole.spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BUDGET", "MASTER", "measure_spark"]
 
 BUDGET = 900.0
 """After this many seconds the loop ends with the step it is in; only those are compared."""

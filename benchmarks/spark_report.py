@@ -7,8 +7,6 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-__all__ = ["spark_sections", "spark_targets"]
-
 MOST_JOBS = 2
 """For a step of a selection, however many candidates it has."""
 

@@ -23,8 +23,6 @@ from keyhole.reidentification.study import study
 from keyhole.spark.session import open_session
 from keyhole.synthesis.synthesise import synthesise
 
-__all__ = ["DRIVER", "MASTER", "measure_spark_study", "measure_spark_synthesis"]
-
 MASTER = "local[2]"
 DRIVER = "--driver-memory 4g pyspark-shell"
 METRICS = ("unicity", "taxicab", "euclidean")

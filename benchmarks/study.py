@@ -18,8 +18,6 @@ from keyhole.reidentification import Pairs
 from keyhole.reidentification.neighbours import find_nearest
 from keyhole.reidentification.unicity import find_mates
 
-__all__ = ["FULL", "QUICK", "Plan", "measure_study"]
-
 VARIABLES = 8
 DATABASES = ("sql", "splink")
 PILOT = 20

@@ -19,8 +19,6 @@ from benchmarks.memory import forget_the_highest, held
 from benchmarks.study_files import CAP, Files, make_files, variables_of
 from keyhole.reidentification.neighbours import find_nearest
 
-__all__ = ["Alone", "measure_alone"]
-
 MOST_SECONDS = 1800.0
 """Whoever takes longer is stopped, and the page says so."""
 SMALL = 500

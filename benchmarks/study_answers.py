@@ -11,8 +11,6 @@ from benchmarks.study_files import CAP
 from keyhole.reidentification import Pairs
 from keyhole.reidentification.costs import BEST_SCORE, DECIMALS, Costs
 
-__all__ = ["Found", "check_same", "joined", "keep_ranks", "smallest_sets"]
-
 Ints = npt.NDArray[np.int64]
 
 

@@ -18,8 +18,6 @@ from keyhole.reidentification.linking import prepare
 from keyhole.reidentification.study import linking_question
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["ALPHA", "CAP", "METRICS", "SCORES", "Files", "make_files", "variables_of"]
-
 METRICS = ("taxicab", "euclidean", "adhoc", "unicity")
 ALPHA = 0.5
 CAP = 5

@@ -21,8 +21,6 @@ from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import Costs, Graded
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["Broadcast", "OneHot", "Scorer"]
-
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Singles = npt.NDArray[np.float32]

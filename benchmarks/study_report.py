@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["study_sections"]
-
 Case = Mapping[str, Any]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 

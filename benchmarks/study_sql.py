@@ -21,8 +21,6 @@ from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import Costs, Graded
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["DuckDB", "Splink"]
-
 Priced = list[tuple[str, float]]
 """Conditions on the columns l and r of a variable, and what a pair costs where one is the first
 to hold; the last always does."""

@@ -16,8 +16,6 @@ from benchmarks.rivals import CORES
 from benchmarks.study_answers import Found, smallest_sets
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["Sets", "SetsBySorting", "SetsBySql", "SetsByUnique"]
-
 Ints = npt.NDArray[np.int64]
 Mates = tuple[Ints, Ints]
 

@@ -24,8 +24,6 @@ from keyhole.data import Microdata
 from keyhole.exposure.uniques import uniques
 from keyhole.selection.frontier import frontier
 
-__all__ = ["measure_frontier", "measure_uniques"]
-
 LIMIT = 0.05
 BATCH = 64
 

@@ -31,8 +31,6 @@ from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import draw_implicates
 from keyhole.synthesis.synthesise import synthesise
 
-__all__ = ["measure_synthesis"]
-
 KEYS = ("sex", "age", "race1", "ms", "homstate")
 TARGETS = ("race1", "age", "income")
 PREDICTORS = ("sex", "ms", "homstate", "ag8r", "means")

@@ -8,8 +8,6 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-__all__ = ["coverage_targets", "synthesis_sections", "synthesis_targets"]
-
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 Cases = Sequence[Mapping[str, Any]]
 PEERS = ("statsmodels", "miceforest")

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LEAST_RATIO", "Target", "best", "targets"]
-
 LEAST_RATIO = {"forward": 6.0, "backward": 4.0}
 """At a million records x 16 keys, against the best plain loop in a frame engine."""
 LEAST_LINKING = 8.0

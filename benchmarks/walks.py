@@ -10,8 +10,6 @@ from benchmarks.rivals import Count, Key, Rival
 from keyhole.data import Microdata
 from keyhole.selection.select import select
 
-__all__ = ["Step", "Walk", "check_same", "ours", "rival_walk"]
-
 TIE = 1e-9
 WHOLE_PATH = {"forward": 1.0, "backward": 0.0}
 """Limits that are never reached, so that every step is taken."""

@@ -6,8 +6,6 @@ needs, ``writes`` the files whose content is compared too, ``golden`` the case t
 
 from dataclasses import dataclass
 
-__all__ = ["CASES", "Case"]
-
 
 @dataclass(frozen=True)
 class Case:

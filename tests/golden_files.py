@@ -11,8 +11,6 @@ import pyreadstat
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 
-__all__ = ["REAL_FILE", "write_coded", "write_real", "write_review", "write_world"]
-
 REAL_FILE = Path(__file__).parents[2] / "shared" / "data" / "acs2024_veterans.parquet"
 
 # By column: the codes of the coded file that mean missing.

@@ -26,8 +26,6 @@ from keyhole.data.examples import veterans
 from keyhole.environment.store.opening import open_store
 from keyhole.errors import FileError
 
-__all__ = ["CASES", "SIGNALS", "Case", "Killing", "writing_verbs"]
-
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"]
 SERVER = r"""
 import json, os, re, signal, sys, tempfile, time

@@ -5,8 +5,6 @@ import pytest
 from keyhole.errors import InputError
 from keyhole.reviews.runner import review
 
-__all__ = ["edit", "problems", "run"]
-
 
 def run(folder, **options):
     """Run the review of a folder."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["sas7bdat"]
-
 PAGE, HEADER, WIDTH = 8192, 1024, 8
 _MAGIC = bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
 _MIXED = 512  # a page of descriptions and records

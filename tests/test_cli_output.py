@@ -9,8 +9,8 @@ import pytest
 
 import keyhole as package
 from keyhole.cli.main import run
+from keyhole.core.codec import plain_values
 from keyhole.data.examples import veterans_sample
-from keyhole.results import plain_values
 
 WRITABLE = ["csv", "csv.gz", "tsv", "parquet", "arrow", "feather", "xlsx", "dta", "sav", "xpt"]
 COLUMNS = ["sex", "age", "homstate", "weight"]

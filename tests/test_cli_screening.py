@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 import keyhole as package
 from keyhole.cli.main import all_commands, run
+from keyhole.core.codec import plain_values
 from keyhole.data.examples import veterans_sample
-from keyhole.results import plain_values
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 

@@ -9,10 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from keyhole.cli.main import run
+from keyhole.core.codec import plain_values
 from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.reidentification.study import study
-from keyhole.results import plain_values
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "study.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -15,8 +15,8 @@ from keyhole.environment.exchange import (
     from_json,
     read_environment,
     write_environment,
-    write_forms,
 )
+from keyhole.environment.forms_table import write_forms
 from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import (

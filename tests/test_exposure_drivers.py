@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from keyhole import drivers, load, risk
 from keyhole.charts import chart_html
+from keyhole.core.codec import plain_values
 from keyhole.data.columns import Variable, encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import group_levels
 from keyhole.kernels import additive
-from keyhole.results import plain_values
 
 random = np.random.default_rng(5)
 

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 import keyhole as package
 from keyhole.cli.main import run
+from keyhole.core.codec import plain_values
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, InputError, OptionError
@@ -16,7 +17,6 @@ from keyhole.exposure.cells import risk
 from keyhole.protection.apply import apply_plan
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan
-from keyhole.results import plain_values
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "protect.json").read_text())
 KEYS = ["sex", "ag8r", "race1", "ms", "homstate"]

@@ -13,9 +13,9 @@ from tests.whole_review import REVIEW, SEED, files, review_in
 
 import keyhole
 from keyhole.cli.main import run as run_verb
+from keyhole.core.codec import plain_values
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
-from keyhole.results import plain_values
 from keyhole.reviews import checks
 from keyhole.reviews.restoring import restore_review
 from keyhole.reviews.stages import exposure as exposure_stages

@@ -17,10 +17,10 @@ from tests.test_engines_same_answers import AWKWARD, awkward_table
 
 import keyhole
 from keyhole.cli.main import all_commands, run
+from keyhole.core.codec import plain_values
 from keyhole.data.examples import veterans_sample
 from keyhole.engines.choose import open_records
 from keyhole.errors import FileError, OptionError
-from keyhole.results import plain_values
 from keyhole.spark import columns, data
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schemas" / "screen.json"

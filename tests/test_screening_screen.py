@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from keyhole import screen
 from keyhole.charts import chart_html
+from keyhole.core.codec import plain_values
+from keyhole.core.expressions import LOW_POPULATION
 from keyhole.data import load
 from keyhole.data.columns import Variable
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, OptionError
-from keyhole.results import plain_values
 from keyhole.screening.contents import (
     GIVEN,
     SURNAMES,
@@ -29,14 +30,7 @@ from keyhole.screening.contents import (
     sample_values,
 )
 from keyhole.screening.inspection import find_record_number
-from keyhole.screening.safe_harbor import (
-    ITEMS,
-    LOW_POPULATION,
-    find_age,
-    find_date,
-    find_place,
-    zip_digits,
-)
+from keyhole.screening.safe_harbor import ITEMS, find_age, find_date, find_place, zip_digits
 
 N = 300
 random = np.random.default_rng(6)

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
+from keyhole.core.codec import plain_values
 from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.compare import compare_studies
 from keyhole.reidentification.study import study
-from keyhole.results import plain_values
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schemas" / "study.json"
 VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text()))

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole import load
+from keyhole.core.codec import plain_values
 from keyhole.data.implicates import find_implicates
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
-from keyhole.results import plain_values
 from keyhole.utility import combine, tabulate
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "tabulate.json").read_text())

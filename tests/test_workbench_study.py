@@ -20,7 +20,7 @@ from tests.workbench_pages import (
     written,
 )
 
-from keyhole.results import plain_values
+from keyhole.core.codec import plain_values
 from keyhole.reviews.runner import run_stages
 
 FIELDS = {

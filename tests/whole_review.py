@@ -1,7 +1,5 @@
 """A small review with every kind of stage, for the tests of dossiers."""
 
-__all__ = ["REVIEW", "SEED", "files", "review_in"]
-
 SEED = 918273645
 REVIEW = f"""\
 title = "A whole review"

@@ -14,8 +14,6 @@ from keyhole.workbench import jobs
 from keyhole.workbench.state import WorkbenchState
 from keyhole.workbench.worker import work
 
-__all__ = ["do_jobs_at_once"]
-
 
 class _Done:
     """A process that has ended already."""

@@ -20,8 +20,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-__all__ = ["has_examples", "pages", "prepare", "rerun"]
-
 DOCS = Path(__file__).parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCE = re.compile(r"^(`{3,})(pycon|console)\n(.*?)^\1[ \t]*\n", re.MULTILINE | re.DOTALL)

@@ -11,18 +11,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-__all__ = [
-    "RUNS",
-    "measures_table",
-    "methods_table",
-    "options_table",
-    "published_run",
-    "published_table",
-    "schema_list",
-    "settings_table",
-    "verbs",
-]
-
 RUNS: dict[str, dict[str, float]] = {
     "forward": {"limit": 0.30},
     "backward": {"limit": 0.05},

@@ -11,8 +11,6 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
-__all__ = ["setup"]
-
 
 def _visit_inline(writer: Any, node: nodes.math) -> None:
     writer.body.append(convert(node.astext()))

@@ -8,8 +8,6 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-__all__ = ["outside_loads", "setup"]
-
 # What a browser fetches by itself; links that a reader may follow are not meant.
 LOADS = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|srcset|data)="(//|https?:)"""

@@ -10,8 +10,6 @@ from keyhole.selection.charts import path_chart
 from keyhole.selection.frontier import frontier
 from keyhole.selection.select import select
 
-__all__ = ["PICTURE", "draw"]
-
 PICTURE = Path(__file__).parents[1] / "_static" / "selection-path.svg"
 
 

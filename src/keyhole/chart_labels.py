@@ -13,24 +13,6 @@ import numpy.typing as npt
 
 from keyhole.charts import ACCENT, INK, QUIET, inline, legend, own_colour
 
-__all__ = [
-    "LETTER",
-    "LINE",
-    "Box",
-    "Label",
-    "LimitLine",
-    "Placed",
-    "RiskPlane",
-    "draw_labels",
-    "draw_limits",
-    "draw_points",
-    "draw_walks",
-    "merge_near",
-    "name_limits",
-    "place_labels",
-    "round_ticks",
-]
-
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
 

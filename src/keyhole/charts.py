@@ -28,28 +28,6 @@ if TYPE_CHECKING:
     import altair
     from altair.typing import ChartType
 
-__all__ = [
-    "ACCENT",
-    "INK",
-    "PALETTE",
-    "QUIET",
-    "SOFT",
-    "browser_bundle",
-    "chart_format",
-    "chart_html",
-    "house_style",
-    "inline",
-    "legend",
-    "listed",
-    "own_colour",
-    "percentage",
-    "plain",
-    "row_axis",
-    "row_names",
-    "save_chart",
-    "share_axis",
-    "short_percentage",
-]
 
 # The accent is kept for risk: what is below the cutoff, what is above the limit.
 ACCENT = "#b23a2a"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from keyhole.core.codec import Figures, plain_values
+from keyhole.core.codec import Figures
 from keyhole.core.tables import Table
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["Result", "Table", "plain_values", "share", "tables_of"]
 
 
 def share(value: float | None, digits: int = 4) -> str:

@@ -41,8 +41,6 @@ from keyhole.core.options import (
 )
 from keyhole.core.verbs import Output, Verb, imported
 
-__all__ = ["command_of", "reading_parameters"]
-
 READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
 """The options of `keyhole.load` that commands have."""
 

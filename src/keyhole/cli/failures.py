@@ -19,8 +19,6 @@ import typer
 from keyhole.core.options import name_as_flag, worded
 from keyhole.errors import InputError, KeyholeError
 
-__all__ = ["tell"]
-
 INTERRUPTED = 130
 
 

@@ -17,8 +17,6 @@ from keyhole.core.signals import ending_cleanly
 from keyhole.core.verbs import VERBS, Verb
 from keyhole.errors import InputError
 
-__all__ = ["all_commands", "run"]
-
 
 class _Verbs(TyperGroup):
     """Verbs of the registry; a verb's module is imported when the verb is asked for."""

@@ -20,14 +20,6 @@ from keyhole.errors import FileError, InputError
 if TYPE_CHECKING:
     from keyhole.results import Result
 
-__all__ = [
-    "Destinations",
-    "check_data_file",
-    "one_file_problems",
-    "tell_written",
-    "writing_problems",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Destinations:

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Protocol
 
-__all__ = ["Report", "be_quiet", "tell_of_compiling", "working"]
-
 
 class Report(Protocol):
     """Tells how far a job is: a step's name, or how much is done of how much."""

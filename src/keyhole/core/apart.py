@@ -21,14 +21,6 @@ from keyhole import errors
 from keyhole.core.options import Problem
 from keyhole.errors import InputError, KeyholeError, RunError
 
-__all__ = [
-    "BrokenOffError",
-    "ask_apart",
-    "everything_apart",
-    "is_everything_apart",
-    "memory_for",
-]
-
 _ANSWER = "from keyhole.core.apart import answer; answer()"
 _REFUSED = 3
 # A pool of threads takes room for each, which would count as memory.

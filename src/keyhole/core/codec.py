@@ -25,18 +25,6 @@ from typing import (
 
 from keyhole.core.marks import HIDDEN, LEFT_OUT, PUBLIC, SPREAD, WHEN_SET, Named, When
 
-__all__ = [
-    "Figures",
-    "Member",
-    "PublicView",
-    "from_plain",
-    "members_of",
-    "members_to_plain",
-    "plain_values",
-    "to_plain",
-    "unmarked",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Member:

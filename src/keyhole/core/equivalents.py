@@ -12,8 +12,6 @@ from keyhole.core.kinds import Flag
 from keyhole.core.options import Parameter, name_as_flag, parameters_of
 from keyhole.core.verbs import imported, verb_named
 
-__all__ = ["SECRET_FILE", "Equivalent", "equivalent", "python_literal"]
-
 SECRET_FILE = "PATH"
 """What stands for the file that holds a secret, which no line shows."""
 

@@ -28,23 +28,6 @@ from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import shown_value
 from keyhole.core.tokens import SyntaxProblem, TokenReader
 
-__all__ = [
-    "CENSUS",
-    "FUNCTIONS",
-    "LOW_POPULATION",
-    "Call",
-    "ColumnName",
-    "Derivations",
-    "Expression",
-    "coding_files",
-    "definition_problems",
-    "map_files",
-    "parse_expression",
-    "read_definitions",
-    "source_columns",
-    "write_definition",
-]
-
 MOST_CHARACTERS = 100_000
 CENSUS = "Census 2000"
 """As `populations`: not a file, but the list of `LOW_POPULATION`."""

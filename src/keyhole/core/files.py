@@ -21,16 +21,6 @@ from pathlib import Path
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = [
-    "lock_file",
-    "remove_unfinished",
-    "require_room",
-    "scratch_folder",
-    "sweep",
-    "write_folder",
-    "write_whole",
-]
-
 _ROOM = 1 << 16
 _UNFINISHED = re.compile(r"\.keyhole-[0-9a-f]{8}")
 # Inside such a folder: the lock, what is being written, and what it replaces.

@@ -21,34 +21,6 @@ from typing import Any, ClassVar
 from keyhole.core.names import quoted, repeated
 from keyhole.errors import OptionError
 
-__all__ = [
-    "Amounts",
-    "Candidates",
-    "Choice",
-    "Column",
-    "ColumnOrSeveral",
-    "Columns",
-    "ColumnsByColumn",
-    "Data",
-    "File",
-    "Flag",
-    "Kind",
-    "Memory",
-    "MissingCodes",
-    "Number",
-    "Releases",
-    "Several",
-    "TableOrFile",
-    "Text",
-    "Whole",
-    "WordsByColumn",
-    "alternatives",
-    "kind_problems",
-    "path_problems",
-    "require_list",
-    "split_words",
-]
-
 Place = tuple[str | int, ...]
 """Where in a value something stands, as in ``("age", 2)``."""
 

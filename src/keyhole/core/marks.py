@@ -22,20 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = [
-    "COUNT",
-    "HIDDEN",
-    "LEFT_OUT",
-    "PUBLIC",
-    "SPREAD",
-    "WHEN_SET",
-    "Also",
-    "Named",
-    "Share",
-    "When",
-    "figure",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class _Mark:

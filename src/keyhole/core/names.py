@@ -5,18 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "absent",
-    "are_vouched",
-    "nearest",
-    "plural",
-    "quoted",
-    "repeated",
-    "repeated_places",
-    "shown",
-    "were",
-]
-
 # Characters of a name that are shown, and up to which names are looked for that come near.
 LONGEST = 60
 LONGEST_SOUGHT = 500

@@ -10,8 +10,6 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["WORDS", "Note", "collect_notes", "restore_notes", "with_notes", "words_only"]
-
 WORDS: dict[str, str] = {
     # Exposure and studies
     "exposure.scenario": "The key is that of scenario {name!r}, at the detail at which it can be "

@@ -30,26 +30,6 @@ from keyhole.core.kinds import Choice, Column, Flag, Kind, Number, Place, Severa
 from keyhole.core.names import absent, nearest
 from keyhole.errors import OptionError
 
-__all__ = [
-    "REQUIRED",
-    "DataSource",
-    "Option",
-    "Parameter",
-    "Problem",
-    "Question",
-    "bind",
-    "documented",
-    "name_as_flag",
-    "parameters_of",
-    "source_of",
-    "split_docstring",
-    "told_with",
-    "unknown_problems",
-    "value_problems",
-    "without_columns",
-    "worded",
-]
-
 REQUIRED = inspect.Parameter.empty
 """The default of an option that has none."""
 

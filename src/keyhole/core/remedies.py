@@ -6,8 +6,6 @@ import json
 
 from keyhole.core.expressions import ColumnName, write_definition
 
-__all__ = ["derive_line", "drop_line"]
-
 
 def derive_line(column: str, suffix: str, expression: str) -> str:
     """Write the line of ``--derive`` or ``[derive]`` that makes a coarser column.

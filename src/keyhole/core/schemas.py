@@ -13,8 +13,6 @@ from keyhole.core.codec import Member, members_of, unmarked
 from keyhole.core.marks import COUNT, SPREAD, WHEN_SET, Also, Share, When
 from keyhole.core.verbs import VERBS, imported
 
-__all__ = ["output_schema", "schema_of"]
-
 _PLAIN: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
     float: {"type": ["number", "null"]},

@@ -23,43 +23,6 @@ from keyhole.core.kinds import (
 from keyhole.core.names import repeated
 from keyhole.core.options import Option, Problem, Question
 
-__all__ = [
-    "SMALLEST_FRACTION",
-    "By",
-    "CandidateColumns",
-    "Cutoff",
-    "DossierFolder",
-    "EngineInMemory",
-    "EngineName",
-    "EngineOption",
-    "FolderOption",
-    "ForceOption",
-    "Formula",
-    "Fraction",
-    "Household",
-    "KeepColumns",
-    "KeyColumns",
-    "Level",
-    "Limit",
-    "Master",
-    "MemorySize",
-    "Missing",
-    "MissingOption",
-    "NameSmallGroups",
-    "Names",
-    "RequiredKeys",
-    "RequiredSeed",
-    "ScenarioOption",
-    "Seed",
-    "StoreOption",
-    "TargetOption",
-    "TaskEngine",
-    "Values",
-    "Weight",
-    "WorkFolder",
-    "scenario_problems",
-]
-
 Names = str | Iterable[str]
 """A column's name or several."""
 

@@ -10,8 +10,6 @@ from types import FrameType
 
 from keyhole.core.files import remove_unfinished
 
-__all__ = ["ending_cleanly"]
-
 # A terminal that is closed sends SIGHUP, which Windows does not know.
 _ENDING = [s for s in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if s is not None]
 

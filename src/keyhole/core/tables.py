@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-__all__ = ["Table"]
-
 # Cells that say that there is no figure; a column of figures may have them.
 _NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
 

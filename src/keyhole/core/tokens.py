@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["SyntaxProblem", "Token", "TokenReader"]
-
 DEEPEST = 50
 _TOKEN = r"""(?P<space>[ \t\r\n]+)
     |(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.]))

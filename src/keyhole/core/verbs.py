@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["VERBS", "Output", "Verb", "imported", "verb_named"]
-
 
 @dataclass(frozen=True, slots=True)
 class Output:

@@ -13,19 +13,6 @@ import polars.selectors as cs
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Array
 
-__all__ = [
-    "KINDS",
-    "ROLES",
-    "Codes",
-    "Kind",
-    "Role",
-    "Variable",
-    "encode",
-    "named",
-    "require_calendar",
-    "require_flat",
-]
-
 Kind = Literal["category", "measure", "date", "text"]
 Role = Literal["identifier", "key", "weight", "sensitive", "stratum", "household", "drop"]
 KINDS: tuple[str, ...] = get_args(Kind)

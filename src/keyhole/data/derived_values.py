@@ -26,8 +26,6 @@ from keyhole.data.missing import text_forms
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["EVALUATORS", "OTHER", "Derived"]
-
 OTHER = "other"
 SMALL_AREA = "000"
 HIPAA_PEOPLE = 20_000

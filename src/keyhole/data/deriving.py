@@ -33,15 +33,6 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Array, Ints
 
-__all__ = [
-    "Derivation",
-    "derivations_of",
-    "derive_codes",
-    "evaluate_expression",
-    "fit_derivations",
-    "with_derived",
-]
-
 ROWS_AT_ONCE = 1 << 20
 MOST_PAIRS = 1 << 22
 """So many combinations of values are counted in a table; more only where all is in memory."""

@@ -20,15 +20,6 @@ from keyhole.errors import ColumnError
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
 
-__all__ = [
-    "Facts",
-    "Request",
-    "describe",
-    "describe_again",
-    "describe_text",
-    "name_problems",
-    "role_problems",
-]
 
 Facts = Mapping[str, Any]
 """What a file itself says of a column: fields of `Variable`."""

@@ -19,8 +19,6 @@ from keyhole.data.inference import without_decimals
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 
-__all__ = ["read_excel", "write_excel"]
-
 _ROWS, _COLUMNS, _LENGTH = 1_048_576, 16_384, 32_767
 _EXACT = 1 << 53
 _LARGEST = 1.79769313486231e308  # of 16 digits, which is what is written

@@ -10,8 +10,6 @@ from pathlib import Path
 from keyhole.core.names import nearest
 from keyhole.errors import FileError, InputError
 
-__all__ = ["EXTENSIONS", "find_format", "require_file", "suffix_of", "written_suffix"]
-
 EXTENSIONS = {
     ".csv": "text",
     ".tsv": "text",

@@ -20,21 +20,6 @@ from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata, Origin
 from keyhole.errors import ColumnError, FileError, InputError
 
-__all__ = [
-    "from_arrow",
-    "plain_facts",
-    "read_arrow",
-    "read_facts",
-    "read_frame",
-    "read_parquet",
-    "require_packed",
-    "restored_facts",
-    "to_native",
-    "unreadable",
-    "write_arrow",
-    "write_parquet",
-]
-
 _SPELT = ("interval", "period")
 _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"

@@ -22,8 +22,6 @@ from keyhole.data.microdata import Origin
 from keyhole.data.text import read_text
 from keyhole.errors import FileError
 
-__all__ = ["ask_reader", "is_small_arrow", "probe_apart", "read_apart", "read_here"]
-
 ReadFile = tuple[pl.DataFrame, Origin, Mapping[str, Facts]]
 
 _HERE = "keyhole.data.guarding"

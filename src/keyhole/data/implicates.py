@@ -12,8 +12,6 @@ from keyhole.core.names import quoted
 from keyhole.data.formats import EXTENSIONS
 from keyhole.errors import FileError
 
-__all__ = ["MOST_IMPLICATES", "find_implicates", "first_implicate"]
-
 MOST_IMPLICATES = 100
 """More are a mistake, and every file is read."""
 

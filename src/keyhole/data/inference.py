@@ -17,17 +17,6 @@ import polars as pl
 from keyhole.data.columns import Kind
 from keyhole.data.missing import blank_codes, parse_codes
 
-__all__ = [
-    "DIGITS",
-    "NUMBER",
-    "Inferred",
-    "fits_text",
-    "guess_kind",
-    "infer",
-    "render_floats",
-    "without_decimals",
-]
-
 _GLANCE, _KIND_GLANCE = 500, 10_000
 _FEW_CODES = 32
 _LONG_TEXT = 20

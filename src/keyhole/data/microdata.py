@@ -15,13 +15,11 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import absent, repeated
+from keyhole.core.tables import Table
 from keyhole.data.columns import Codes, Role, Variable, encode, named
 from keyhole.data.describing import describe, role_problems
 from keyhole.data.missing import blank
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.results import Table
-
-__all__ = ["KeyedData", "Microdata", "Origin", "require_columns", "require_key", "require_records"]
 
 # What makes values missing: where it is the same, the codes of a column are the same.
 _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")

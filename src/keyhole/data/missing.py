@@ -12,8 +12,6 @@ import polars as pl
 
 from keyhole.data.columns import Variable, require_flat
 
-__all__ = ["blank", "blank_codes", "parse_codes", "text_forms"]
-
 _WIDE: dict[pl.DataType, type[pl.DataType]] = {
     pl.UInt64(): pl.Int128,
     pl.Int128(): pl.Int128,

@@ -25,8 +25,6 @@ from keyhole.data.guarding import is_small_arrow, probe_apart, read_apart
 from keyhole.data.text import TextFile, open_text
 from keyhole.errors import ColumnError, FileError, OptionError
 
-__all__ = ["FramePieces", "Pieces", "open_pieces"]
-
 Batch = Mapping[str, Any]
 """By column an array of Arrow; all of one length."""
 

@@ -20,18 +20,6 @@ from keyhole.data.guarding import is_small_arrow, read_apart, read_here
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 
-__all__ = [
-    "CodesOption",
-    "DelimiterOption",
-    "DeriveOption",
-    "EncodingOption",
-    "KindsOption",
-    "SheetOption",
-    "derive",
-    "load",
-    "request_of",
-]
-
 # Their readers check what they read, so that they need no process of their own.
 _SAFE = ("text", "Parquet", "Arrow")
 

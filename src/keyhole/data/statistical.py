@@ -25,15 +25,6 @@ from keyhole.data.inference import without_decimals
 from keyhole.data.microdata import Microdata, Origin
 from keyhole.errors import ColumnError, FileError, RunError
 
-__all__ = [
-    "read_column",
-    "read_statistical",
-    "read_with_metadata",
-    "write_spss",
-    "write_stata",
-    "write_transport",
-]
-
 _READERS = {
     "SAS": "read_sas7bdat",
     "SAS transport": "read_xport",

@@ -23,8 +23,6 @@ from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Origin
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["DELIMITERS", "TextFile", "TooLongError", "open_text", "read_text"]
-
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _BLOCK = 1 << 21
 _AT_ONCE = 1 << 22

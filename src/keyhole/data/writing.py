@@ -20,8 +20,6 @@ from keyhole.data.statistical import write_spss, write_stata, write_transport
 from keyhole.data.text import DELIMITERS
 from keyhole.errors import ColumnError, FileError, KeyholeError
 
-__all__ = ["save"]
-
 _FAILURES = (Exception, pl.exceptions.PanicException)
 
 

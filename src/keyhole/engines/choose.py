@@ -22,20 +22,6 @@ from keyhole.engines.protocol import AskedColumns, Backend, Engine, Records
 from keyhole.engines.resources import available, format_size, parse_memory
 from keyhole.errors import FileError, OptionError
 
-__all__ = [
-    "ENGINES",
-    "EngineName",
-    "backend_of",
-    "cluster_for",
-    "derive_problems",
-    "engine_notes",
-    "engine_of",
-    "engine_problems",
-    "is_of_pyspark",
-    "local_engine",
-    "open_records",
-]
-
 EngineName = Literal["auto", "memory", "disk", "spark"]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 

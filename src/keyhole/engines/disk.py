@@ -25,8 +25,6 @@ from keyhole.engines.protocol import AskedColumns
 from keyhole.engines.storage import WorkFolder, copied, parts, refused
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["DiskData"]
-
 # What a value takes in a column of values, about, and while it is made.
 VALUE_BYTES = 48
 # What it takes to look at a column from all sides: if it has codes, and if not.

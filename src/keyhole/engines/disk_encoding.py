@@ -24,8 +24,6 @@ from keyhole.engines.storage import ROWS_AT_ONCE, Storage, WorkFolder, refused
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["GLANCE", "Dictionary", "EncodedColumn", "Numbered", "coded_values", "encode_pieces"]
-
 # So many of the first records are kept as they come: `load` looks at no more to guess a kind.
 GLANCE = 10_000
 # So many of the first values that are not missing: `load` looks at no more to guess a type.

@@ -20,15 +20,6 @@ from keyhole.kernels.packing import Layout, layout, pack
 if TYPE_CHECKING:
     from keyhole.engines.partition import DistinctPatterns, Partition, PatternTable
 
-__all__ = [
-    "MEMORY_BACKEND",
-    "LocalBackend",
-    "MemoryEngine",
-    "RecordCells",
-    "SortedCells",
-    "missing_any",
-]
-
 
 class MemoryEngine:
     """Counts cells of encoded columns held in memory.

@@ -16,8 +16,6 @@ from keyhole.engines.memory import SortedCells
 from keyhole.engines.storage import MEMORY, Storage
 from keyhole.kernels import minimal
 
-__all__ = ["minimal_uniques"]
-
 Progress = Callable[[int, int], None]
 
 POLL_SECONDS = 0.2

@@ -14,8 +14,6 @@ from keyhole.engines.choose import SPARK, derive_problems, engine_problems, open
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError, OptionError
 
-__all__ = ["DataFile", "column_problems", "open_for"]
-
 WHERE = ("engine", "memory", "work_folder", "master")
 """The options that say where data is counted."""
 MOST_OFFERED = 60

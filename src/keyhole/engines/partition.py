@@ -17,17 +17,6 @@ from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.fields import join, part
 from keyhole.kernels.packing import Layout
 
-__all__ = [
-    "DistinctPatterns",
-    "Partition",
-    "PatternTable",
-    "joined_words",
-    "shares_of",
-    "sort",
-    "sort_as_words",
-    "spans",
-]
-
 Tags = npt.NDArray[np.int32]
 
 

@@ -21,7 +21,6 @@ from keyhole.kernels.arrays import Ints
 if TYPE_CHECKING:
     from keyhole.engines.partition import PatternTable
 
-__all__ = ["AskedColumns", "Backend", "Cells", "Engine", "Missing", "Records", "Spectrum", "Tally"]
 
 Missing = Literal["own", "wildcard", "drop"]
 

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 
-__all__ = ["LEAST", "WORKERS", "available", "format_size", "in_threads", "parse_memory", "workers"]
-
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")

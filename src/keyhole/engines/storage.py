@@ -23,19 +23,6 @@ from keyhole.core.options import Problem
 from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
 
-__all__ = [
-    "MEMORY",
-    "ROWS_AT_ONCE",
-    "InMemory",
-    "Storage",
-    "WorkFolder",
-    "copied",
-    "count_codes",
-    "parts",
-    "refused",
-    "sweep_storage",
-]
-
 Array = npt.NDArray[Any]
 
 # Long arrays are worked through so many rows at a time: what is made on the way stays small.

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.minting import mint
     from keyhole.environment.example.environment import example_environment
-    from keyhole.environment.exchange import read_environment, write_environment, write_forms
+    from keyhole.environment.exchange import read_environment, write_environment
+    from keyhole.environment.forms_table import write_forms
     from keyhole.environment.importers import (
         attach_labels,
         capture_microdata,

@@ -12,14 +12,6 @@ from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
 
-__all__ = [
-    "coding_names",
-    "coding_problems",
-    "rank_problems",
-    "reference_problems",
-    "structure_problems",
-]
-
 RANKS: Mapping[Literal["mode", "scope", "cost"], int] = {"mode": 4, "scope": 3, "cost": 3}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
-from keyhole.environment.forms_table import write_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
 from keyhole.environment.parsing import parse_json
@@ -21,15 +20,6 @@ from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
-
-__all__ = [
-    "SCHEMA",
-    "environment_to_json",
-    "from_json",
-    "read_environment",
-    "write_environment",
-    "write_forms",
-]
 
 SCHEMA = 2
 _MARK = "keyhole_environment"

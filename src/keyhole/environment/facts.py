@@ -8,8 +8,6 @@ from typing import Any
 
 from keyhole.environment.wording import short
 
-__all__ = ["changes_told", "in_words"]
-
 _TOLD = 6
 _NAMES = ("name", "code", "letters")
 # What a field asked is kept while it waits; that it has been placed is told by its coding.

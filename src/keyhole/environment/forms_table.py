@@ -20,8 +20,6 @@ from keyhole.environment.spreadsheet import COLUMNS, neutral
 from keyhole.environment.wording import require_none
 from keyhole.errors import OptionError
 
-__all__ = ["write_forms"]
-
 Cells = tuple[str, ...]
 
 

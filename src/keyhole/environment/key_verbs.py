@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
+from keyhole.core.tables import Table
 from keyhole.environment.opening import current_user, open_writing, read_place
 from keyhole.environment.options import (
     AsOf,
@@ -28,9 +29,6 @@ from keyhole.environment.options import (
 )
 from keyhole.environment.outcome import VerbOutcome, written
 from keyhole.errors import OptionError
-from keyhole.results import Table
-
-__all__ = ["find_join", "find_key", "map_target"]
 
 
 @documented

@@ -23,8 +23,6 @@ from keyhole.environment.model import (
 )
 from keyhole.environment.scenarios.scenarios import Scenario
 
-__all__ = ["KINDS", "KIND_OF", "EntityKind", "Key", "entities", "ordered"]
-
 Key = tuple[str, str]
 """The kind of a thing and its name, which tell it from all others."""
 

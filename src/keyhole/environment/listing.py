@@ -15,6 +15,7 @@ from keyhole.core.marks import HIDDEN, SPREAD, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
+from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
 from keyhole.environment.codings.naming import parse_name
 from keyhole.environment.facts import changes_told, in_words
@@ -29,13 +30,12 @@ from keyhole.environment.scenarios.files import scenario_to_toml
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["CHANGED", "LISTED", "Listing", "ShownThing", "history", "list_environment", "show"]
 
 CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""

@@ -15,27 +15,6 @@ from typing import Literal, get_args
 
 from keyhole.environment.scenarios.scenarios import Scenario
 
-__all__ = [
-    "COLLECTION_METHODS",
-    "CapturedField",
-    "CapturedForm",
-    "CapturedQuestion",
-    "Category",
-    "CategoryKind",
-    "CategoryMap",
-    "Coding",
-    "CollectionMethod",
-    "Construct",
-    "Environment",
-    "Field",
-    "Form",
-    "Intervals",
-    "Organisation",
-    "Overlap",
-    "Source",
-    "Target",
-]
-
 CategoryKind = Literal["value", "other", "not stated", "not applicable"]
 Scale = Literal["number", "date"]
 Unit = Literal["day", "month", "year"]

@@ -13,8 +13,6 @@ from keyhole.errors import OptionError
 if TYPE_CHECKING:
     from keyhole.environment.store import Store
 
-__all__ = ["current_user", "is_exported", "open_writing", "read_place"]
-
 
 def is_exported(place: str | os.PathLike[str]) -> bool:
     """Tell whether a place is an exported environment, which is read and never written.

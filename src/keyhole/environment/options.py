@@ -11,26 +11,6 @@ from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 from keyhole.core.kinds import File, Kind, Whole, split_words
 from keyhole.core.options import Option
 
-__all__ = [
-    "AsOf",
-    "ClassOption",
-    "CodingName",
-    "Day",
-    "Files",
-    "FormName",
-    "PurposeOption",
-    "Ranks",
-    "ResourcesOption",
-    "SectorOption",
-    "SourceTypes",
-    "StoreFile",
-    "StorePlace",
-    "TargetName",
-    "ThresholdOption",
-    "Who",
-    "Why",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class _Place(Kind):

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
-from keyhole.results import Result, Table
-
-__all__ = ["VerbOutcome", "written"]
+from keyhole.core.tables import Table
+from keyhole.results import Result
 
 
 @dataclass(frozen=True, slots=True, repr=False)

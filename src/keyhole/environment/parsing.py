@@ -15,8 +15,6 @@ from typing import Any
 from keyhole.core.names import repeated, shown
 from keyhole.errors import FileError
 
-__all__ = ["open_toml", "parse_json", "parse_toml"]
-
 
 class _RepeatedKeyError(ValueError):
     """A key stands twice in one object."""

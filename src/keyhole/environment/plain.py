@@ -19,8 +19,6 @@ from typing import Any, ClassVar
 
 from keyhole.core.names import shown
 
-__all__ = ["decode", "encode_thing"]
-
 Where = tuple[str | int, ...]
 _ABSENT = object()
 _LARGEST = 2**31 - 1

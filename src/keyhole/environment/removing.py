@@ -13,8 +13,6 @@ from keyhole.environment.model import Environment
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["find_thing", "remove", "without"]
-
 _ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*~\s*")}
 _MARKS = {"map": " → ", "overlap": " ~ "}
 

@@ -6,8 +6,6 @@ import math
 from numbers import Real
 from typing import Any
 
-__all__ = ["MOST_RESOURCES", "resource_problems"]
-
 MOST_RESOURCES = 100
 """More than any source takes: the highest index is 10."""
 

@@ -13,8 +13,6 @@ from keyhole.environment.model import Environment, Source
 from keyhole.environment.plain import encode_thing
 from keyhole.environment.wording import require_none
 
-__all__ = ["LONGEST", "plain_form", "require_sound", "unfit_names", "use_problems"]
-
 # PostgreSQL indexes at most 2,704 bytes, and a character may take four.
 LONGEST = {"construct": 240, "coding": 240}
 _LONGEST_NAME = 500

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["COLUMNS", "neutral", "restored_text"]
-
 COLUMNS = (
     *("form", "organisation", "sector", "purpose", "method", "collected"),
     *("field", "label", "coding", "code", "category", "kind", "from", "to", "every"),

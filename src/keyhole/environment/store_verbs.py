@@ -20,8 +20,6 @@ from keyhole.errors import OptionError
 if TYPE_CHECKING:
     from keyhole.environment.store import Store
 
-__all__ = ["export_environment", "init_store", "remove_thing", "store_written", "tie"]
-
 
 def store_written(given: str | os.PathLike[str], opened: Store) -> str:
     """Say which store was written; a URL without its password."""
@@ -84,7 +82,8 @@ def export_environment(
     force: ForceOption = False,
 ) -> VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
-    from keyhole.environment.exchange import write_environment, write_forms
+    from keyhole.environment.exchange import write_environment
+    from keyhole.environment.forms_table import write_forms
 
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["comment", "quote"]
-
 
 def quote(text: str) -> str:
     r"""Write text as a TOML string.

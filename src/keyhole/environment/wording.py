@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from keyhole.errors import InputError
 
-__all__ = ["MOST", "require_none", "short"]
-
 MOST = 100
 """Problems that are told; of more, only their number."""
 

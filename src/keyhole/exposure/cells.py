@@ -45,6 +45,7 @@ from keyhole.core.shared import (
     WorkFolder,
     scenario_problems,
 )
+from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
 from keyhole.engines.opening import open_for
@@ -54,13 +55,11 @@ from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import called_by, groups_of, unnamed_groups
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table, share, tables_of
+from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["AT_RISK_BELOW", "Exposure", "risk"]
 
 
 # The sizes at which exposure is always told, beside the cutoff asked for.

@@ -40,13 +40,6 @@ if TYPE_CHECKING:
     from keyhole.exposure.odds import OddsRatio
     from keyhole.exposure.scenarios import ScenarioComparison, ScenarioExposure
 
-__all__ = [
-    "contributions_chart",
-    "exposure_chart",
-    "forest_chart",
-    "levels_chart",
-    "scenarios_chart",
-]
 
 EDGES = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 HEIGHT = 300

@@ -26,6 +26,7 @@ from keyhole.core.shared import (
     RequiredKeys,
     WorkFolder,
 )
+from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.engines.opening import open_for
@@ -41,13 +42,12 @@ from keyhole.exposure.regrouping import (
     set_apart,
 )
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["Driver", "Drivers", "drivers", "ratio_text"]
 
 MODEL = "logistic, main effects, Firth's penalty"
 UNADJUSTED = "adjusted odds ratios are null for levels that follow from other variables"

@@ -27,6 +27,7 @@ from keyhole.core.shared import (
     RequiredKeys,
     WorkFolder,
 )
+from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
@@ -34,9 +35,7 @@ from keyhole.engines.opening import open_for
 from keyhole.engines.storage import Storage, count_codes, parts
 from keyhole.exposure.regrouping import LARGEST, round_widths
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
-
-__all__ = ["Fix", "Fixes", "cheapest_fix"]
+from keyhole.results import Result, share
 
 Action = Literal["drop", "regroup", "top-code", "bottom-code", "pool"]
 

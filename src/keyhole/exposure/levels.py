@@ -15,23 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.marks import COUNT, Share, figure
+from keyhole.core.tables import Table
 from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = [
-    "LEVEL_NAMES",
-    "LevelSummary",
-    "burdens",
-    "flag_causes",
-    "levels",
-    "summarise_levels",
-    "variable_weights",
-]
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
 LEGEND = (

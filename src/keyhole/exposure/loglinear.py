@@ -18,6 +18,7 @@ import numpy as np
 from keyhole.core.marks import COUNT, HIDDEN
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import Fraction, RequiredKeys, Weight
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import open_for
@@ -34,12 +35,11 @@ from keyhole.exposure.loglinear_models import (
     gains,
 )
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ModelTest", "PopulationUniques", "population_uniques"]
 
 ModelName = Literal["independence", "forest", "pairs", "two-way"]
 Choice = Literal["auto", "independence", "forest", "pairs", "two-way"]

@@ -21,17 +21,6 @@ import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = [
-    "MOST_CELLS",
-    "Model",
-    "PatternCounts",
-    "bias_test",
-    "can_fit",
-    "fit_model",
-    "forest",
-    "gains",
-]
-
 Pair = tuple[int, int]
 
 # Cells of a core that are fitted iteratively: some seconds and a hundred megabytes.

@@ -13,8 +13,6 @@ from typing import Protocol
 
 from keyhole.core.names import quoted
 
-__all__ = ["MEASURES", "CellSizes", "Measure", "measure"]
-
 
 class CellSizes(Protocol):
     """What a measure is computed from: how many records lie in cells of each size."""

@@ -17,9 +17,6 @@ import numpy.typing as npt
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = ["Fit", "OddsRatio", "crude_odds", "fit_logistic", "level_odds"]
-
-
 STEPS = 100
 # A step that promises less of log-likelihood than this moves no effect by a thousandth of its
 # standard error.

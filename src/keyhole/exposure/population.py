@@ -17,23 +17,13 @@ import numpy.typing as npt
 
 from keyhole.core.kinds import kind_problems
 from keyhole.core.marks import COUNT, HIDDEN, When
+from keyhole.core.tables import Table
 from keyhole.exposure.scores import FRACTION, Check, require
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = [
-    "PopulationRisk",
-    "household_risk",
-    "individual_risk",
-    "intrusion_probability",
-    "measure_population",
-    "numbered",
-    "population_sizes",
-    "sampling_bound",
-]
 
 
 def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:

@@ -23,20 +23,6 @@ from keyhole.engines.choose import backend_of
 from keyhole.engines.storage import count_codes
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = [
-    "Apart",
-    "LevelGroups",
-    "Regrouping",
-    "Totals",
-    "called_by",
-    "group_levels",
-    "groups_of",
-    "regroupings",
-    "round_widths",
-    "set_apart",
-    "unnamed_groups",
-]
-
 MOST_BANDS = 15
 MISSING = "(missing)"
 # A band that holds more than this of the records hides what matters within it.

@@ -15,6 +15,7 @@ import numpy as np
 
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
+from keyhole.core.tables import Table
 from keyhole.data.reading import load
 from keyhole.environment.scenarios.identification import (
     Identification,
@@ -24,13 +25,12 @@ from keyhole.environment.scenarios.identification import (
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["ScenarioComparison", "ScenarioExposure", "compare_scenarios"]
 
 FIGURES = ("scenario", "keys", "cells", "uniques", "rp", "cr", "at_risk")
 EMPTY = "the key is empty: nobody in it holds anything that matches the file"

@@ -24,20 +24,6 @@ from keyhole.core.shared import SMALLEST_FRACTION
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 
-__all__ = [
-    "Contribution",
-    "Convention",
-    "UniqueSets",
-    "contributions",
-    "count_by_size",
-    "count_by_variable",
-    "dis_suda",
-    "score_by_size",
-    "smallest_sizes",
-    "suda_scores",
-    "summarise_contributions",
-]
-
 FRACTION = Number(low=SMALLEST_FRACTION, high=1)
 Convention = Literal["guide", "sdcmicro", "ihsn"]
 Array = npt.NDArray[Any]

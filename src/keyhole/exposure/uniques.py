@@ -32,6 +32,7 @@ from keyhole.core.shared import (
     WorkFolder,
     scenario_problems,
 )
+from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.minimal_uniques import minimal_uniques
@@ -46,13 +47,12 @@ from keyhole.exposure.levels import (
 )
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share, tables_of
+from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["FACTORS", "MinimalUniques", "uniques"]
 
 Progress = Callable[[int, int], None]
 

@@ -16,8 +16,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import CodeRows, Floats, Ints, Numbers
 
-__all__ = ["gram", "indicator_gram", "indicator_quadratic", "indicator_totals", "score"]
-
 Rows = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
 

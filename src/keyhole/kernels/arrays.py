@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Bytes", "CodeRows", "Flags", "Floats", "Ints", "Numbers", "Words"]
-
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 CodeRows = npt.NDArray[np.unsignedinteger]

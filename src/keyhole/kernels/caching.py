@@ -24,8 +24,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["is_compiled", "settle_cache", "usual_folders"]
-
 _KERNELS = Path(__file__).parent
 _SOURCES = "keyhole-sources.sha256"
 

@@ -12,19 +12,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import Ints, Numbers, Words
 
-__all__ = [
-    "bounds",
-    "merge",
-    "same",
-    "settle",
-    "sort_cells",
-    "sort_range",
-    "stack_depth",
-    "tally_runs",
-    "tally_splits",
-]
-
-
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
 # So many cells are tallied for all candidates before the next ones.

@@ -7,8 +7,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import CodeRows, Flags, Ints, Numbers
 
-__all__ = ["crosstab", "number_pairs", "settled"]
-
 
 @njit(nogil=True, cache=True)
 def crosstab(a: CodeRows, b: CodeRows, rows: int, columns: int) -> Ints:

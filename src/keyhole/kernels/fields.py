@@ -16,8 +16,6 @@ from numba import njit
 from keyhole.kernels.arrays import Ints, Numbers, Words
 from keyhole.kernels.packing import Layout
 
-__all__ = ["Fields", "differing", "fields_of", "in_order", "join", "part", "popcount"]
-
 
 class Fields(NamedTuple):
     """By word: the lower bits and the highest bit of every field, and a record missing all."""

@@ -19,28 +19,6 @@ from numba import njit
 from keyhole.kernels.arrays import Floats, Ints, Numbers, Words
 from keyhole.kernels.fields import differing, popcount
 
-__all__ = [
-    "BAND",
-    "LOGISTIC",
-    "RELATIVE_BAND",
-    "TABLE",
-    "Asked",
-    "Kept",
-    "Rules",
-    "Side",
-    "counted_cost",
-    "grade",
-    "grade_by",
-    "graded_cost",
-    "keep",
-    "key_of",
-    "known_fields",
-    "largest_cost",
-    "least_grades",
-    "list_kept",
-    "nothing_kept",
-]
-
 # How a graded variable is graded: the square of 2 e^x / (1 + e^x) - 1 for the distance x, at
 # most 6; by the band the distance falls into, absolute or relative to the query; by a table.
 LOGISTIC, BAND, RELATIVE_BAND, TABLE = 0, 1, 2, 3

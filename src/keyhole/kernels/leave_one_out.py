@@ -14,9 +14,6 @@ from numba import njit
 from keyhole.kernels.arrays import Ints, Numbers, Words
 from keyhole.kernels.cells import same, sort_range, stack_depth
 
-__all__ = ["tally_without"]
-
-
 # Up to this many rows all pairs of a cell are compared.
 PAIRWISE = 16
 

@@ -15,9 +15,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["mdav"]
-
-
 # A box of so few records is looked through; they lie side by side, so that it goes fast.
 LEAF = 64
 

@@ -13,8 +13,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import CodeRows, Ints, Numbers, Words
 
-__all__ = ["find_minimal"]
-
 
 @njit(nogil=True, cache=True)
 def _split(

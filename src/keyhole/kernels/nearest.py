@@ -32,8 +32,6 @@ from keyhole.kernels.grading import (
     nothing_kept,
 )
 
-__all__ = ["Bins", "Budget", "Halves", "Trie", "floors_of", "plant", "search"]
-
 
 class Trie(NamedTuple):
     """Nodes: their patterns [first, last), depth, code, and children [child, child + children).

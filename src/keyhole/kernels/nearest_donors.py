@@ -13,8 +13,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["closest", "members", "rank_partners", "weighted"]
-
 Points = npt.NDArray[np.floating]
 
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from keyhole.kernels.arrays import Ints, Words
 
-__all__ = ["DIGIT_BITS", "Layout", "layout", "pack"]
-
 # A digit is what one pass of the radix sort looks at: 256 counters stay in the first-level cache.
 DIGIT_BITS = 8
 # So many rows of all columns are packed before the next ones, so that they stay in the cache.

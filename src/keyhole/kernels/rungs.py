@@ -12,8 +12,6 @@ from numba import njit
 
 from keyhole.kernels.arrays import Ints, Numbers, Words
 
-__all__ = ["coarsen", "settle_cells", "tally_rungs"]
-
 
 @njit(nogil=True, cache=True)
 def coarsen(rows: Words, field: Ints, table: Numbers) -> None:

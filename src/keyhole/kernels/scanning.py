@@ -32,9 +32,6 @@ from keyhole.kernels.grading import (
     nothing_kept,
 )
 
-__all__ = ["CODES", "CellIndex", "Limits", "Prices", "scan"]
-
-
 # Coarse codes of a variable, patterns looked at before those within the limit are priced, and
 # classes of cost into which cells are sorted.
 CODES = 256

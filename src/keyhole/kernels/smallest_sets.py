@@ -16,16 +16,6 @@ from numba import njit
 from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.fields import popcount
 
-__all__ = [
-    "Search",
-    "always_with",
-    "break_all",
-    "find_alike",
-    "find_companies",
-    "smallest_isolating_set",
-    "start_search",
-]
-
 _ONE = np.uint64(1)
 
 

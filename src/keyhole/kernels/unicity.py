@@ -27,17 +27,6 @@ from keyhole.kernels.smallest_sets import (
     start_search,
 )
 
-__all__ = [
-    "EMPTY",
-    "SEVERAL",
-    "SMALL",
-    "Visits",
-    "best_size",
-    "empty_table",
-    "find",
-    "keep_smallest",
-]
-
 # So many rows are settled faster pair by pair than set by set: a bit each in a word.
 SMALL = 64
 # Who stands for several records is nobody in particular.

@@ -19,8 +19,6 @@ from numba import njit
 from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.cells import bounds, sort_cells
 
-__all__ = ["blank_by_company", "match"]
-
 Amounts = npt.NDArray[Any]
 
 # Measured: a join costs about this many pair comparisons a pattern, and this many to set up.

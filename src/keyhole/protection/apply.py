@@ -34,20 +34,6 @@ from keyhole.protection.release import Secret, small_seed, trimmed
 from keyhole.protection.results import KeyExposure, Protection
 from keyhole.utility.formulas import formula_columns
 
-__all__ = [
-    "PlanLike",
-    "apply_plan",
-    "as_draft",
-    "carry_out",
-    "draws",
-    "keys_of",
-    "open_to_protect",
-    "plan_problems",
-    "protect",
-    "raised",
-    "read_plans",
-]
-
 PlanLike = (
     Plan | PlanDraft | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 )

@@ -43,7 +43,6 @@ from keyhole.utility.figures import cell_label
 if TYPE_CHECKING:
     from keyhole.protection.results import Ledger, LedgerLine, Protection
 
-__all__ = ["before_after_chart", "ledger_chart", "table_chart"]
 
 WIDTH, HEIGHT = 640, 400
 # How far labels keep off lines, in pixels.

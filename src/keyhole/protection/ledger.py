@@ -49,8 +49,6 @@ from keyhole.protection.results import (
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 
-__all__ = ["compare_ledgers", "compare_plans", "keep_ledger", "ledger", "ledger_targets"]
-
 WEIGHT = "weight"
 
 

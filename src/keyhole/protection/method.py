@@ -21,28 +21,14 @@ from keyhole.core.kinds import Column, Columns
 from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Parameter, documented, parameters_of, value_problems
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import Options, value_text
-from keyhole.results import Result, Table
-
-__all__ = [
-    "AS_CODED",
-    "METHODS",
-    "WEAKER",
-    "Effect",
-    "GoalCheck",
-    "Method",
-    "Outcome",
-    "Protected",
-    "PublicNote",
-    "column_list",
-    "method",
-    "warnings_table",
-]
+from keyhole.results import Result
 
 P = ParamSpec("P")
 

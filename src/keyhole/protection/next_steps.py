@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from keyhole.charts import percentage
 from keyhole.core.codec import Figures
 from keyhole.core.marks import COUNT, HIDDEN, Named
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.errors import InputError
@@ -23,11 +24,8 @@ from keyhole.kernels.arrays import Ints
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import toml_of
 from keyhole.protection.prices import Price
-from keyhole.results import Table, share
+from keyhole.results import share
 from keyhole.utility.information import information_loss
-
-__all__ = ["NextStep", "find_next_steps", "next_steps_table"]
-
 
 # Changes of one key that are tried, and steps that are told.
 TRIED, TOLD = 8, 6

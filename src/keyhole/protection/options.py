@@ -17,22 +17,6 @@ from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
 
-__all__ = [
-    "FINITE",
-    "POSITIVE",
-    "Options",
-    "Seed",
-    "TomlValue",
-    "by_form",
-    "exactly_one",
-    "find_by_form",
-    "forms_of",
-    "given_options",
-    "numeric_problems",
-    "plain_number",
-    "value_text",
-]
-
 Options = Mapping[str, Any]
 
 # Values of columns may be larger than any setting.

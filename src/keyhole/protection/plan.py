@@ -33,8 +33,6 @@ from keyhole.errors import FileError, OptionError
 from keyhole.protection.method import Method
 from keyhole.protection.methods import METHODS
 
-__all__ = ["MOST_TOLD", "Plan", "PlanDraft", "PlanStep", "capped", "toml_of", "toml_value"]
-
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
 

@@ -28,9 +28,6 @@ from keyhole.utility.information import (
 from keyhole.utility.moments import compare_correlations, compare_moments
 from keyhole.utility.propensity import propensity_score
 
-__all__ = ["FIGURES", "NOTHING_LOST", "Price", "measure_overlap", "measure_price"]
-
-
 FIGURES = {
     "lost": "share of information lost (entropy), mean over the variables",
     "il1s": "mean distance of numbers, in standard deviations over √2",

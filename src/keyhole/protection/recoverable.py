@@ -25,16 +25,6 @@ from keyhole.protection.method import METHODS, Effect, Protected
 from keyhole.protection.writeback import as_text
 from keyhole.utility.information import at_detail_of
 
-__all__ = [
-    "RecordGroups",
-    "Recoverable",
-    "Treated",
-    "find_recoverable",
-    "read_by_groups",
-    "rows_after",
-    "rows_before",
-]
-
 # So many of the values that seem to be told must be right.
 RIGHT = 0.9
 

@@ -25,8 +25,6 @@ from keyhole.kernels.arrays import Ints
 from keyhole.protection.options import forms_of
 from keyhole.protection.plan import PlanStep
 
-__all__ = ["Secret", "reordered", "small_seed", "trimmed"]
-
 # Seeds below are tried out in no time.
 SMALL = 1 << 32
 

@@ -14,6 +14,7 @@ from keyhole.charts import percentage
 from keyhole.core.codec import Figures
 from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.exposure.cells import Exposure
@@ -23,29 +24,12 @@ from keyhole.protection.next_steps import NextStep, next_steps_table
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price
 from keyhole.protection.release import reordered
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.utility.information import VariableLoss
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = [
-    "HEADS",
-    "KeyExposure",
-    "Ledger",
-    "LedgerLine",
-    "NamedLedger",
-    "PlanComparison",
-    "Protection",
-    "Readings",
-    "exposure_rows",
-    "meaning",
-    "missing_notes",
-    "other_reading",
-    "risk_cells",
-    "risk_heads",
-    "utility_figure",
-]
 
 Readings = tuple[float | None, float | None]
 """RP with a missing value as a category of its own, and as one that matches every value."""

@@ -24,8 +24,6 @@ from keyhole.data.columns import Codes
 from keyhole.kernels.arrays import Flags, Floats, Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
-__all__ = ["Sets", "make_key", "sets_by_cost", "suppress_as_own", "suppress_as_wildcards"]
-
 # So many sets are tried in all; past them only ever larger ones of a chain.
 MOST_SETS = 400
 

@@ -25,19 +25,6 @@ from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.implicates import numbers
 
-__all__ = [
-    "as_text",
-    "blank_out",
-    "cell_numbers",
-    "infinite_notes",
-    "keep_precision",
-    "missing_forms",
-    "one_form",
-    "put",
-    "put_levels",
-    "put_numbers",
-]
-
 
 def is_text_of_values(data: Microdata, name: str) -> bool:
     """Tell whether the frame keeps the text of a column's numbers or times."""

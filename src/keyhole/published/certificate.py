@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import figure
+from keyhole.core.tables import Table
 from keyhole.exposure.cells import risk
 from keyhole.exposure.uniques import uniques
 from keyhole.published.figures import (
@@ -27,12 +28,10 @@ from keyhole.published.figures import (
     figures,
     summary_rows,
 )
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.store import versions
 from keyhole.selection import backward, forward, stepwise
 from keyhole.selection.result import Selection, Step
-
-__all__ = ["Certificate", "FigureCheck", "selftest"]
 
 
 @dataclass(frozen=True, slots=True)

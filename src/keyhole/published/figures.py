@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["LIN_GARIN_VARIABLES", "PublishedEvaluator", "figures", "summary_rows"]
-
 # The paper's order of declaration, sex and ag8r decided beforehand.
 LIN_GARIN_VARIABLES = (
     *("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate"),

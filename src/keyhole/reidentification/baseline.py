@@ -12,16 +12,6 @@ from keyhole.core.marks import HIDDEN, Named, Share
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Ints, Numbers
 
-__all__ = [
-    "Baseline",
-    "Chances",
-    "deal_all",
-    "deal_stratum",
-    "find_chances",
-    "permuted_baseline",
-    "summarise",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Baseline:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from keyhole.reidentification.rates import Rate
     from keyhole.reidentification.result import Study
 
-__all__ = ["comparison_chart", "study_chart"]
 
 BINS = 24
 # Words stand to the right of a mark up to here, and to the left beyond.

@@ -11,19 +11,18 @@ from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.core.options import Question
+from keyhole.core.tables import Table
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.files import StudyFiles, blank_variables
 from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import Progress, attack_release, study
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["ComparedStudy", "StudyComparison", "attack_all", "compare_studies"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,6 @@ from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import LOGISTIC
 from keyhole.reidentification.variables import LinkCodes, LinkValues, quintiles, z_scores
 
-__all__ = ["BEST_SCORE", "DECIMALS", "Costs", "Graded", "additive", "euclidean", "taxicab"]
-
 BEST_SCORE = 5.0
 # Scores are compared to nine decimals.
 DECIMALS = 10**9

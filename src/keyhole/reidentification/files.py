@@ -20,17 +20,6 @@ from keyhole.data.reading import load
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError, OptionError
 
-__all__ = [
-    "StudyFiles",
-    "attach_ids",
-    "blank_variables",
-    "declaration_problems",
-    "declared_for",
-    "linking_keys",
-    "read_files",
-    "with_blanks",
-]
-
 HOW = ("encoding", "delimiter", "sheet")
 """How a file is read; what else is said of it is declared of its columns."""
 

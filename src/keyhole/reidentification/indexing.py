@@ -23,19 +23,6 @@ from keyhole.kernels.packing import Layout, layout, pack
 from keyhole.kernels.scanning import CODES, CellIndex, Prices
 from keyhole.reidentification.costs import Costs, Graded
 
-__all__ = [
-    "Arrangement",
-    "FilePatterns",
-    "Index",
-    "arrange",
-    "collapse",
-    "entropy",
-    "make_bins",
-    "make_index",
-    "make_rules",
-    "pack_counted",
-]
-
 # Patterns in a leaf, coarse codes of a measured variable, and of one priced by a table.
 LEAF = 16
 BINS = 16

@@ -14,6 +14,7 @@ import polars as pl
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Share, figure
 from keyhole.core.names import absent
 from keyhole.core.options import Question
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints, Words
@@ -36,17 +37,7 @@ from keyhole.reidentification.variables import (
     linking_variable,
     variable_problems,
 )
-from keyhole.results import Result, Table, share
-
-__all__ = [
-    "Attack",
-    "Pairs",
-    "check_variables",
-    "find_pairs",
-    "linked_column_problems",
-    "only",
-    "prepare",
-]
+from keyhole.results import Result, share
 
 Places = Mapping[str, npt.NDArray[np.integer]]
 V = TypeVar("V", bound=LinkCodes | Graded)

@@ -30,8 +30,6 @@ from keyhole.reidentification.indexing import (
 )
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["Progress", "Ranked", "find_nearest", "in_turn"]
-
 Progress = Callable[[int, int], None]
 A = TypeVar("A")
 T = TypeVar("T")

@@ -15,20 +15,6 @@ from keyhole.core.marks import HIDDEN, WHEN_SET
 from keyhole.core.options import Question
 from keyhole.data.microdata import Microdata
 
-__all__ = [
-    "OPTIONS_OF_METRIC",
-    "Cuts",
-    "Linkage",
-    "Metric",
-    "Orders",
-    "Score",
-    "Scores",
-    "Threshold",
-    "graded_variables",
-    "taken_as_categories",
-    "with_scores",
-]
-
 Metric = Literal["unicity", "taxicab", "euclidean", "adhoc"]
 Threshold = Literal["published", "derived"]
 Cuts = Literal["puf", "each"]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, figure
 from keyhole.core.options import Problem, Question
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.grading import BAND, DECIMALS, TABLE
@@ -23,29 +24,7 @@ from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import Strata
 from keyhole.reidentification.variables import LinkCodes, linking_category
-from keyhole.results import Table, share
-
-__all__ = [
-    "Interval",
-    "P",
-    "Part",
-    "Rate",
-    "Rates",
-    "RatesByAgreement",
-    "RatesByRank",
-    "RatesByStratum",
-    "RatesBySubset",
-    "VariableUse",
-    "agree",
-    "agreements",
-    "confirm",
-    "count_use",
-    "measure_rates",
-    "part_table",
-    "rates_by_pair",
-    "rates_by_stratum",
-    "use_table",
-]
+from keyhole.results import share
 
 Interval = tuple[float, float]
 CONFIDENCE = 0.95

@@ -15,6 +15,7 @@ import polars as pl
 from keyhole.charts import percentage
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.data.reading import load
 from keyhole.data.writing import save
 from keyhole.environment.scenarios.identification import Identification
@@ -39,12 +40,11 @@ from keyhole.reidentification.rates import (
 )
 from keyhole.reidentification.strata import Gaps
 from keyhole.reidentification.truth import Perturbation
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Study", "StudyOverlap"]
 
 LINE = 88
 CAVEATS = ("study.caveat.time", "study.caveat.knowledge", "study.caveat.safety")

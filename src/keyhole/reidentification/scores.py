@@ -45,8 +45,6 @@ from keyhole.reidentification.variables import (
     strangers,
 )
 
-__all__ = ["adhoc", "load_scores", "score_problems"]
-
 KINDS = ("exact", "absolute", "relative", "days", "table")
 EXTRAS = {"absolute": {"beyond"}, "relative": {"beyond"}, "days": {"beyond"},
           "table": {"same", "other"}, "exact": set()}  # fmt: skip

@@ -15,8 +15,6 @@ from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification.variables import LinkCodes, common_codes
 
-__all__ = ["Gap", "Gaps", "Strata", "number_strata"]
-
 MISSING = "(missing)"
 
 

@@ -74,8 +74,6 @@ from keyhole.reidentification.truth import (
 from keyhole.reidentification.unicity import MOST_VARIABLES
 from keyhole.reidentification.variables import strangers
 
-__all__ = ["attack_release", "link", "linking_question", "study", "study_files"]
-
 Progress = Callable[..., None]
 
 

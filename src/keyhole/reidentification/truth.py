@@ -17,29 +17,13 @@ import polars as pl
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT
 from keyhole.core.names import quoted
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.variables import EXACT, WIDE
-from keyhole.results import Table, share
-
-__all__ = [
-    "Perturbation",
-    "Restored",
-    "Truth",
-    "absent_problems",
-    "find_truth",
-    "id_problems",
-    "incomplete_warnings",
-    "iuf_name_problems",
-    "order_by_id",
-    "require_rows",
-    "restore",
-    "text_ids",
-    "unknown_id_problems",
-]
-
+from keyhole.results import share
 
 NOBODY = -1
 UNKNOWN = -2

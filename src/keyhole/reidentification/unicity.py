@@ -23,9 +23,6 @@ from keyhole.reidentification.neighbours import Progress, in_turn
 from keyhole.reidentification.question import Orders
 from keyhole.reidentification.variables import LinkCodes
 
-__all__ = ["MOST_VARIABLES", "Mates", "find_mates"]
-
-
 MOST_VARIABLES = 64
 _NO_CODE = -1
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -21,23 +21,6 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints, Numbers
 from keyhole.reidentification.question import Cuts, graded_variables
 
-__all__ = [
-    "EXACT",
-    "WIDE",
-    "LinkCodes",
-    "LinkValues",
-    "common_codes",
-    "common_numbers",
-    "family_of",
-    "infinite_problems",
-    "linking_category",
-    "linking_variable",
-    "quintiles",
-    "strangers",
-    "variable_problems",
-    "z_scores",
-]
-
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
 _DAY = 86_400_000_000  # in microseconds
 # Whole numbers that need not fit 64 bits with a sign.

@@ -12,8 +12,6 @@ from keyhole.protection.plan import Plan
 from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.settings import Review
 
-__all__ = ["asked_terms", "score_in_words"]
-
 Terms = list[tuple[str, str]]
 DONORS = {
     "folds": "all records that are not blanked at the time",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.exposure.measures import MEASURES
-from keyhole.results import Table, share
+from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.group_tables import exposure_by_group
 from keyhole.reviews.settings import Review
@@ -27,19 +28,6 @@ if TYPE_CHECKING:
     from keyhole.exposure.uniques import MinimalUniques
     from keyhole.reviews.stages.exposure import Description
     from keyhole.reviews.stages.scenarios import ScenarioStories, ScenarioStory
-
-__all__ = [
-    "Glance",
-    "ScenarioChapter",
-    "Story",
-    "data_table",
-    "driver_tables",
-    "exposure_notes",
-    "exposure_tables",
-    "fix_table",
-    "scenario_chapter",
-    "uniques_tables",
-]
 
 
 def data_table(review: Review, found: Description) -> Table:

@@ -38,8 +38,6 @@ from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
 
-__all__ = ["read_review"]
-
 Values = dict[str, Any]
 IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "table", "tabulate")
 """The sections that need the values of the whole file in memory."""

@@ -18,9 +18,6 @@ from keyhole.screening.identifiers import words
 from keyhole.screening.inspection import Inspection
 from keyhole.screening.screen import Screening
 
-__all__ = ["Guess", "guess", "guess_codes", "share_of"]
-
-
 # Attributes that others know of a person, the most common first, with the words that tell them.
 _KNOWN: tuple[tuple[str, str], ...] = (
     ("sex or gender", r"sex|gender"),

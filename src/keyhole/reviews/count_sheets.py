@@ -20,18 +20,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-__all__ = [
-    "SMALLEST",
-    "WITHHELD",
-    "Count",
-    "CountSheet",
-    "IfExact",
-    "ShownRate",
-    "count_alone",
-    "rule",
-    "smallest_shown",
-]
-
 SMALLEST = 3
 WITHHELD = "withheld"
 # A band of rates must hold this many times the smallest count that is shown.

@@ -20,8 +20,6 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
 from keyhole.reviews.store import ResultStore
 
-__all__ = ["demo", "write_world"]
-
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
 EXTERNAL, TRUTH, ENVIRONMENT = "external.csv", "truth.csv", "environment.json"

@@ -20,8 +20,6 @@ from keyhole.reviews.files import hash_or_none, require_confined
 from keyhole.reviews.schema import DERIVE
 from keyhole.reviews.source import Problem, ReviewSource
 
-__all__ = ["derived_columns", "located"]
-
 
 def derived_columns(
     source: ReviewSource, given: Mapping[str, Any]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from keyhole.charts import percentage
 
-__all__ = ["limit_percentage", "percentage_beside", "rate", "share_beside"]
-
 # Beyond the limit's own digits; what is nearer yet is said in words.
 MOST = 4
 # Of a limit; finer than any that is set, and coarser than the rounding of a product.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.results import Table, share
+from keyhole.core.tables import Table
+from keyhole.results import share
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import plan_of_release, released_product
@@ -19,15 +20,6 @@ from keyhole.reviews.stages.remaining import (
     Remaining,
 )
 from keyhole.reviews.verdict import Verdict
-
-__all__ = [
-    "DecisionPage",
-    "RemainingChapter",
-    "decision",
-    "product_in_words",
-    "release_terms",
-    "remaining_chapter",
-]
 
 Figures = Mapping[str, Any]
 # So many may sign if the review names nobody.

@@ -16,22 +16,6 @@ from typing import Any
 
 from keyhole.reviews.source import is_deep
 
-__all__ = [
-    "CONTENT",
-    "MARK",
-    "NOTE",
-    "PAGES",
-    "REPORT",
-    "RESULTS",
-    "TABLE",
-    "fits",
-    "is_own_chart",
-    "is_record",
-    "out_of_place",
-    "read_json",
-]
-
-
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
 _OUTPUTS = ("protection", "synthesis", "table")

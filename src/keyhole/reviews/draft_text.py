@@ -18,9 +18,6 @@ from keyhole.reviews.digits import rate
 from keyhole.screening.screen import Screening
 from keyhole.synthesis.constraints import revealing_columns
 
-__all__ = ["draft_text"]
-
-
 LIMIT = 0.05
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WIDE = 96

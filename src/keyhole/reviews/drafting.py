@@ -14,6 +14,7 @@ from keyhole.core.kinds import Columns, File
 from keyhole.core.marks import COUNT, SPREAD, Named
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
+from keyhole.core.tables import Table
 from keyhole.data.reading import (
     CodesOption,
     DelimiterOption,
@@ -23,7 +24,7 @@ from keyhole.data.reading import (
     load,
 )
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.column_guesses import Guess, guess
 from keyhole.reviews.draft_text import draft_text
 from keyhole.screening.screen import screen
@@ -31,7 +32,6 @@ from keyhole.screening.screen import screen
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Draft", "init", "init_problems"]
 
 REVIEW = "review.toml"
 _READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")

@@ -17,23 +17,6 @@ from keyhole.errors import FileError
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
 
-__all__ = [
-    "KEYED",
-    "LINKED",
-    "Files",
-    "Memory",
-    "ReviewFile",
-    "ScenarioFile",
-    "confined",
-    "hash_file",
-    "hash_or_none",
-    "read_again",
-    "read_steadily",
-    "remembered",
-    "remembering",
-    "require_confined",
-    "scenario_key_of",
-]
 
 KEYED = "keyed"
 """The part of the file under review, recoded to the key that the review is about."""

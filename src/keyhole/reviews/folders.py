@@ -9,8 +9,6 @@ from pathlib import Path
 
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["own_folder", "require_no_link"]
-
 # No longer name is written, the beginning of an unfinished file's included.
 LONGEST = "x" * 80
 

@@ -17,7 +17,6 @@ from keyhole.reviews.count_sheets import Count, CountSheet, IfExact
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
 
-__all__ = ["Groups", "enter_groups", "exposure_by_group"]
 
 # Groups smaller than this many times the smallest count shown have a size and nothing else: all
 # their figures would be small.

@@ -21,8 +21,6 @@ from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.reviews.stages.remaining import KEYS, PRODUCT_NAMES, KeyOnProduct, Remaining
 from keyhole.reviews.stages.scenarios import ScenarioStories
 
-__all__ = ["VERDICTS", "Limit", "better_in_words", "find_limits"]
-
 VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
 """Whether something is met: how a page marks it, and its words."""
 

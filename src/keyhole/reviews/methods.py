@@ -9,8 +9,6 @@ from typing import Any
 from keyhole.reviews.settings import Review
 from keyhole.selection.result import ASSUMPTION
 
-__all__ = ["CitedMethod", "assumptions", "methods_used", "sources"]
-
 _LIN_GARIN = (
     "Lin, C. C. & Garin, T. Methods of Selecting Variables in Data Disclosure. "
     "Department of Veterans Affairs, Washington."

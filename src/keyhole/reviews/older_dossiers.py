@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keyhole.results import plain_values
+from keyhole.core.codec import plain_values
+from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.restoring import changed
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.stages import STAGES, Stage
-from keyhole.reviews.store import RESULTS, ResultStore, is_unaltered, version_parts
+from keyhole.reviews.store import ResultStore, is_unaltered, version_parts
 from keyhole.reviews.verification import (
     PAGE_TITLES,
     Compared,
@@ -25,8 +26,6 @@ from keyhole.reviews.verification import (
     compare_values,
     short_name,
 )
-
-__all__ = ["compare_older", "stored_options"]
 
 Content = Mapping[str, Any]
 _STAGES: dict[str, Stage] = {stage.name: stage for stage in STAGES}

@@ -10,18 +10,13 @@ from typing import Any
 
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
+from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.folders import own_folder
 from keyhole.reviews.public_note import write_note
 from keyhole.reviews.report import write_report
 from keyhole.reviews.restoring import read_content, read_stored, strange
 from keyhole.reviews.result import ReviewResult
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, to_json
-
-__all__ = [
-    "make_pages",
-    "page_hashes",
-    "report",
-]
+from keyhole.reviews.store import ResultStore, digest, to_json
 
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:

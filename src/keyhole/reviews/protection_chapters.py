@@ -11,6 +11,7 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import (
     HEADS,
@@ -25,20 +26,11 @@ from keyhole.protection.results import (
     risk_heads,
     utility_figure,
 )
-from keyhole.results import Table, share
+from keyhole.results import share
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
 from keyhole.screening.screen import Screening
-
-__all__ = [
-    "ProtectionChapter",
-    "ScreenChapter",
-    "TableChapter",
-    "protection_chapter",
-    "screen_chapter",
-    "table_chapters",
-]
 
 Figures = Mapping[str, Any]
 # Of a step's columns, so that a line of the ledger stays one; the plan has them all.

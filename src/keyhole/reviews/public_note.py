@@ -20,9 +20,7 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import proposed_set
 from keyhole.reviews.stages.protection import plan_of_release, released_product
-from keyhole.synthesis.release import NEVER_RELEASED
-
-__all__ = ["NoteContent", "public_note", "write_note"]
+from keyhole.synthesis.associations import NEVER_RELEASED
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,6 @@ from keyhole.charts import ACCENT, INK, PALETTE, QUIET, SOFT, percentage
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = [
-    "inline_drawing",
-    "markup",
-    "page_environment",
-    "render_page",
-]
-
 
 def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
     """Return a page as text, with its style inside and a policy that allows nothing besides.

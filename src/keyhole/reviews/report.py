@@ -23,8 +23,6 @@ from keyhole.reviews.rendering import inline_drawing, markup, render_page
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
 
-__all__ = ["write_report"]
-
 
 def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
     """Return the report as a page.

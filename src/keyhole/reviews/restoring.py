@@ -16,7 +16,15 @@ from typing import Any
 
 from keyhole.core.options import Problem, Question
 from keyhole.errors import FileError, KeyholeError
-from keyhole.reviews.dossier_format import CONTENT, PAGES, fits, out_of_place, read_json
+from keyhole.reviews.dossier_format import (
+    CONTENT,
+    MARK,
+    PAGES,
+    RESULTS,
+    fits,
+    out_of_place,
+    read_json,
+)
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
@@ -24,26 +32,8 @@ from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import question_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import (
-    MARK,
-    RESULTS,
-    ResultStore,
-    digest,
-    is_unaltered,
-    keyhole_version,
-    version_parts,
-)
+from keyhole.reviews.store import ResultStore, digest, is_unaltered, keyhole_version, version_parts
 from keyhole.reviews.verification import short_name
-
-__all__ = [
-    "changed",
-    "is_older",
-    "read_content",
-    "read_stored",
-    "restore_review",
-    "review_file",
-    "strange",
-]
 
 Content = Mapping[str, Any]
 

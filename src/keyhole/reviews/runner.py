@@ -16,23 +16,14 @@ from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
+from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.stages.stage import NothingToDoError
-from keyhole.reviews.store import (
-    RESULTS,
-    Draw,
-    ResultStore,
-    digest,
-    open_results,
-    to_json,
-    versions,
-)
-
-__all__ = ["Standing", "review", "run_review", "run_stages", "standings"]
+from keyhole.reviews.store import Draw, ResultStore, digest, open_results, to_json, versions
 
 Progress = Callable[[str], None]
 

@@ -32,8 +32,6 @@ from keyhole.reviews.files import (
 from keyhole.reviews.settings import ScenarioSettings
 from keyhole.reviews.source import SCENARIO, Problem, ReviewSource, named_scenario
 
-__all__ = ["check_scenarios"]
-
 Values = Mapping[str, Any]
 Where = tuple[str | int, ...]
 

@@ -22,18 +22,6 @@ from keyhole.data.reading import load
 from keyhole.reviews.source import named_scenario
 from keyhole.selection.search import METHODS
 
-__all__ = [
-    "DERIVE",
-    "METRICS",
-    "PRODUCTS",
-    "REPEATED",
-    "SECTIONS",
-    "STEPS",
-    "TOP",
-    "question_of",
-    "review_schema",
-]
-
 DERIVE = "derive"
 """The section whose settings have the names of the columns that it makes."""
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.results import Table, share
+from keyhole.core.tables import Table
+from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
     from keyhole.selection.result import CandidateRow, Selection, Step
     from keyhole.selection.solution import Solution
 
-__all__ = [
-    "Path",
-    "PathStep",
-    "before_after",
-    "ends_table",
-    "frontier_table",
-    "selection_paths",
-    "solve_tables",
-]
 
 Results = Mapping[str, Any]
 SHOWN = 15

@@ -15,18 +15,6 @@ from keyhole.reviews.schema import DERIVE, REPEATED, STEPS, question_of
 from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
-__all__ = [
-    "DataSettings",
-    "ReleaseSettings",
-    "Review",
-    "ScenarioSettings",
-    "resolve",
-    "resolve_protection",
-    "resolve_selection",
-    "resolve_study",
-    "resolve_synthesis",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:

@@ -14,20 +14,6 @@ from typing import Any, NamedTuple
 from keyhole.errors import FileError
 from keyhole.protection.methods import METHODS
 
-__all__ = [
-    "SCENARIO",
-    "SECRETS",
-    "Problem",
-    "ReviewSource",
-    "ValuePath",
-    "comment_lines",
-    "header_lines",
-    "is_deep",
-    "line_numbers",
-    "named_scenario",
-    "read_source",
-]
-
 ValuePath = tuple[str | int, ...]
 """The names and places that lead to a value, as in ``("selection", "candidates", 2)``."""
 

@@ -21,10 +21,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.codec import plain_values
 from keyhole.core.files import sweep, write_whole
 from keyhole.core.options import Problem
 from keyhole.errors import OptionError
-from keyhole.results import plain_values
 from keyhole.reviews.dossier_format import (
     MARK,
     NOTE,
@@ -36,21 +36,6 @@ from keyhole.reviews.dossier_format import (
 )
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.folders import own_folder
-
-__all__ = [
-    "MARK",
-    "NOTE",
-    "REPORT",
-    "RESULTS",
-    "Draw",
-    "ResultStore",
-    "digest",
-    "is_unaltered",
-    "keyhole_version",
-    "open_results",
-    "version_parts",
-    "versions",
-]
 
 _PARTS = ("release", "internal")
 _FOLDERS = ("stages", "charts")

@@ -12,24 +12,16 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.core.options import Question
+from keyhole.core.tables import Table
 from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
-from keyhole.results import Table, share
+from keyhole.results import share
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, count_alone
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
-
-__all__ = [
-    "AttackChapter",
-    "ReleasesChapter",
-    "attacks",
-    "metrics_table",
-    "protected_rates",
-    "releases_chapter",
-]
 
 Results = Mapping[str, Any]
 RATES = {

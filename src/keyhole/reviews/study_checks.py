@@ -24,7 +24,6 @@ from keyhole.reviews.source import Problem, ReviewSource
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
 
-__all__ = ["check_study"]
 
 PARTS = ("puf", "eif", "iuf")
 

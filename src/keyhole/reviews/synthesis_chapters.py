@@ -15,7 +15,8 @@ from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
-from keyhole.results import Table, share
+from keyhole.core.tables import Table
+from keyhole.results import share
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
@@ -30,19 +31,6 @@ from keyhole.utility import Coefficients, Distributions, Moments
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import amount, probability
 from keyhole.utility.moments import Correlation
-
-__all__ = [
-    "Cell",
-    "ExposureShown",
-    "GoalShown",
-    "Heat",
-    "HeatRow",
-    "SynthesisChapter",
-    "heat_map",
-    "synthesis_chapter",
-    "true_exposures",
-    "utility_tables",
-]
 
 # The shades of a heat map.
 SHADES = 10

@@ -22,8 +22,6 @@ from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles
 from keyhole.reviews.stages.protection import released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
-__all__ = ["ANSWERS", "Answer", "Reason", "Verdict", "find_verdict"]
-
 Answer = Literal["met", "not_met", "not_judged"]
 ANSWERS: Mapping[Answer, tuple[str, str]] = {
     "met": ("met", "Met"),

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import load
 from keyhole.errors import KeyholeError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.dossier_format import NOTE, REPORT
 from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.store import ResultStore
@@ -20,18 +21,6 @@ from keyhole.reviews.store import ResultStore
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "PAGE_TITLES",
-    "Compared",
-    "Input",
-    "Part",
-    "Verification",
-    "compare_charts",
-    "compare_kept_outputs",
-    "compare_outputs",
-    "compare_values",
-    "short_name",
-]
 
 PAGE_TITLES = {REPORT: "Dossier", NOTE: "Public note"}
 

@@ -10,19 +10,20 @@ from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import Annotated, Any
 
+from keyhole.core.codec import plain_values
 from keyhole.core.files import scratch_folder
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import DossierFolder
 from keyhole.errors import FileError
-from keyhole.results import plain_values
 from keyhole.reviews.checks import read_review
+from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import Files, hash_or_none
 from keyhole.reviews.restoring import is_older, read_content, review_file, strange
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
-from keyhole.reviews.store import RESULTS, ResultStore
+from keyhole.reviews.store import ResultStore
 from keyhole.reviews.verification import (
     PAGE_TITLES,
     Compared,
@@ -34,8 +35,6 @@ from keyhole.reviews.verification import (
     compare_values,
     short_name,
 )
-
-__all__ = ["verify"]
 
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]

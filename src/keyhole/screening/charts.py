@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from keyhole.screening.dependence_screening import DependenceScreening
     from keyhole.screening.screen import Screening
 
-__all__ = ["dependence_chart", "screening_chart"]
 
 _COLOURS = {
     "direct identifier": ACCENT,

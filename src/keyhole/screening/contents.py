@@ -16,8 +16,6 @@ import polars as pl
 from keyhole.core.names import plural
 from keyhole.screening.identifiers import Identifier, recognise
 
-__all__ = ["GIVEN", "SURNAMES", "WITHIN", "by_contents", "is_hash", "sample_values"]
-
 _GIVEN = """
 james john robert michael william david richard joseph thomas charles christopher daniel matthew
 anthony mark donald steven paul andrew joshua kenneth kevin brian george edward ronald timothy

@@ -25,20 +25,6 @@ from keyhole.engines.storage import parts
 from keyhole.kernels.arrays import Ints
 from keyhole.kernels.crosstab import crosstab, number_pairs, settled
 
-__all__ = [
-    "NEARLY",
-    "Dependence",
-    "Determination",
-    "concerns",
-    "cramers_v",
-    "dependences",
-    "dependences_of",
-    "determinations",
-    "is_fit",
-    "says_something",
-    "uncertainty",
-]
-
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
 # A cross-tabulation larger than this is made of its occupied cells alone.

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Problem
+from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata, require_records
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.screening.dependence import (
     Dependence,
     Determination,
@@ -30,18 +31,6 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = [
-    "DependenceScreening",
-    "NotCompared",
-    "dependence_tables",
-    "encode_all",
-    "exact_ones",
-    "find_dependences",
-    "given_away",
-    "near_ones",
-    "not_compared",
-    "screen_dependences",
-]
 
 SHOWN = 30
 NOT_LOOKED_AT = Problem(

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-__all__ = ["KINDS", "Identifier", "IdentifierKind", "recognise", "words"]
-
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?(?:[^\W\d_A-Z]|')+|[A-Z]+|\d+")
 _LONGEST = 400  # of a name or label: a word far behind does not say what a field is
 _NEAR = 3  # steps of a path in which a thing that has the name is looked for

@@ -35,8 +35,6 @@ from keyhole.screening.safe_harbor import (
     zip_digits,
 )
 
-__all__ = ["Inspection", "RecordNumber", "find_record_number", "inspect", "is_unreadable"]
-
 # From this share of distinct values on a column is as good as a number for each record.
 NEARLY_ALL = 0.95
 FEWEST = 20

@@ -23,24 +23,6 @@ from keyhole.core.marks import COUNT
 from keyhole.data.columns import Variable
 from keyhole.screening.identifiers import words
 
-__all__ = [
-    "CENSUS",
-    "ITEMS",
-    "LOW_POPULATION",
-    "OLDEST",
-    "REMEDIES",
-    "Check",
-    "Finding",
-    "Item",
-    "Moment",
-    "Place",
-    "checklist",
-    "find_age",
-    "find_date",
-    "find_place",
-    "zip_digits",
-]
-
 _PLACE_KINDS: tuple[tuple[str, str, float], ...] = (
     (
         "ZIP code",

@@ -22,13 +22,14 @@ from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.remedies import drop_line
 from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes
 from keyhole.engines.opening import open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import FileError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.screening.dependence import NEARLY, Dependence, Determination
 from keyhole.screening.dependence_screening import (
     dependence_tables,
@@ -47,7 +48,6 @@ from keyhole.screening.safe_harbor import REMEDIES, Check, Finding, checklist
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Found", "Screening", "identifying", "screen"]
 
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import Selection, Step
 
-__all__ = ["HEIGHT", "WIDTH", "path_chart", "within_figures"]
 
 WIDTH, HEIGHT = 680, 420
 

@@ -20,21 +20,6 @@ from keyhole.engines.opening import open_for
 from keyhole.engines.protocol import Engine, Records
 from keyhole.errors import OptionError
 
-__all__ = [
-    "CRITERIA",
-    "Criterion",
-    "CriterionName",
-    "EngineEvaluator",
-    "Evaluate",
-    "Exposed",
-    "Move",
-    "Space",
-    "choice_problems",
-    "evaluate_moves",
-    "named_criterion",
-    "open_choice",
-]
-
 CRITERIA = ("ratio", "difference")
 
 

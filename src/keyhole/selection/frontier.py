@@ -36,11 +36,12 @@ from keyhole.core.shared import (
     Values,
     WorkFolder,
 )
+from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
-from keyhole.results import Result, Table, share, tables_of
+from keyhole.results import Result, share, tables_of
 from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
@@ -49,14 +50,6 @@ if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = [
-    "Frontier",
-    "FrontierSet",
-    "Hunt",
-    "OutOfTimeError",
-    "frontier",
-    "hurry",
-]
 
 Progress = Callable[[int, int], None]
 POLL_SECONDS = 0.2

@@ -27,8 +27,6 @@ from keyhole.environment.parsing import open_toml
 from keyhole.errors import ColumnError, FileError, InputError
 from keyhole.kernels.arrays import Array, Ints, Numbers
 
-__all__ = ["Ladder", "LadderCodes", "Rung", "declared_ladders", "encode_ladder", "made_ladder"]
-
 POOLED = (0.001, 0.01, 0.1)
 """Categories that a smaller share of the records has are pooled, one rung for each share."""
 BANDS = 16

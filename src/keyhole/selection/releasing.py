@@ -27,8 +27,6 @@ from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
 from keyhole.selection.treating import Patterns, Treatment, number_rows
 
-__all__ = ["Outgoing"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outgoing:

@@ -19,25 +19,14 @@ from keyhole.core.marks import (
     figure,
 )
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.exposure.regrouping import unnamed_groups
-from keyhole.results import Result, Table, tables_of
+from keyhole.results import Result, tables_of
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = [
-    "ASSUMPTION",
-    "CandidateRow",
-    "MethodName",
-    "Reason",
-    "Selection",
-    "SelectionGroup",
-    "Step",
-    "StepTable",
-    "Stopped",
-    "why_nothing",
-]
 
 MethodName = Literal["forward", "backward", "stepwise"]
 Reason = Literal["limit", "reentry", "cycle", "exhausted"]

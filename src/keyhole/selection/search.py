@@ -36,8 +36,6 @@ from keyhole.selection.result import (
     Stopped,
 )
 
-__all__ = ["DROP_SHARE", "METHODS", "SEARCHES", "StepProgress", "backward", "forward", "stepwise"]
-
 # The published stepwise run drops at 35% and adds to 55%.
 DROP_SHARE = 0.65
 TIE = 1e-9

@@ -26,11 +26,12 @@ from keyhole.core.shared import (
     Values,
     WorkFolder,
 )
+from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import called_by, groups_of
-from keyhole.results import Result, Table, share, tables_of
+from keyhole.results import Result, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import (
     Criterion,
@@ -47,8 +48,6 @@ from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["ComparisonRow", "SelectionComparison", "select"]
 
 
 @documented

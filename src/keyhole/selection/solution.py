@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.environment.toml_text import quote
 from keyhole.errors import RunError
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
 
-__all__ = ["FurtherKey", "NotCounted", "Release", "ReleasedColumn", "Solution"]
 
 SHOWN = 20
 PLANS = {

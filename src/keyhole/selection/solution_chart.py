@@ -12,7 +12,6 @@ from keyhole.charts import PALETTE, QUIET, house_style, inline, legend, percenta
 if TYPE_CHECKING:
     from keyhole.selection.solution import Release, Solution
 
-__all__ = ["solution_chart"]
 
 WIDTH, HEIGHT = 640, 360
 KINDS = {

@@ -34,8 +34,6 @@ from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solu
 from keyhole.selection.solving import KeyCells, LadderSearch, Point, Steps
 from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
-__all__ = ["KeyLimits", "SolveAsked", "solve"]
-
 Progress = Callable[[int, int], None]
 SCALE = 10**12
 """Gains are whole numbers of this fineness, so that equal utilities are equal."""

@@ -28,17 +28,6 @@ from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
 
-__all__ = [
-    "TREATED",
-    "KeyCells",
-    "LadderSearch",
-    "Limited",
-    "Point",
-    "RiskBound",
-    "Stairs",
-    "Steps",
-]
-
 Progress = Callable[[int, int], None]
 # Fewer rows than this are counted sooner by one thread than shared out.
 ROWS_TO_SHARE = 1 << 15

@@ -18,8 +18,6 @@ import numpy as np
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.selection.solving import RiskBound, Steps
 
-__all__ = ["KeyLimit", "LadderNode", "Patterns", "Treatment", "most_at_risk", "number_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class KeyLimit:

@@ -18,7 +18,6 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.linking import linked_column_problems
 from keyhole.reidentification.truth import iuf_name_problems
-from keyhole.spark.session import master_problems
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,16 +27,6 @@ if TYPE_CHECKING:
     from keyhole.reidentification.result import Study
     from keyhole.spark.data import SparkData
     from keyhole.synthesis.implicates import Progress, Task
-
-__all__ = [
-    "Cluster",
-    "Header",
-    "check_names",
-    "header_of",
-    "look_at_files",
-    "master_problems",
-    "stratum_problems",
-]
 
 
 class Cluster:

@@ -25,7 +25,6 @@ from keyhole.spark.tasks import ValueCoding, plain_floats, positions, value_coun
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["FineColumnsError", "SparkColumn", "describe_on_spark"]
 
 MOST_LEVELS = 1 << 20
 """A column with more different values is not coded: they would have to come to the driver."""

@@ -30,18 +30,6 @@ from keyhole.spark.tasks import ValueCoding, code_type, coder, pair_counter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "Encoded",
-    "KnownColumns",
-    "MemoryData",
-    "SourceData",
-    "SparkBackend",
-    "SparkCodes",
-    "SparkData",
-    "attach_sizes",
-    "elsewhere",
-]
-
 
 MOST_CELLS = 1 << 22
 """A pair of columns whose table could have more cells is not compared."""

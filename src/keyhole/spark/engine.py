@@ -20,7 +20,6 @@ from keyhole.spark.sql import ViewField
 if TYPE_CHECKING:
     from keyhole.engines.partition import PatternTable
 
-__all__ = ["KeyCounts", "RemainingRows", "SparkCells", "SparkEngine"]
 
 WORTH = 2
 """Rows are left out where that spares reading this many times as many as are looked at for it."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from sqlglot import exp
 
-__all__ = ["TemporaryView", "collect", "failures", "master_problems", "open_session"]
 
 SETTINGS = {
     "spark.app.name": "keyhole",

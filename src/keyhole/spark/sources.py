@@ -29,21 +29,6 @@ from keyhole.spark.tasks import PIECE, positions, require_header, text_reader
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = [
-    "FrameSource",
-    "LocalFiles",
-    "ParquetSource",
-    "SparkSource",
-    "TextSource",
-    "called",
-    "escaped",
-    "last_of",
-    "look_at",
-    "nanoseconds",
-    "open_source",
-    "read_by",
-    "read_footer",
-]
 
 SPARK_WROTE = b"org.apache.spark.version"
 GLOB = frozenset("[]{}*?\\")

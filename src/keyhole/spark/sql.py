@@ -17,23 +17,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-__all__ = [
-    "MOST_KEYS",
-    "WEIGHT",
-    "ViewField",
-    "attached",
-    "gather_cells",
-    "level_counts",
-    "levels_by_column",
-    "merged",
-    "patterns",
-    "some_levels",
-    "spectrum",
-    "tallies",
-    "to_sql",
-    "word_layout",
-]
-
 WORD = 1 << 62
 
 

@@ -61,7 +61,6 @@ from keyhole.spark.study_tasks import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["StratumGroups", "StudyCounts", "put_together", "study_on_spark"]
 
 BROADCAST = 1 << 28
 """So many bytes of the EIF, as codes and ids, may go to every worker where there are no strata."""

@@ -47,18 +47,6 @@ from keyhole.spark.tasks import ChangedError, ValueCoding, coder, without_words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "IdColumn",
-    "SparkFile",
-    "SparkTruth",
-    "StudyEncoding",
-    "attach_mates",
-    "beside",
-    "find_truth_on_spark",
-    "named_pairs",
-    "open_file",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdColumn:

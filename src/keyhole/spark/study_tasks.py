@@ -30,8 +30,6 @@ from keyhole.reidentification.rates import (
 from keyhole.reidentification.variables import LinkCodes
 from keyhole.spark.tasks import without_words
 
-__all__ = ["ALONE", "COUNTS", "KINDS", "StudyBlock", "count_by_broadcast", "count_by_stratum"]
-
 COUNTS = (
     "stratum int, kind int, key long, pairs long, suspected long, confirmed long, true_pairs long"
 )

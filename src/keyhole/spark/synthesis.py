@@ -32,7 +32,6 @@ from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, model_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["draw_on", "load_here"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 

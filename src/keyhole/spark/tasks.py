@@ -14,20 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "DATA_CHANGED",
-    "ChangedError",
-    "ValueCoding",
-    "code_type",
-    "coder",
-    "pair_counter",
-    "plain_floats",
-    "positions",
-    "text_reader",
-    "value_counter",
-    "without_words",
-]
-
 Batches = Iterator[Any]
 ArrowTask = Callable[[Batches], Batches]
 

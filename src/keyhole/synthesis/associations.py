@@ -16,28 +16,16 @@ import numpy as np
 from keyhole.charts import listed
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.screening.dependence import cramers_v
 
 if TYPE_CHECKING:
     import polars as pl
 
     from keyhole.synthesis.implicates import Implicates
-
-__all__ = [
-    "KIN",
-    "Association",
-    "Relation",
-    "Relations",
-    "associate",
-    "comparable_columns",
-    "compare_relations",
-    "evenly",
-    "grouped",
-    "related",
-]
 
 
 NEVER_RELEASED = ("identifier", "household", "drop")

@@ -20,8 +20,6 @@ from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.models import Fitted, centred, fit_quantiles, fit_target, refit, strongest
 
-__all__ = ["Chain", "Donors", "DrawingPlan", "Match"]
-
 Match = Literal["closest", "k-closest", "weighted"]
 Predictions = npt.NDArray[np.floating]
 

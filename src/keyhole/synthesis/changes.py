@@ -17,22 +17,13 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.marks import COUNT, WHEN_SET, Named, Share
+from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.exposure.levels import LEVEL_NAMES
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
-
-__all__ = [
-    "ChangeTable",
-    "LevelChanges",
-    "changes_after_attack",
-    "changes_by_level",
-    "count_changes",
-    "drawn_codes",
-    "reconstruct",
-]
 
 Counts = npt.NDArray[np.uint16]
 

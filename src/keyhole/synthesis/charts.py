@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from keyhole.synthesis.comparisons import TargetBars
     from keyhole.synthesis.evaluation import Evaluation
 
-__all__ = ["changes_chart", "coefficient_chart", "distributions_chart", "evaluation_charts"]
 
 SIDES = ("original", "synthetic")
 BEFORE, AFTER = "#c3ccd4", PALETTE[0]

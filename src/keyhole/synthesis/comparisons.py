@@ -37,16 +37,6 @@ from keyhole.utility import (
 )
 from keyhole.utility.formulas import formula_columns
 
-__all__ = [
-    "NAMED_FROM",
-    "TargetBars",
-    "compare_with_original",
-    "pool_rare",
-    "pooled_sides",
-    "target_bars",
-]
-
-
 # A category of fewer records than this is rare.
 RARE = 25
 # Rare categories are put into groups if there are more of them than this.

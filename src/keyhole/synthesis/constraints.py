@@ -21,9 +21,6 @@ from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import Coded, is_numeric
 
-__all__ = ["Acceptance", "Constraint", "RuleSet", "find_constraints", "revealing_columns"]
-
-
 # How sure one of two columns is if the other is known, from 0 for not at all to 1.
 FOLLOWS = 0.95
 # Of the spread of a number this share is left if a column nearly tells it.

@@ -24,19 +24,6 @@ from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.associations import grouped
 
-__all__ = [
-    "Coded",
-    "Design",
-    "LevelScores",
-    "find_knots",
-    "is_numeric",
-    "make_design",
-    "make_level_scores",
-    "scores_name",
-    "spline_basis",
-]
-
-
 # From this share of equal values at an end on, the other knots are found without them.
 HEAVY = 0.05
 # A category with more levels than this has level scores.

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from keyhole.core.kinds import Number, kind_problems, require_list
 from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
@@ -35,12 +36,11 @@ from keyhole.exposure.population import sampling_bound
 from keyhole.exposure.scores import UniqueSets
 from keyhole.exposure.uniques import NAMED_FROM, uniques
 from keyhole.kernels.arrays import Flags, Floats
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MOST_DECOYS", "Cause", "Designation", "designate", "level_label"]
 
 MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.kinds import require_list
 from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.synthesis.associations import Relations, comparable_columns
 from keyhole.synthesis.changes import (
     ChangeTable,
@@ -58,8 +59,6 @@ from keyhole.utility.formulas import formula_columns
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["Evaluation", "evaluate", "evaluation_problems"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

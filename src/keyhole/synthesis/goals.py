@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from keyhole.charts import listed
 from keyhole.core.kinds import Number, kind_problems
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.errors import OptionError
-from keyhole.results import Table
 from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.designate import Designation
@@ -25,19 +25,6 @@ from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleCha
 from keyhole.utility import Distributions
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import sentences
-
-__all__ = [
-    "LEAST_JUDGED",
-    "Goal",
-    "GoalLimits",
-    "decoy_goal",
-    "exposure_goals",
-    "goal_table",
-    "homogeneity_goal",
-    "monotone_goal",
-    "relations_goal",
-    "self_match_goal",
-]
 
 # The mean change of fewer records than this says little of their level.
 LEAST_JUDGED = 30

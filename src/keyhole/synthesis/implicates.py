@@ -18,19 +18,6 @@ from keyhole.synthesis.chains import Chain, DrawingPlan
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 from keyhole.synthesis.designate import level_label
 
-__all__ = [
-    "SMALLEST_POOL",
-    "Drawing",
-    "Implicates",
-    "Pool",
-    "Task",
-    "draw_here",
-    "draw_implicates",
-    "draw_pool",
-    "model_columns",
-]
-
-
 # A subgroup with fewer records than this borrows the model of the pooled neighbours.
 SMALLEST_POOL = 250
 # A subgroup with so many records at risk takes their donors from among them.

@@ -14,20 +14,6 @@ from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.design import Design, scores_name
 
-__all__ = [
-    "CentredGram",
-    "Fitted",
-    "Model",
-    "canonical_fit",
-    "centred",
-    "fit_quantiles",
-    "fit_target",
-    "refit",
-    "regress",
-    "strongest",
-]
-
-
 Columns = npt.NDArray[np.intp]
 Model = Literal["canonical", "linear", "quantile"]
 # A model has at least so many records for each of its columns.

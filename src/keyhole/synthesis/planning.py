@@ -33,18 +33,6 @@ from keyhole.synthesis.targets import (
 )
 from keyhole.utility.formulas import formula_columns
 
-__all__ = [
-    "Drawn",
-    "SynthesisRequest",
-    "add_lost_predictors",
-    "data_problems",
-    "draw_with_decoys",
-    "part_of",
-    "read_rules",
-    "require_changes",
-    "require_work",
-]
-
 NOBODY_AT_RISK = Problem(
     "no record is at risk on {keys}, so that nothing is to be replaced. Release the file as it is, "
     "or give more keys or a higher {cutoff}."

@@ -25,16 +25,6 @@ from keyhole.synthesis.constraints import revealing_columns
 if TYPE_CHECKING:
     from keyhole.synthesis.result import Synthesis
 
-__all__ = [
-    "NEVER_RELEASED",
-    "analysts_note",
-    "dropped_columns",
-    "new_release",
-    "require_free",
-    "unsafe_columns",
-    "write_release",
-]
-
 
 # From this share of different values on, a column names records.
 NEARLY_ALL = 0.9

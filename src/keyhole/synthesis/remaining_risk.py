@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from keyhole.core.marks import COUNT, Named, Share, figure
 from keyhole.core.notes import Note
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
@@ -23,25 +24,12 @@ from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification import link
 from keyhole.reidentification.question import Metric
 from keyhole.reidentification.rates import Interval, Rate
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.constraints import Constraint
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 from keyhole.utility.figures import sentences
-
-__all__ = [
-    "Contradiction",
-    "FileExposure",
-    "MetricMatch",
-    "SelfMatch",
-    "TrueExposure",
-    "VisibleChanges",
-    "contradictions",
-    "match_to_self",
-    "true_exposure",
-    "visibly_changed",
-]
 
 METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
 # Unicity tries all sets of the key; of more variables than this they are too many.

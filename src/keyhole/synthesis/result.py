@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.charts import listed
 from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, figure
+from keyhole.core.tables import Table
 from keyhole.errors import OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.evaluation import Evaluation
 from keyhole.synthesis.implicates import Implicates, Subgroup
@@ -22,8 +23,6 @@ from keyhole.synthesis.targets import TargetChoice
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["Synthesis"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -17,6 +17,7 @@ from typing import Literal
 import polars as pl
 
 from keyhole.core.names import absent
+from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data.columns import named
 from keyhole.synthesis.rule_syntax import (
     Arithmetic,
@@ -30,10 +31,7 @@ from keyhole.synthesis.rule_syntax import (
     Not,
     RuleColumn,
     RuleComparison,
-    RuleProblem,
 )
-
-__all__ = ["Bound", "bind_rule"]
 
 # "nothing" is a column without any value, which fits everywhere.
 Kind = Literal["number", "text", "date", "truth", "nothing"]

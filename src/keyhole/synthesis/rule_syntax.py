@@ -28,23 +28,6 @@ from typing import Literal as OneOf
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.core.tokens import Token, TokenReader
 
-__all__ = [
-    "Arithmetic",
-    "Constant",
-    "Implies",
-    "Junction",
-    "Membership",
-    "Missing",
-    "Negative",
-    "Node",
-    "Not",
-    "RuleColumn",
-    "RuleComparison",
-    "RuleProblem",
-    "parse_rule",
-    "rule_columns",
-]
-
 MOST_CHARACTERS = 20_000
 # Sums and products of more terms would be nested too deeply for the tables' own engine.
 MOST_TERMS = 200

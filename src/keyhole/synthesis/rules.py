@@ -24,14 +24,12 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import quoted, repeated
+from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
-from keyhole.synthesis.rule_syntax import Node, RuleProblem, parse_rule, rule_columns
-
-__all__ = ["BoundRules", "EditRules", "Rule"]
-
+from keyhole.synthesis.rule_syntax import Node, parse_rule, rule_columns
 
 MOST_RULES = 1_000
 LONGEST_NAME = 100

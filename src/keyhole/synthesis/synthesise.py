@@ -29,6 +29,7 @@ from keyhole.core.shared import (
     TaskEngine,
     Weight,
 )
+from keyhole.data.implicates import MOST_IMPLICATES
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines.choose import cluster_for, derive_problems, is_of_pyspark
@@ -55,9 +56,6 @@ from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import order_targets
-from keyhole.utility.implicates import MOST_IMPLICATES
-
-__all__ = ["DRAWING", "Synthesis", "synthesise", "synthesise_problems"]
 
 # So many subgroups that borrow a model are named.
 MOST_NAMED = 10

@@ -30,18 +30,6 @@ from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
 from keyhole.synthesis.designate import Designation
 
-__all__ = [
-    "KEPT",
-    "MOST_TARGETS",
-    "TargetChoice",
-    "choose_targets",
-    "default_predictors",
-    "grade_targets",
-    "order_targets",
-    "predicts",
-]
-
-
 # Of so many variables every set can be tried.
 MOST_TARGETS = 16
 # Categories with more levels than this predict little and cost much.

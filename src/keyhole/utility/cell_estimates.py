@@ -18,18 +18,6 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.combining import combine
 from keyhole.utility.implicates import shared_codes, split
 
-__all__ = [
-    "FIGURES",
-    "Estimator",
-    "Scale",
-    "Share",
-    "cell_counts",
-    "cell_means",
-    "cell_shares",
-    "cell_totals",
-    "interval",
-]
-
 FIGURES = ("estimate", "se", "df", "low", "high")
 """What a cell has besides its values on the variables."""
 PLAIN_ERRORS = (

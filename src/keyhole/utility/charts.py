@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from keyhole.utility.coefficients import Coefficients
     from keyhole.utility.tabulation import Tabulation
 
-__all__ = ["coefficient_chart", "tabulation_chart"]
 
 # More bars than this cannot be read.
 MOST = 60

@@ -13,9 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.marks import figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.combining import Combined, combine_fits, level_problems
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.formulas import FUNCTIONS, formula_columns
@@ -24,7 +25,6 @@ from keyhole.utility.implicates import load_sides, stack
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["FAMILIES", "Coefficient", "Coefficients", "compare_coefficients", "interval_overlap"]
 
 FAMILIES = ("ols", "logit")
 

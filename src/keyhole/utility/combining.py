@@ -16,13 +16,11 @@ import polars as pl
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import quoted, repeated
+from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.figures import amount, degrees, sentences
-
-__all__ = ["ONE_IMPLICATE", "Combined", "combine", "combine_fits", "level_problems"]
-
 
 Amounts = float | Floats
 

@@ -20,24 +20,13 @@ import polars as pl
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import SPREAD, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.figures import amount, probability, sentences
 from keyhole.utility.implicates import chosen, load_sides, physical, shared_codes, split, stack
-
-__all__ = [
-    "Distributions",
-    "Homogeneity",
-    "VariableTest",
-    "bin_numbers",
-    "compare_distributions",
-    "holm",
-    "homogeneity_test",
-    "quantile_bins",
-]
-
 
 # Below this many records that entered or left it, a category strains the chi-square distribution.
 FEW = 5

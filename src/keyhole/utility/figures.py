@@ -6,17 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "NONE",
-    "amount",
-    "cell_label",
-    "decimals_for",
-    "degrees",
-    "fixed",
-    "probability",
-    "sentences",
-]
-
 # Stands in a table where something is not estimable; a note below says so once.
 NONE = "–"
 

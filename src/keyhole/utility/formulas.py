@@ -19,8 +19,6 @@ import numpy as np
 from keyhole.core.names import absent
 from keyhole.errors import OptionError
 
-__all__ = ["FUNCTIONS", "formula_columns"]
-
 FUNCTIONS: dict[str, Any] = {"log": np.log, "sqrt": np.sqrt, "exp": np.exp}
 _BUILT_IN = ("C", "I", "Q")
 _SIGNS = frozenset(["~", "+", "-", "*", "/", ":", "(", ")", "**"])

@@ -14,22 +14,9 @@ import polars as pl
 from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes, encode
-from keyhole.data.implicates import MOST_IMPLICATES, find_implicates
+from keyhole.data.implicates import find_implicates
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.kernels.arrays import Floats
-
-__all__ = [
-    "MOST_IMPLICATES",
-    "chosen",
-    "load_implicates",
-    "load_sides",
-    "numbers",
-    "physical",
-    "shared_codes",
-    "split",
-    "stack",
-]
-
 
 Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
 

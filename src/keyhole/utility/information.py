@@ -15,17 +15,15 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.marks import figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.data.columns import encode
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.distributions import bin_numbers, quantile_bins
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import chosen, numbers, physical
-
-__all__ = ["InformationLoss", "VariableLoss", "at_detail_of", "information_loss", "paired_codes"]
-
 
 # Numbers with more values than this are cut at their quantiles: each value would be its own.
 FINE = 100

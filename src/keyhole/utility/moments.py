@@ -12,24 +12,15 @@ import polars as pl
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.screening.dependence import cramers_v
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import chosen, load_sides, numbers, shared_codes, split
-
-__all__ = [
-    "Correlation",
-    "Correlations",
-    "MeasureMoments",
-    "Moments",
-    "Shares",
-    "compare_correlations",
-    "compare_moments",
-]
 
 _CATEGORIES = {
     "variable": pl.String,

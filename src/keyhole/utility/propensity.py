@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.implicates import load_sides, numbers, physical, shared_codes
-
-__all__ = ["Propensity", "propensity_score"]
 
 # Categories beyond the most frequent ones are taken as one: each term costs time and a parameter.
 MOST_LEVELS = 50

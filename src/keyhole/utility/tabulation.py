@@ -14,12 +14,13 @@ from keyhole.core.marks import COUNT
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import DataSource, Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import named
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.cell_estimates import FIGURES, Estimator, Share
 from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
 from keyhole.utility.implicates import load_implicates, numbers
@@ -27,7 +28,6 @@ from keyhole.utility.implicates import load_implicates, numbers
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["CellFigures", "Share", "Tabulation", "crossing_problems", "figures_of", "tabulate"]
 
 # A summary shows the first of many cells; all are in the frame and in the dictionary.
 SHOWN = 60

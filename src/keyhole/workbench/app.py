@@ -29,8 +29,6 @@ from keyhole.workbench.safety import (
 from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
 from keyhole.workbench.state import WorkbenchState
 
-__all__ = ["Bench", "create_app"]
-
 _BY_NAME = {page.name: page for page in PAGES}
 _OURS = re.compile(r"(/[\w-]+)*/?")
 THEMES = ("auto", "light", "dark")

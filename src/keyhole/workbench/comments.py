@@ -19,8 +19,6 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.reviews.schema import DERIVE, SECTIONS
 from keyhole.reviews.source import comment_lines, header_lines
 
-__all__ = ["leave_lead", "place_sections", "tie_leads"]
-
 # A container's body and a place in it.
 _Place = tuple[list[Any], int]
 

@@ -11,22 +11,6 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.workbench.comments import leave_lead, place_sections, tie_leads
 
-__all__ = [
-    "add_step",
-    "changed_text",
-    "in_former_order",
-    "numbered_lines",
-    "parse_review",
-    "put_changed",
-    "put_setting",
-    "remove_setting",
-    "remove_step",
-    "replace_step",
-    "set_keys",
-    "take_section",
-]
-
-
 # A list wider than this is written a value a line.
 _WIDE = 70
 

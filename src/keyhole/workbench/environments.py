@@ -20,16 +20,6 @@ from keyhole.workbench.start_folder import inside, seen_from
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store
 
-__all__ = [
-    "STORE",
-    "EnvironmentPlace",
-    "chosen_file",
-    "environment_place",
-    "environments_below",
-    "make_store",
-    "require_inside",
-    "review_environment",
-]
 
 STORE = "environment.db"
 DEEPEST, MOST_FILES, MOST_LOOKED_AT = 3, 100, 5_000

@@ -14,8 +14,6 @@ from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.page import SentForm
 
-__all__ = ["FormField", "form_fields", "is_percentage", "read_fields", "take_fields"]
-
 ASKED = "asked"
 """The field that lists the options a form has: an empty box sends nothing of itself."""
 

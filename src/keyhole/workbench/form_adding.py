@@ -33,19 +33,6 @@ from keyhole.workbench.form_drafts import (
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
 from keyhole.workbench.projects import ChangedElsewhereError
 
-__all__ = [
-    "SURE",
-    "again",
-    "confirm_form",
-    "discard",
-    "draft_context",
-    "known_places",
-    "place_manually",
-    "send",
-    "undecided",
-]
-
-
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
 _WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}

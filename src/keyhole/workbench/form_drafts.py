@@ -26,20 +26,6 @@ from keyhole.workbench.environments import review_environment
 from keyhole.workbench.page import View
 from keyhole.workbench.projects import Project
 
-__all__ = [
-    "SOURCE_ATTRIBUTES",
-    "FormDraft",
-    "ShownForm",
-    "What",
-    "draft_named",
-    "drafts_of",
-    "form_at",
-    "looked_at",
-    "new_draft",
-    "proposals_of",
-]
-
-
 What = Literal["form", "source", "target"]
 SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
 FOLDER, NOTE, PASTED = "forms", "draft.json", "pasted.csv"

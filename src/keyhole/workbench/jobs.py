@@ -22,8 +22,6 @@ from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.workbench.state import WorkbenchState
 
-__all__ = ["Job", "JobState", "Jobs", "lock_path"]
-
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 # How long a process may take until it holds its lock.
 _STARTING = 30.0

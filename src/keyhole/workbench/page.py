@@ -17,9 +17,6 @@ from keyhole.reviews.stages import restored
 from keyhole.workbench.jobs import Job
 from keyhole.workbench.projects import Look, Project
 
-__all__ = ["Action", "Go", "Page", "ReviewChange", "Run", "SentForm", "View"]
-
-
 # No setting is larger; what is, or is not a number, is left to the checks as text.
 _LARGEST = 1e18
 

@@ -9,8 +9,6 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.workbench import editing
 
-__all__ = ["bring_in", "drop_candidates", "move_step"]
-
 
 def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None:
     """Write the steps of a plan that has a file of its own into the review, which then has it.

@@ -34,23 +34,6 @@ from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.workbench.page import SentForm
 from keyhole.workbench.projects import Project
 
-__all__ = [
-    "StepDraft",
-    "StepPrice",
-    "columns_of_step",
-    "discard_step",
-    "draft_of",
-    "keep_draft",
-    "planned_steps",
-    "price_of",
-    "price_path",
-    "price_step",
-    "price_table",
-    "protection_of",
-    "require_fit",
-    "with_step",
-]
-
 MOST_SEED = 2**53
 Stored = TypeVar("Stored", bound=Figures)
 

@@ -23,8 +23,6 @@ from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 from keyhole.workbench.state import WorkbenchState
 
-__all__ = ["ChangedElsewhereError", "Look", "Project", "Projects", "Version", "plain_problem"]
-
 Edit = Callable[[TOMLDocument], None]
 # Versions kept of a review file, so that very old ones make room.
 MOST_VERSIONS = 500

@@ -14,9 +14,6 @@ from keyhole.reviews.digits import limit_percentage, rate
 from keyhole.reviews.rendering import page_environment
 from keyhole.workbench.page import View
 
-__all__ = ["STATIC", "Gauge", "gauges", "render"]
-
-
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 

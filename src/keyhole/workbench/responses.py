@@ -19,9 +19,6 @@ from keyhole.reviews.dossier_format import read_json
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project
 
-__all__ = ["chart", "progress", "result_file", "vega", "vega_bundle"]
-
-
 # Seconds between two looks at the job, and the longest silence: a lost connection is noticed.
 _EVERY, _QUIET = 0.4, 15.0
 _NAME = re.compile(r"[a-z][a-z-]*\.(json|svg)")

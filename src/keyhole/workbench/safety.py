@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from keyhole.workbench.state import WorkbenchState
 
-__all__ = ["POLICY", "UPLOAD_LIMIT", "Guard", "TooLargeError", "own_hosts", "too_large"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -19,16 +19,6 @@ from keyhole.errors import InputError
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 
-__all__ = [
-    "change_story",
-    "fit_environment",
-    "hold_scenarios",
-    "put_story",
-    "remove_story",
-    "set_scenarios",
-    "stories_of",
-]
-
 
 def stories_of(document: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the scenarios that a review tells itself.

@@ -13,9 +13,6 @@ from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
 
-__all__ = ["serve"]
-
-
 ADDRESS = "127.0.0.1"
 
 

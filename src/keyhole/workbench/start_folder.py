@@ -11,8 +11,6 @@ from keyhole.errors import FileError, InputError
 from keyhole.workbench.page import SentForm
 from keyhole.workbench.projects import Project, Projects
 
-__all__ = ["files_below", "inside", "open_example", "open_named", "seen_from"]
-
 READABLE = {".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".xlsx", ".sas7bdat",
             ".xpt", ".sav", ".zsav", ".por", ".dta"}  # fmt: skip
 MOST_FILES = 200
@@ -59,7 +57,7 @@ def seen_from(folder: Path, path: Path) -> str:
 
 def files_below(folder: Path) -> dict[str, list[str]]:
     """List the review files and the data files below a folder, a few levels down."""
-    from keyhole.reviews.store import MARK
+    from keyhole.reviews.dossier_format import MARK
 
     found: dict[str, list[str]] = {"reviews": [], "data": []}
     level = [folder]

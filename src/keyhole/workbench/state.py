@@ -15,8 +15,6 @@ from pathlib import Path
 
 from keyhole.errors import FileError
 
-__all__ = ["FOLDER", "WorkbenchState"]
-
 FOLDER = ".keyhole"
 # Counts up when the tables change, so that an older keyhole leaves newer ones alone.
 _VERSION = 1

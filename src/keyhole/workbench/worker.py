@@ -16,8 +16,6 @@ from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
 from keyhole.workbench.state import WorkbenchState
 
-__all__ = ["JOB_KINDS", "work"]
-
 # Seconds between two writes of the progress.
 _EVERY = 0.2
 

@@ -19,8 +19,6 @@ from keyhole.data.columns import Kind, Role, Variable
 from keyhole.data.examples.tables import AREA_STATE, FIRST_AREA, STATES
 from keyhole.data.microdata import Microdata
 
-__all__ = ["CODEBOOK", "KEYS", "CodebookColumn", "release"]
-
 KEYS: tuple[str, ...] = (
     *("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate", "means", "nsurg", "nbs"),
     *("cp", "lsr", "ethnic", "race1", "psrcd"),

@@ -16,8 +16,6 @@ from keyhole.data.examples import tables
 from keyhole.data.examples.tables import Draws, ShareTable
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["Columns", "make_people", "round_income", "settle_people"]
-
 Columns = dict[str, npt.NDArray[Any]]
 _MARRIED = 0
 _COUPLE_GAP = 10

@@ -14,6 +14,7 @@ import polars as pl
 
 from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.tables import Table
 from keyhole.data.examples.codebook import KEYS, release
 from keyhole.data.examples.files import (
     LINK,
@@ -29,9 +30,7 @@ from keyhole.data.examples.files import (
 from keyhole.data.examples.people import Columns, make_people
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table
-
-__all__ = ["Settings", "World", "veterans", "veterans_sample"]
+from keyhole.results import Result
 
 _SLACK = 1e-9
 

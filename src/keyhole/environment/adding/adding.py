@@ -40,8 +40,6 @@ from keyhole.environment.soundness import plain_form, unfit_names
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 
-__all__ = ["Addition", "Batch", "add_form", "add_forms", "add_source", "add_target", "place"]
-
 
 def add_form(
     environment: Environment,

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.options import Problem
+from keyhole.core.tables import Table
 from keyhole.environment.adding.placing import Placement
 from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows
 from keyhole.environment.model import Environment
 from keyhole.environment.wording import short
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Addition", "Batch"]
 
 _SHOWN = 60
 _DECIDE = Problem(

@@ -21,8 +21,6 @@ from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, Coding, Construct, Environment, Field
 
-__all__ = ["Catalogue", "captured_questions"]
-
 _MOST = 8  # constructs that are looked at more closely
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
 _FAINT = 0.3

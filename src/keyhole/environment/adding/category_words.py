@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ABBREVIATIONS", "NEGATIVE", "NEGATIVE_FIRST", "SAME_ANSWERS", "STATES"]
-
 # US Postal Service, Publication 28.
 _POSTAL = (
     "AL Alabama,AK Alaska,AZ Arizona,AR Arkansas,CA California,CO Colorado,CT Connecticut,"

@@ -10,8 +10,6 @@ from keyhole.environment.adding.placing import Placer
 from keyhole.environment.model import CapturedField, CapturedForm
 from keyhole.environment.wording import require_none
 
-__all__ = ["require_decided"]
-
 
 def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[Decision]) -> None:
     """Raise an `InputError` with every decision that cannot be followed, and why."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from keyhole.environment.adding.proposals import FieldProposals, Proposals
     from keyhole.environment.adding.ranking import Proposal
 
-__all__ = ["proposals_to_toml", "read_decision_file"]
 
 _HEAD = (
     'What is proposed for each field, the best first; the others are told behind "or".',

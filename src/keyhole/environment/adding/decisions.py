@@ -11,17 +11,6 @@ from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.wording import require_none
 
-__all__ = [
-    "ACTIONS",
-    "RELATIONS",
-    "Action",
-    "Decision",
-    "Relation",
-    "Tie",
-    "read_decisions",
-    "read_tie",
-]
-
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
 Relation = Literal["finer", "coarser", "overlap"]
 ACTIONS: tuple[Action, ...] = get_args(Action)

@@ -54,8 +54,6 @@ from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
 
-__all__ = ["import_files"]
-
 Followed = tuple[Result, Environment, str]
 """What is reported, the environment afterwards, and the note for the history."""
 

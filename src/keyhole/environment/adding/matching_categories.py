@@ -26,8 +26,6 @@ from keyhole.environment.codings.intervals import edges_of, interval_problems
 from keyhole.environment.model import Category, Intervals
 from keyhole.screening.identifiers import words
 
-__all__ = ["Answers", "Match", "answers_of", "match_answers"]
-
 Sort = Literal["text", "yes or no", "list", "date", "number"]
 Relation = Literal["finer", "coarser", "overlap", "none"]
 _SMALL = 60  # lists up to this length are compared word by word

@@ -5,8 +5,6 @@ from __future__ import annotations
 from keyhole.environment.adding.questions import AskedQuestion, is_specific
 from keyhole.environment.adding.vocabulary import OPPOSITES
 
-__all__ = ["questions_alike"]
-
 _CONTRAST = 0.65  # "from Iraq" against "from Kuwait" are two questions
 _OPPOSITE = 0.45
 _MORE = 0.88  # one has a telling word more

@@ -35,8 +35,6 @@ from keyhole.environment.model import (
 )
 from keyhole.errors import InputError
 
-__all__ = ["Placement", "Placer", "captured_problems"]
-
 _LARGEST = 2_000  # categories of a coding that is harmonised with others at once
 _MOST_MINTED = 12
 

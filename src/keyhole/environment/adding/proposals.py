@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import Catalogue, captured_questions
 from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.ranking import Proposal, rank
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.environment.wording import require_none, short
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FieldProposals", "Proposal", "Proposals", "proposal_rows", "propose"]
 
 _SHOWN = 60
 COLUMNS = ("field", "proposal", "construct", "coding", "score", "reason")

@@ -31,15 +31,6 @@ from keyhole.environment.adding.vocabulary import (
 )
 from keyhole.screening.identifiers import words
 
-__all__ = [
-    "AskedQuestion",
-    "construct_name",
-    "is_specific",
-    "question_of_name",
-    "questions_of",
-    "settle_roles",
-]
-
 _CONCEPT = 1.5
 _GENERIC = 0.4
 _TURNED = 0.8

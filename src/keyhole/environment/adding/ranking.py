@@ -21,8 +21,6 @@ from keyhole.environment.adding.vocabulary import PAGE
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, Coding
 
-__all__ = ["Proposal", "rank", "ties_of"]
-
 _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words

@@ -26,8 +26,6 @@ from keyhole.environment.toml_text import quote
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 
-__all__ = ["propose_tie", "read_tie_file", "tie_codings", "tie_to_toml"]
-
 _HEAD = (
     "How the categories of {left} (the first of each pair) go with those of {right}.",
     'relation: "finer" if each category of {left} falls into one of {right}, "coarser" if it is',

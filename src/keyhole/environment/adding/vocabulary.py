@@ -9,28 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "ADDRESS",
-    "BOILERPLATE",
-    "CODED",
-    "CONCEPTS",
-    "CONCEPT_OF",
-    "GENERIC",
-    "IRREGULAR",
-    "NEUTRAL",
-    "OF_THE_PERSON",
-    "OPPOSITES",
-    "PAGE",
-    "PHRASES",
-    "PLACES",
-    "QUALIFIERS",
-    "ROLES",
-    "STOP",
-    "SUBJECTS",
-    "TURNING",
-    "Concept",
-]
-
 
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -20,8 +20,6 @@ from keyhole.environment.model import (
 )
 from keyhole.errors import InputError
 
-__all__ = ["OWNERS", "Owner", "captured_again", "find_owner", "waiting_fields"]
-
 Owner = Form | Source | Target
 OWNERS = ("form", "source", "target")
 """The kinds of things that have fields."""

@@ -13,8 +13,6 @@ import numpy as np
 from keyhole.environment.codings.intervals import FIRST_DAY
 from keyhole.kernels.arrays import Floats
 
-__all__ = ["birth_edges", "last_birthdays"]
-
 
 def last_birthdays(ages: Floats, as_of: datetime.date) -> Floats:
     """Return the first day of birth that is too late to be of each age on a day.

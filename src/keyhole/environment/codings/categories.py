@@ -13,8 +13,6 @@ from keyhole.environment.codings.intervals import count_of, edges_of
 from keyhole.environment.model import CategoryKind, Coding
 from keyhole.kernels.arrays import Floats
 
-__all__ = ["KINDS", "SPECIAL", "Node", "codes_of", "kinds_of", "labels_of", "size_of"]
-
 KINDS: tuple[CategoryKind, ...] = get_args(CategoryKind)
 # Not an answer to the question: these match only their own kind, or nothing.
 SPECIAL: tuple[CategoryKind, ...] = ("not stated", "not applicable")

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from keyhole.kernels.arrays import Flags
 
-__all__ = ["Flags", "closed", "minimal", "product", "shortest_path"]
-
 
 def product(one: Flags, other: Flags) -> Flags:
     """Return where a step of one table can be followed by a step of the other."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import quoted
+from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import counterparts, relation_words
 from keyhole.environment.codings.graph import CodingGraph, Day
@@ -20,12 +21,11 @@ from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.codings.weighing import Weights, category_weights
 from keyhole.environment.model import Environment
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Compatibility", "compatibility", "ruled_out"]
 
 SHOWN = 30
 

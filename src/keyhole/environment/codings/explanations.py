@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.core.names import plural, quoted
+from keyhole.core.names import quoted
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.groups import merges, special
 from keyhole.environment.codings.relations import CodingRelation
@@ -16,8 +16,6 @@ from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.graph import CodingGraph
-
-__all__ = ["climb", "counterparts", "inexact", "join_explanation", "plural", "relation_words"]
 
 
 def relation_words(left: str, right: str, relation: CodingRelation) -> str:

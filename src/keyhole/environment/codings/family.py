@@ -24,8 +24,6 @@ from keyhole.environment.codings.relations import (
 )
 from keyhole.kernels.arrays import Flags, Ints
 
-__all__ = ["Family"]
-
 
 class Family:
     """What is known of the codings of a construct, as of a day where dates meet ages.

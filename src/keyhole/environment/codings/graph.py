@@ -32,7 +32,6 @@ from keyhole.kernels.arrays import Ints
 if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
 
-__all__ = ["CodingGraph", "Day", "Holder"]
 
 Part = TypeVar("Part", Form, Source, Target)
 Day = datetime.date | None

@@ -13,17 +13,6 @@ from keyhole.environment.codings.partitions import canonical, components, group_
 from keyhole.environment.codings.relations import CodingRelation
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = [
-    "all_matched",
-    "as_partition",
-    "group_edges",
-    "group_labels",
-    "informative_groups",
-    "merges",
-    "overlap_groups",
-    "special",
-]
-
 # A label lists this many categories, an explanation this many groups; the rest is counted.
 LISTED = 4
 SHOWN = 5

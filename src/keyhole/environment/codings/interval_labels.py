@@ -11,8 +11,6 @@ from keyhole.environment.codings.intervals import days_of, edges_of
 from keyhole.environment.model import Intervals
 from keyhole.kernels.arrays import Floats
 
-__all__ = ["interval_codes", "label_edges"]
-
 Texts = npt.NDArray[np.str_]
 
 

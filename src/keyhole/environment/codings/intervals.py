@@ -15,19 +15,6 @@ import numpy.typing as npt
 from keyhole.environment.model import Intervals
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = [
-    "FIRST_DAY",
-    "Floats",
-    "Ints",
-    "count_of",
-    "days_of",
-    "edges_of",
-    "homes",
-    "intersections",
-    "interval_problems",
-]
-
-
 # 1970-01-01, where NumPy's days begin, as a day ordinal.
 FIRST_DAY = 719_163
 # More intervals than any file has categories: a slip of the pen, and no memory for it.

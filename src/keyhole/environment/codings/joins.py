@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.core.marks import figure
+from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.explanations import join_explanation
 from keyhole.environment.codings.graph import CodingGraph
@@ -29,12 +30,11 @@ from keyhole.environment.codings.partitions import (
 from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.codings.weighing import Weights, category_weights
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Join", "join_codings"]
 
 NONE = np.zeros(0, dtype=np.int64)
 

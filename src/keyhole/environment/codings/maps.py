@@ -19,8 +19,6 @@ from keyhole.environment.codings.relations import (
 from keyhole.environment.model import CategoryMap, Overlap
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["MapReader", "Maps"]
-
 Edge = tuple[str, str]
 
 

@@ -17,8 +17,6 @@ from keyhole.environment.model import Category, CategoryKind, CategoryMap, Codin
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["Minted", "mint", "mint_key"]
-
 Side = tuple[Node, Ints]
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from keyhole.core.names import shown
 from keyhole.errors import InputError
 
-__all__ = ["CodingName", "is_coding_name", "next_name", "parse_name"]
-
 PATTERN = re.compile(r"([A-Za-z]+)(0|[1-9][0-9]*)\.([01])([0-9]{2,})", re.ASCII)
 
 

@@ -20,8 +20,6 @@ from keyhole.environment.codings.relations import (
 )
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["relate"]
-
 NOTHING = np.zeros(0, dtype=np.int64)
 
 

@@ -11,19 +11,6 @@ import numpy.typing as npt
 
 from keyhole.kernels.arrays import Ints
 
-__all__ = [
-    "Ints",
-    "canonical",
-    "components",
-    "group_count",
-    "is_discrete",
-    "join_partitions",
-    "meet",
-    "partition_entropy",
-    "refines",
-    "representatives",
-]
-
 # Below this many categories a plain loop is quicker than arrays.
 FEW = 400
 

@@ -13,8 +13,6 @@ from keyhole.environment.codings.maps import Edge, Maps
 from keyhole.environment.codings.relations import pairs_of
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["circles", "compose", "overlap_contradictions", "reach_of"]
-
 Reach = dict[str, dict[str, Ints]]
 
 

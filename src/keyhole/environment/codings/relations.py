@@ -14,22 +14,6 @@ from keyhole.environment.codings.categories import SPECIAL, Node
 from keyhole.environment.codings.intervals import homes, intersections
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = [
-    "MOST",
-    "Basis",
-    "CodingRelation",
-    "Pairs",
-    "comparable",
-    "function_of",
-    "interval_function",
-    "interval_pairs",
-    "nested",
-    "pairs_of",
-    "push",
-    "unique_pairs",
-    "with_kin",
-]
-
 Basis = Literal["same", "map", "intervals", "stored", "composed", "unresolved", "unrelated"]
 Pairs = tuple[Ints, Ints]
 # Pairs are listed one by one up to this many.

@@ -11,8 +11,6 @@ from keyhole.environment.codings.categories import Node
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats
 
-__all__ = ["Weights", "category_weights"]
-
 Weights = Mapping[str, float] | Sequence[float]
 
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from keyhole.data.examples.codebook import CODEBOOK
 from keyhole.data.examples.tables import STATES
 
-__all__ = ["CATEGORIES", "CONSTRUCTS", "EDGES", "LABELS", "MAPS", "OPEN", "OVERLAPS", "UNRESOLVED"]
-
 CONSTRUCTS: Mapping[str, str] = {
     "SX": "sex",
     "AG": "age",

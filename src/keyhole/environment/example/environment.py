@@ -34,8 +34,6 @@ from keyhole.environment.model import (
 from keyhole.environment.scenarios.presets import PRESETS
 from keyhole.environment.scenarios.scenarios import RestrictedStage, Scenario
 
-__all__ = ["AS_OF", "TARGET", "example_environment"]
-
 AS_OF = datetime.date(2024, 6, 30)
 """The day of the example file: the world is that of 2024."""
 

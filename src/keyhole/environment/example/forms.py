@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FORMS", "SOURCES", "FormLine", "SourceLine"]
-
 
 @dataclass(frozen=True, slots=True)
 class FormLine:

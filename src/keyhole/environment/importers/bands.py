@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from keyhole.environment.model import Intervals
 
-__all__ = ["BandedLabels", "parse_bands"]
-
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _RANGES = (f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}", f"between {_NUMBER} and {_NUMBER}")
 _SHORT = f"{_NUMBER} ?(?:-|to|but|and)? ?(?:under|less than|below|before|<) ?{_NUMBER}"

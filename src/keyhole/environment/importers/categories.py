@@ -9,8 +9,6 @@ from keyhole.environment.importers.bands import parse_bands
 from keyhole.environment.model import Category, CategoryKind, Intervals
 from keyhole.screening.identifiers import words
 
-__all__ = ["BLANK", "YES_NO", "category_kind", "clean", "coded", "make_categories", "readable"]
-
 YES_NO = (Category("yes", "Yes"), Category("no", "No"))
 # The code of the category of records with no value at all.
 BLANK = "."

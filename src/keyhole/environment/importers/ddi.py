@@ -21,8 +21,6 @@ from keyhole.environment.model import CapturedField, CapturedForm, Category, For
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
-__all__ = ["capture_codebook", "local_name", "read_ddi"]
-
 _WIDE = 3  # a range with this many times more numbers than labels is a scale, not a list
 
 

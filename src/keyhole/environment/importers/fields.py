@@ -10,16 +10,6 @@ from keyhole.environment.importers.categories import YES_NO, clean, coded, make_
 from keyhole.environment.model import CapturedField, Category, Intervals
 from keyhole.screening.identifiers import recognise, words
 
-__all__ = [
-    "SURE",
-    "capture",
-    "distinct_fields",
-    "kind_of_identifier",
-    "path_label",
-    "split_choices",
-    "titled",
-]
-
 # From this confidence on a field is kept apart as a direct identifier.
 SURE = 0.5
 _SURE_THOUGH_CODED = 0.9

@@ -35,8 +35,6 @@ from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
-__all__ = ["capture_schema", "read_json_schema"]
-
 _OTHER = Category("other", "Other", "other")
 _LONGEST = 300
 _YEAR = r"(?:\\d\{4\}|\[0-9\]\{[24]\}|\\d\\d\\d\\d)"

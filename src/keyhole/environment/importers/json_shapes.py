@@ -16,8 +16,6 @@ from urllib.parse import unquote
 from keyhole.core.names import shown
 from keyhole.errors import InputError
 
-__all__ = ["DEEPEST", "MOST_NODES", "Shape", "Shapes"]
-
 DEEPEST = 100
 MOST_NODES = 100_000
 _TELLING = frozenset(

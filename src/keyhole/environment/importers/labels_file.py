@@ -22,8 +22,6 @@ from keyhole.environment.importers.opening import SheetRow, read_cells, read_she
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
-__all__ = ["ColumnLabels", "Labels", "attach_labels", "is_census", "read_labels"]
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnLabels:

@@ -33,8 +33,6 @@ from keyhole.environment.model import (
 from keyhole.environment.scenarios.positions import RARE
 from keyhole.screening.identifiers import recognise, words
 
-__all__ = ["MOST", "capture_microdata"]
-
 # Intervals of one column at most; where there would be more, their step is widened.
 MOST = 1_000_000
 # Values without a label that fewer records have are not shown, unless they are short codes.

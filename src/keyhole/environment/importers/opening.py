@@ -16,17 +16,6 @@ from keyhole.data.guarding import ask_reader
 from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
-__all__ = [
-    "SheetRow",
-    "decoded_text",
-    "open_json",
-    "open_xml",
-    "read_cells",
-    "read_sheet",
-    "require_headings",
-    "sheets",
-]
-
 MOST_BYTES = 256 << 20
 DEEPEST = 200
 _LARGEST_CELL = 1 << 20

@@ -17,8 +17,6 @@ from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-__all__ = ["KINDS", "read_forms"]
-
 KINDS = ("json schema", "redcap", "xlsform", "ddi", "labels", "sdmx", "table")
 _ATTRIBUTES = tuple(one.name for one in dataclasses.fields(Form) if one.name != "fields")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")

@@ -28,8 +28,6 @@ from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
-__all__ = ["is_redcap", "parse_choices", "read_redcap"]
-
 # The names of columns in the file that is downloaded, and in that of the interface.
 _COLUMNS = {
     "variable / field name": "field_name",

@@ -18,8 +18,6 @@ from keyhole.environment.model import CapturedForm, Category, CategoryMap, Codin
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
-__all__ = ["CodeList", "capture_code_lists", "code_lists_of", "read_code_lists"]
-
 # Levels of a code list: a deeper one is no classification, and each level repeats the rest.
 DEEPEST = 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -7,8 +7,6 @@ import math
 
 from keyhole.environment.model import Intervals, Unit
 
-__all__ = ["MOST", "dates", "number_intervals", "usual_numbers"]
-
 # Intervals of one field at most; where there would be more, their step is widened.
 MOST = 100_000
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2050, 1, 1)

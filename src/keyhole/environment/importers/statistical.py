@@ -17,8 +17,6 @@ from keyhole.environment.model import CapturedField, CapturedForm, Category, For
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
-__all__ = ["READERS", "read_statistical_labels"]
-
 READERS = {
     ".sav": "read_sav",
     ".zsav": "read_sav",

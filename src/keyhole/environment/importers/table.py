@@ -38,8 +38,6 @@ from keyhole.environment.spreadsheet import COLUMNS, restored_text
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
-__all__ = ["read_table"]
-
 _FORM = ("form", "organisation", "sector", "purpose", "method", "collected")
 _FIELD = ("field", "label", "coding")
 _KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text")

@@ -18,8 +18,6 @@ from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
-__all__ = ["read_xlsform"]
-
 _GROUPS = re.compile(r"(begin|end)[ _]?(group|repeat)")
 _SELECT = re.compile(r"(select[ _]?one|select[ _]?multiple|rank)\s+(\S+)(\s+or[ _]other)?", re.I)
 _BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d{1,12}(?:\.\d{1,6})?)(?![\d.])")

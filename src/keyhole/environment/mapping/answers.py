@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from keyhole.core.tables import Table
 from keyhole.environment.mapping.holdings import Absent
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.wording import short
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["KeyMapping", "MappingKind", "key_frame", "key_table"]
 
 MappingKind = Literal["pair", "class", "public", "stages"]
 FIGURES = (

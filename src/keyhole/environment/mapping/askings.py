@@ -11,8 +11,6 @@ from keyhole.core.names import quoted
 from keyhole.environment.model import Form
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["Askings", "count_askings"]
-
 Asked = Callable[[Form], Mapping[str, tuple[str, ...]]]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keyhole.environment.codings.explanations import inexact, plural
+from keyhole.core.names import plural
+from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import group_count, partition_entropy, refines
 from keyhole.environment.mapping.askings import Askings
@@ -14,8 +15,6 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.prevalence import Finest, finest
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.kernels.arrays import Ints
-
-__all__ = ["Holding", "class_variable", "holdings_of"]
 
 # An explanation tells of so many codings, the most common first.
 SHOWN = 3

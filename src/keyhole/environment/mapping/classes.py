@@ -10,8 +10,6 @@ from keyhole.environment.codings.graph import CodingGraph, Holder
 from keyhole.environment.model import Environment, Form
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["class_of", "class_words", "forms_in", "identifiers_of", "needed_of"]
-
 
 def forms_in(
     graph: CodingGraph,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-__all__ = ["closed_sets"]
-
 
 def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterator[tuple[int, int]]:
     """Yield (items, support) of each closed set, in falling order of support.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.options import Problem, Question, bind, documented
+from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.holdings import ColumnWeights
@@ -24,12 +25,10 @@ from keyhole.environment.options import (
     TargetName,
     ThresholdOption,
 )
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Enhancement", "Gain", "enhance"]
 
 
 @dataclass(frozen=True, slots=True)

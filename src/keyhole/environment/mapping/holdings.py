@@ -18,8 +18,6 @@ from keyhole.environment.model import Target
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["Absent", "ColumnWeights", "Held", "TargetColumn", "columns_of", "held_by"]
-
 ColumnWeights = Mapping[str, Weights]
 
 

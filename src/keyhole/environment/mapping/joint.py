@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from keyhole.core.marks import HIDDEN
+from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import refines
 from keyhole.environment.mapping.answers import KeyMapping
@@ -24,12 +25,11 @@ from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.mapping import map_forms
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import OptionError
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["JointKeys", "KeySet", "joint_keys"]
 
 # So many closed sets are looked at before the search says that it is not complete.
 MOST = 20_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from keyhole.core.names import shown
+from keyhole.core.names import plural, shown
 from keyhole.environment.codings.crossing import ruled_out
-from keyhole.environment.codings.explanations import inexact, plural
+from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
 from keyhole.environment.mapping.class_keys import class_variable
@@ -32,8 +32,6 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Form, Target
-
-__all__ = ["map_class", "map_forms", "map_pair", "pair_variable"]
 
 
 def map_pair(

@@ -23,8 +23,6 @@ from keyhole.environment.codings.partitions import (
 )
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["Finest", "finest"]
-
 # So many candidates are looked at, fewer of many categories, before the search says that it
 # is not complete.
 MOST = 3_000

@@ -28,8 +28,6 @@ from keyhole.environment.codings.relations import (
 from keyhole.environment.model import Category, Coding, Intervals, Scale
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["CodingProduct", "product_groups"]
-
 # scipy.sparse has no types; a table of yes and no by category and cell.
 Table = Any
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from keyhole.core.marks import SPREAD
+from keyhole.core.tables import Table
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.answers import KeyMapping
@@ -29,12 +30,11 @@ from keyhole.environment.model import Environment, Source, Target
 from keyhole.environment.resources import resource_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Band", "PublicKey", "Reached", "map_public", "resource_band", "resource_index"]
 
 Band = Literal["low", "low-medium", "high-medium"]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from keyhole.core.marks import SPREAD
 from keyhole.core.names import shown
+from keyhole.core.tables import Table
 from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import informative_groups
@@ -31,12 +32,10 @@ from keyhole.environment.mapping.variables import VariableMaker
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["StagedKey", "combine_keys"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import figure
-from keyhole.core.names import shown
+from keyhole.core.names import plural, shown
 from keyhole.core.options import Option, bind, documented
-from keyhole.environment.codings.explanations import plural
+from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.classes import class_of, class_words, forms_in
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.errors import InputError
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["Prevalence", "Trend", "trend"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from keyhole.environment.mapping.holdings import TargetColumn
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.kernels.arrays import Ints
 
-__all__ = ["VariableMaker"]
-
 # Joins of larger codings are not looked up by name.
 MOST = 2_000
 

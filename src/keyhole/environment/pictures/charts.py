@@ -17,8 +17,6 @@ from keyhole.environment.mapping.trends import Trend
 from keyhole.environment.model import Environment, Form
 from keyhole.errors import InputError
 
-__all__ = ["prevalence", "prevalence_chart", "trend_chart"]
-
 # Light to dark in one hue; the accent is kept for risk.
 SHADES = ("#eef3f8", "#2f5d8a")
 DARK = 0.55

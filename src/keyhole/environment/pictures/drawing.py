@@ -23,8 +23,6 @@ from keyhole.environment.model import Coding, Environment
 from keyhole.environment.pictures.layers import LayeredLayout, lay_out, reduce_edges
 from keyhole.errors import InputError
 
-__all__ = ["draw_graph"]
-
 ACROSS, DOWN, MARGIN, HEAD = 138, 138, 76, 84
 RADIUS, BOX_WIDTH, BOX_HEIGHT = 38, 100, 56
 PAPER, CAPTURED, HARMONISED = "#ffffff", "#eef3f8", "#f7f1e6"

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["LayeredLayout", "lay_out", "reduce_edges"]
-
 Edge = tuple[str, str]
 Step = tuple[str, str, int]
 """A place on an edge between layers: where it begins and ends, and its layer."""

@@ -9,8 +9,6 @@ from keyhole.data.microdata import Microdata, require_key
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["scenario_keys"]
-
 
 def scenario_keys(question: Question, data: Microdata) -> list[Any]:
     """Return the key of each scenario; what is wrong with any of them is told at once."""

@@ -14,8 +14,6 @@ from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, Restric
 from keyhole.environment.toml_text import quote
 from keyhole.errors import FileError, InputError
 
-__all__ = ["read_scenarios", "scenario_from_dict", "scenario_to_toml", "scenarios_from_dict"]
-
 Problems = list[str]
 _MISSING = object()
 

@@ -12,14 +12,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import Named, figure
+from keyhole.core.tables import Table
 from keyhole.environment.scenarios.scenarios import Scenario, interval_text
 from keyhole.errors import OptionError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FIGURES", "Identification", "Interval", "p_identification"]
 
 Interval = tuple[float, float]
 Found = tuple[Interval | None, str]

@@ -19,8 +19,6 @@ from keyhole.environment.codings.intervals import FIRST_DAY, edges_of
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats, Ints
 
-__all__ = ["RARE", "UNKNOWN", "code_text", "column_positions", "level_positions", "position_counts"]
-
 UNKNOWN = -1
 RARE = "(rare)"
 """The code of a category for all values that a captured file does not list."""

@@ -14,8 +14,6 @@ from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
 from keyhole.errors import OptionError
 
-__all__ = ["PRESETS", "edited", "preset"]
-
 _NEIGHBOUR = Scenario(
     "nosy neighbour",
     "A nosy neighbour looks for one person",

@@ -18,6 +18,7 @@ import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.tables import Table
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
@@ -29,12 +30,10 @@ from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, p
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.scenarios.stages import map_scenario
 from keyhole.errors import ColumnError, InputError
-from keyhole.results import Result, Table
+from keyhole.results import Result
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.identification import Identification
-
-__all__ = ["ScenarioKey", "file_weights", "scenario_key", "scenario_mapping"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -15,9 +15,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import quoted, shown
+from keyhole.core.tables import Table
 from keyhole.environment.resources import resource_problems
 from keyhole.errors import InputError
-from keyhole.results import Table
 
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from keyhole.environment.model import Environment, Target
     from keyhole.environment.scenarios.recoding import ScenarioKey
 
-__all__ = ["ORIGINS", "POINTS", "PublicStage", "RestrictedStage", "Scenario"]
 
 POINTS: Mapping[str, str] = {
     "motivation": "Motivation",

@@ -25,8 +25,6 @@ from keyhole.environment.model import Target
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
 from keyhole.errors import InputError
 
-__all__ = ["map_scenario"]
-
 
 def map_scenario(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None

@@ -10,8 +10,6 @@ import sqlalchemy as sa
 from keyhole.environment.store.places import FilePlace, Place
 from keyhole.errors import ConflictError, FileError, KeyholeError, RunError
 
-__all__ = ["told"]
-
 # Words of a database's message, or its code, and what they mean.
 _LOCKED = ("database is locked", "database table is locked", "55P03")
 _READ_ONLY = ("readonly database", "25006", "42501")

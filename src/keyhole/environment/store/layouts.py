@@ -31,8 +31,6 @@ from keyhole.environment.model import (
 from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
 from keyhole.environment.store import tables
 
-__all__ = ["LAYOUTS", "PartTable", "TableLayout"]
-
 Values = Sequence[Any]
 
 

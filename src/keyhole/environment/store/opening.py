@@ -11,8 +11,6 @@ from keyhole.environment.store.store import Store
 from keyhole.environment.store.versions import bring_up, is_current, lock, require_readable
 from keyhole.errors import OptionError
 
-__all__ = ["open_store"]
-
 
 def open_store(
     place: str | os.PathLike[str],

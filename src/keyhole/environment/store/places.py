@@ -15,8 +15,6 @@ import sqlalchemy as sa
 
 from keyhole.errors import FileError, OptionError
 
-__all__ = ["APPLICATION", "FilePlace", "Place", "ServerPlace", "place_of_store"]
-
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
 _HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)

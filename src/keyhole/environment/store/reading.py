@@ -15,8 +15,6 @@ from keyhole.environment.store.layouts import LAYOUTS, TableLayout
 from keyhole.environment.store.snapshots import Change, Snapshot
 from keyhole.environment.store.tables import changes, entities, history
 
-__all__ = ["last_number", "read_history", "read_last_changes", "read_snapshot"]
-
 Rows = dict[int, list[Sequence[Any]]]
 
 

@@ -10,8 +10,6 @@ from typing import Any, Literal
 from keyhole.environment.kinds import Key, entities
 from keyhole.environment.model import Environment
 
-__all__ = ["Action", "Change", "Difference", "Snapshot", "differences"]
-
 Action = Literal["added", "changed", "removed"]
 
 

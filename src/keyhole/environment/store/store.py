@@ -21,8 +21,6 @@ from keyhole.environment.store.writing import Forms, write_differences
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 
-__all__ = ["Store"]
-
 
 class Store:
     """A data environment that is kept, with its history; `open_store` gives one.

@@ -13,37 +13,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-__all__ = [
-    "aliases",
-    "categories",
-    "category_maps",
-    "changes",
-    "classifications",
-    "codings",
-    "constructs",
-    "entities",
-    "fields",
-    "forms",
-    "history",
-    "interval_edges",
-    "map_pairs",
-    "metadata",
-    "organisations",
-    "overlap_pairs",
-    "overlaps",
-    "question_answers",
-    "question_edges",
-    "questions",
-    "scenario_classes",
-    "scenario_columns",
-    "scenario_origins",
-    "scenario_reasons",
-    "scenario_stages",
-    "scenarios",
-    "sources",
-    "targets",
-]
-
 metadata = sa.MetaData()
 
 

@@ -13,8 +13,6 @@ import sqlalchemy as sa
 from keyhole.environment.store.places import APPLICATION, Place
 from keyhole.errors import FileError
 
-__all__ = ["bring_up", "is_current", "lock", "require_current", "require_readable"]
-
 TABLE = "keyhole_store_version"
 FOLDER = Path(__file__).parent / "migrations"
 VERSIONS = ("0001", "0002")

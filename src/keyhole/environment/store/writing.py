@@ -22,8 +22,6 @@ from keyhole.environment.store.snapshots import Difference, Snapshot
 from keyhole.environment.wording import MOST
 from keyhole.errors import ConflictError
 
-__all__ = ["Forms", "write_differences"]
-
 Forms = Mapping[Key, tuple[Any, Any]]
 """The plain form of each thing that differs, before and after."""
 

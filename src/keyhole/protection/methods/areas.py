@@ -36,8 +36,6 @@ from keyhole.protection.options import (
 from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["merge_areas"]
-
 
 def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]]]) -> list[int]:
     """Return for each part the number of the group it is merged into: that of its first part.

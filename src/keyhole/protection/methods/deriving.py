@@ -16,8 +16,6 @@ from keyhole.errors import InputError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.options import Options
 
-__all__ = ["derive"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Expression(Text):

@@ -34,8 +34,6 @@ from keyhole.protection.options import (
 )
 from keyhole.protection.writeback import keep_precision, put
 
-__all__ = ["bottom_code", "top_code"]
-
 # A limit found by share is told in so many digits.
 ROUND_DIGITS = 3
 # The whole numbers that a file can hold.

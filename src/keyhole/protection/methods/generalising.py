@@ -18,8 +18,6 @@ from keyhole.protection.methods.recoding import became
 from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of, given_options
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["generalise"]
-
 _CODING = TomlValue(lambda value: None if isinstance(value, Coding | Node) else "a coding")
 GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 

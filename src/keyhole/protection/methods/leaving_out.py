@@ -26,8 +26,6 @@ from keyhole.protection.options import (
 from keyhole.protection.writeback import cell_numbers, put_numbers
 from keyhole.utility.implicates import numbers
 
-__all__ = ["drop", "sample"]
-
 
 def _drop_unfit(data: Microdata, options: Options) -> list[str]:
     if set(drop.columns(options)) < set(data.names):

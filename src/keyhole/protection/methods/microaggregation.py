@@ -20,8 +20,6 @@ from keyhole.protection.options import Options, numeric_problems
 from keyhole.protection.writeback import cell_numbers, infinite_notes, put_numbers
 from keyhole.utility.implicates import numbers
 
-__all__ = ["DOMINANT", "microaggregate"]
-
 Replace = Literal["mean", "median"]
 
 OUTSIDE = -1

@@ -22,8 +22,6 @@ from keyhole.protection.options import (
 from keyhole.protection.writeback import infinite_notes, put_numbers
 from keyhole.utility.implicates import numbers
 
-__all__ = ["add_noise"]
-
 Kind = Literal["additive", "multiplicative", "correlated"]
 
 # A covariance needs so many complete records.

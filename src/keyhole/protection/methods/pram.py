@@ -27,8 +27,6 @@ from keyhole.protection.options import (
     forms_of,
 )
 
-__all__ = ["invariant", "pram"]
-
 Spread = Literal["even", "frequent"]
 
 _ROUNDING = 1e-6

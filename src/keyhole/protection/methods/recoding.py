@@ -35,8 +35,6 @@ from keyhole.protection.options import (
 )
 from keyhole.protection.writeback import put_levels
 
-__all__ = ["became", "merged_labels", "recode"]
-
 NOWHERE = -1
 
 

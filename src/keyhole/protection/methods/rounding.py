@@ -20,8 +20,6 @@ from keyhole.protection.options import (
 from keyhole.protection.writeback import infinite_notes, put, put_numbers
 from keyhole.utility.implicates import numbers
 
-__all__ = ["round_to_base"]
-
 # Floats hold whole numbers up to here.
 EXACT = 2**53
 

@@ -28,8 +28,6 @@ from keyhole.protection.suppression_search import (
 )
 from keyhole.protection.writeback import blank_out, missing_forms
 
-__all__ = ["suppress"]
-
 Reading = Literal["wildcard", "own"]
 
 MOST_KEYS = 64

@@ -25,8 +25,6 @@ from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, Seed
 from keyhole.protection.writeback import cell_numbers, one_form
 
-__all__ = ["exchange", "rank_swap", "swap_records"]
-
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
     return [

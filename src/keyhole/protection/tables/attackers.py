@@ -18,8 +18,6 @@ import numpy as np
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
-__all__ = ["Attacker", "Network", "Programs", "addends", "intervals", "relations"]
-
 
 def addends(shape: tuple[int, ...]) -> list[Ints]:
     """Return the cells of each sum, its total last.

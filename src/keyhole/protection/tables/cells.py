@@ -16,8 +16,6 @@ from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.utility.figures import cell_label
 
-__all__ = ["CrossTable", "SensitivityRules", "Unsafe", "cross", "find_unsafe"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossTable:

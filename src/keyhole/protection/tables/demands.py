@@ -10,9 +10,6 @@ import numpy as np
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.attackers import Attacker, Network, Programs, relations
 
-__all__ = ["TOLERANCE", "Demand", "Shortfall", "SuppressionProblem", "Witnesses"]
-
-
 # Levels are met within this part of them; programs are solved no more exactly.
 TOLERANCE = 1e-6
 # A table that proves a demand is kept for the next patterns; so many at most.

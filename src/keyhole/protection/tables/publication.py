@@ -25,8 +25,6 @@ from keyhole.protection.tables.suppression import Pattern, find_pattern
 from keyhole.utility.implicates import numbers
 from keyhole.utility.tabulation import crossing_problems
 
-__all__ = ["table", "table_data_problems"]
-
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
 # Programs over more cells than this do not end; a table that is only shown may be larger.

@@ -14,19 +14,19 @@ import polars as pl
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
+from keyhole.core.tables import Table
 from keyhole.data import load
 from keyhole.data.writing import save
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe
 from keyhole.protection.tables.demands import TOLERANCE
 from keyhole.protection.tables.suppression import Pattern
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.utility.figures import amount, cell_label, sentences
 
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["ProtectedTable", "TableAudit", "cell_figure"]
 
 # A summary shows the first of many rows; all are in the frame.
 AUDITED = 40

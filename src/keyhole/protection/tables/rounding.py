@@ -11,9 +11,6 @@ from keyhole.errors import RunError
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.tables.attackers import relations
 
-__all__ = ["round_at_random", "round_nearest"]
-
-
 # What is nearer to a multiple than this part of the base is that multiple.
 EXACT = 1e-9
 # A table of many variables may need cells further off than the next multiple; so far at most.

@@ -32,8 +32,6 @@ from keyhole.protection.tables.demands import (
     Witnesses,
 )
 
-__all__ = ["Pattern", "find_pattern"]
-
 
 @dataclass(slots=True, eq=False)
 class Cuts:

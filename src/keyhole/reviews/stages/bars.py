@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from keyhole.synthesis.comparisons import TargetBars
     from keyhole.synthesis.evaluation import Evaluation
 
-__all__ = ["LEAST", "pool_bars", "without_small"]
 
 # The least records of a bar: more than any count that a report hides, for the usual cutoffs.
 LEAST = 10

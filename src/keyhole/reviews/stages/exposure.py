@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import COUNT
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
@@ -30,22 +31,6 @@ if TYPE_CHECKING:
 
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Driver, Drivers
-
-__all__ = [
-    "DRIVERS_STAGE",
-    "EXPOSURE",
-    "EXPOSURE_STAGES",
-    "SCREEN_STAGE",
-    "ColumnDescription",
-    "Description",
-    "ask_drivers",
-    "ask_exposure",
-    "ask_uniques",
-    "describe_columns",
-    "draw_exposure",
-    "run_exposure",
-    "without_small_levels",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import COUNT, Share
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.deriving import Derivation
 from keyhole.exposure.cells import risk
 from keyhole.protection.plan import Plan
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
@@ -24,20 +25,20 @@ from keyhole.reviews.stages.protection import (
     PROTECTED_FILE,
     PROTECTION,
     STARTED,
+    SYNTHESIS,
     plan_of_release,
     released_product,
 )
 from keyhole.reviews.stages.remaining import KEYS, Intruder, cell_sizes, same_values, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
+from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
 from keyhole.screening.screen import identifying
-from keyhole.synthesis.release import NEVER_RELEASED
+from keyhole.synthesis.associations import NEVER_RELEASED
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OUTGOING", "OUTGOING_STAGE", "Identified", "OnKey", "ReleasedFiles", "UncountedColumn"]
 
 OUTGOING = "outgoing"
 ALL_KNOWN = "the keys and every variable selected"

@@ -35,26 +35,9 @@ from keyhole.reviews.source import Problem, ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
 from keyhole.selection.solution import Solution
-from keyhole.synthesis.release import NEVER_RELEASED, dropped_columns, new_release, require_free
+from keyhole.synthesis.associations import NEVER_RELEASED
+from keyhole.synthesis.release import dropped_columns, new_release, require_free
 from keyhole.utility.formulas import formula_columns
-
-__all__ = [
-    "PARAMETERS",
-    "PROTECTED_FILE",
-    "PROTECTION",
-    "PROTECTION_STAGE",
-    "ROWS",
-    "STARTED",
-    "SYNTHESIS",
-    "ProtectedFile",
-    "check_protection",
-    "hash_release",
-    "plan_of_release",
-    "read_release",
-    "read_rows",
-    "released_plan",
-    "released_product",
-]
 
 PROTECTION = "protection"
 # The part of the review that the protected file is.

@@ -15,6 +15,7 @@ import numpy as np
 
 from keyhole.core.marks import SPREAD, Named
 from keyhole.core.options import parameters_of
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan, PlanStep
@@ -22,31 +23,17 @@ from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.truth import find_truth
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, ProtectedFile
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.study import asked_scenario
-from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
+from keyhole.reviews.stages.synthesis import IMPLICATE
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "CANDIDATE",
-    "IMPLICATE_1",
-    "PROTECTED",
-    "RELEASES",
-    "RELEASES_STAGE",
-    "Attacked",
-    "NotAttacked",
-    "attacks_implicate",
-    "attacks_protected",
-    "code_alike",
-    "identify",
-    "known_to",
-]
 
 RELEASES = "releases"
 CANDIDATE = "candidate"

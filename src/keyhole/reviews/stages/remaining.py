@@ -11,39 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 
 from keyhole.core.marks import COUNT, Share
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, ProtectedFile
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.synthesis import IMPLICATE, SYNTHESIS
+from keyhole.reviews.stages.synthesis import IMPLICATE
 
 if TYPE_CHECKING:
     from keyhole.engines import Missing
 
-__all__ = [
-    "AS_IT_IS",
-    "KEYS",
-    "PRODUCT_NAMES",
-    "REMAINING",
-    "REMAINING_STAGE",
-    "Intruder",
-    "KeyOnProduct",
-    "Product",
-    "Remaining",
-    "cell_sizes",
-    "find_remaining",
-    "same_values",
-    "seen_by",
-]
 
 REMAINING = "remaining"
 AS_IT_IS = "the file as it is"

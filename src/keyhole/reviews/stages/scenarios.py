@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import SPREAD
+from keyhole.core.tables import Table
 from keyhole.exposure.scenarios import ScenarioComparison, compare_scenarios
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
@@ -22,8 +23,6 @@ from keyhole.reviews.stages.stage import (
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = ["SCENARIO_STAGE", "ScenarioStories", "ScenarioStory"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question
+from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.engines.choose import engine_of
-from keyhole.results import Result, Table, share
+from keyhole.results import Result, share
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import EXPOSURE, ask_exposure, draw_exposure, run_exposure
@@ -32,18 +33,6 @@ from keyhole.selection.search import METHODS
 if TYPE_CHECKING:
     import altair
     import polars as pl
-
-__all__ = [
-    "SELECTIONS",
-    "SELECTION_STAGES",
-    "SOLVE_STAGE",
-    "End",
-    "Paths",
-    "better_set",
-    "gather_paths",
-    "proposed_set",
-    "selection_stage",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,18 +23,6 @@ from keyhole.reviews.settings import Review
 if TYPE_CHECKING:
     import altair
 
-__all__ = [
-    "Asked",
-    "Earlier",
-    "NothingToDoError",
-    "Outputs",
-    "Pictures",
-    "Progress",
-    "Stage",
-    "counted",
-    "measured",
-    "own_picture",
-]
 
 Asked = dict[str, Any]
 Earlier = Mapping[str, Any]

@@ -13,8 +13,6 @@ from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 
-__all__ = ["STUDY_STAGES", "asked_scenario", "study_stage"]
-
 
 def study_stage(metric: str) -> str:
     """Return the name of the stage that runs a metric."""

@@ -41,16 +41,6 @@ from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
 from keyhole.utility.formulas import formula_columns
 
-__all__ = [
-    "IMPLICATE",
-    "RELEASE",
-    "SYNTHESIS",
-    "SYNTHESIS_STAGE",
-    "ReleaseFolder",
-    "check_synthesis",
-    "release_reading",
-]
-
 # The parts of the review that its first implicate is, and all of them.
 IMPLICATE, RELEASE = "implicate", "release"
 # Holds the seed, in the part of the folder that is the producer's alone.

@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, SPREAD
+from keyhole.core.tables import Table
 from keyhole.protection.tables.result import AuditFigures, ProtectedTable
-from keyhole.results import Result, Table
+from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PARAMETERS, hash_release
+from keyhole.reviews.stages.protection import PARAMETERS, SYNTHESIS, hash_release
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
-from keyhole.reviews.stages.synthesis import RELEASE, SYNTHESIS, ReleaseFolder
+from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
 from keyhole.synthesis.release import new_release, require_free
 from keyhole.utility.tabulation import Tabulation
 
 if TYPE_CHECKING:
     import altair
-
-__all__ = ["TABLE_STAGES", "AuditedTable", "PublishedTables", "Tabulations"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from keyhole.workbench.editing import add_step, in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
-__all__ = ["DATA"]
-
 # Values of a column shown when values are asked for: the commonest, never a rare one.
 MOST_VALUES = 8
 # A code of more digits is text.

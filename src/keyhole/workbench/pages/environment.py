@@ -39,9 +39,6 @@ from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.scenario_editing import fit_environment
 from keyhole.workbench.start_folder import seen_from
 
-__all__ = ["ENVIRONMENT", "prevalence_map"]
-
-
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
 LISTED = ("forms", "sources", "targets", "constructs")
 # What a list is titled, in the words of the page.

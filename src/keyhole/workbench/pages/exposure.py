@@ -16,8 +16,6 @@ from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
-__all__ = ["EXPOSURE"]
-
 MAIN = ("cutoff", "limit", "by")
 """The options that are always in sight."""
 

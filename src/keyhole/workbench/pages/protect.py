@@ -34,8 +34,6 @@ from keyhole.workbench.pricing import (
     require_fit,
 )
 
-__all__ = ["PROTECT", "read_step", "step_fields"]
-
 # An option that is longer than this is told in a few words.
 MOST_LETTERS = 60
 

@@ -39,9 +39,6 @@ from keyhole.workbench.scenario_editing import (
     stories_of,
 )
 
-__all__ = ["SCENARIO"]
-
-
 EXAMPLES = tuple(PRESETS.values())
 
 

@@ -26,8 +26,6 @@ from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.plan_editing import bring_in, drop_candidates
 from keyhole.workbench.pricing import columns_of_step, planned_steps
 
-__all__ = ["SELECT"]
-
 Groups = tuple[tuple[str, ...], ...]
 KIND = Candidates()
 METHOD = SECTIONS["selection"]["method"].kind

@@ -31,8 +31,6 @@ from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.start_folder import files_below, inside
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 
-__all__ = ["STUDY"]
-
 SECTION = "study"
 _METRICS = {
     "unicity": "alone in both files on some set of variables",

@@ -12,14 +12,12 @@ from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
-from keyhole.reviews.stages.synthesis import SYNTHESIS
+from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 from keyhole.workbench.stored_results import stored_synthesis
-
-__all__ = ["SYNTHESISE"]
 
 # As large as the numbers that every program reads exactly.
 SEEDS = 2**53

@@ -15,11 +15,10 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
-from keyhole.reviews.stages.synthesis import SYNTHESIS, release_reading
+from keyhole.reviews.stages.protection import SYNTHESIS
+from keyhole.reviews.stages.synthesis import release_reading
 from keyhole.workbench.fields import FormField, form_fields, read_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
-
-__all__ = ["TABLES"]
 
 # As large as the numbers that every program reads exactly.
 SEEDS = 2**53
