@@ -211,6 +211,21 @@ def test_the_best_release_is_made_and_judged_on_what_goes_out(folder):
     assert keyhole.verify(folder / "out").same
 
 
+def test_the_best_release_may_blank_and_remove_records(folder):
+    text = REVIEW.partition("[selection]")[0]
+    text += '[solve]\nmust = ["sex", "region"]\nlimit = 0.02\nsuppress = 0.05\nremove = 0.05\n'
+    found = reviewed(folder, text)
+    solved, outgoing = found.results()["solve"], found.results()["outgoing"]
+    file = pl.read_csv(folder / "out" / outgoing["files"][0])
+    source = pl.read_csv(folder / "people.csv")
+    assert solved["suppressed"] + solved["removed"] > 0
+    assert file.height == source.height - solved["removed"] == outgoing["records"]
+    key = outgoing["keys"][0]
+    assert key["rp"] == pytest.approx(solved["rp"]) == pytest.approx(small(file, key["columns"]))
+    assert key["rp"] <= 0.02
+    assert keyhole.verify(folder / "out").same
+
+
 def test_the_set_taken_is_released_in_place_of_the_one_proposed(folder):
     found = reviewed(folder, REVIEW.replace("[release]\n", '[release]\ntake = ["party"]\n', 1))
     columns = found.results()["outgoing"]["columns"]

@@ -27,10 +27,10 @@ def veterans():
     return veterans_sample(1500).select([*KEYS, "puf_id", "income", "weight"])
 
 
-def counted(solution, keys=None):
+def counted(solution, keys=None, file=None):
     """Recount RP in the outgoing file by a plain group_by, missing being a category."""
     names = [one.column for one in solution.columns if keys is None or one.name in keys]
-    frame = solution.release().frame
+    frame = (file or solution.release()).frame
     if not names:
         return 0.0
     sizes = frame.group_by(names).len()["len"]
@@ -71,6 +71,11 @@ def test_the_outgoing_file_has_the_figures_of_the_result(veterans, options):
         assert one.rp_if_known == pytest.approx(
             frame.filter(frame < found.cutoff).sum() / out.records
         )
+    if "method" in found.plan():
+        done = keyhole.protect(veterans, plan=found.plan()).data
+        assert (sorted(done.names), done.records) == (sorted(out.names), out.records)
+        assert counted(found, file=done) == pytest.approx(found.rp)
+        assert all(counted(found, one.keys, done) <= one.limit for one in found.further)
 
 
 def test_the_column_from_which_a_key_was_derived_is_not_released(veterans):

@@ -31,6 +31,8 @@ WORDS: dict[str, str] = {
     "pram.kept": "a share of {share:.2f} of the values was kept",
     "pram.kept.frequent": "a share of {share:.2f} of the values was kept, of the frequent category "
     "that changed most {least:.2f}",
+    "records.blanked": "{records:count record} had keys blanked",
+    "records.removed": "{records:count record} {records:was|were} removed",
     "sample.kept": "{records:count record} {records:was|were} kept",
     "suppress.values": "{values:count value} of {records:count record} {values:was|were} taken "
     "away",

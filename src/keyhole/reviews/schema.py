@@ -463,7 +463,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
     "solve": section_of(
-        "solve", _solve, without=("cutoff", "weight", "suppress", "remove", "progress")
+        "solve", _solve, without=("cutoff", "weight", "progress")
     ),
     "selection": section_of("select", _selection, without=("cutoff",)),
     "frontier": section_of(

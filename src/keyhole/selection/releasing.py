@@ -6,7 +6,7 @@ result are those that anybody finds in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,18 +25,18 @@ from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
 from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
-from keyhole.selection.treating import Patterns, Treatment, number_rows
+from keyhole.selection.treating import Patterns, Treatment, give_back, number_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outgoing:
-    """A release of some data: by key its rung, and which records are blanked and removed."""
+    """A release of some data: by key its rung and whose values are blanked, and who is removed."""
 
     data: Records
     question: Question
     rungs: dict[str, Rung]
     codes: dict[str, Codes]
-    blanked: Flags
+    blanked: dict[str, Flags]
     removed: Flags
     identifiers: tuple[str, ...]
     finer: tuple[str, ...]
@@ -59,14 +59,16 @@ class Outgoing:
             for name, one, rung in zip(question.keys, ladders, rungs, strict=True)
             if rung < len(one.tables)
         }
+        codes = {name: _coarse(one, rung) for name, (one, rung) in chosen.items()}
+        gone = _blanked(question, codes, blanked, ~removed)
         unheld = encode_all(data)
         others = [name for name in data.names if name not in question.keys]
         return cls(
             data=data,
             question=question,
             rungs={name: one.ladder.rungs[rung] for name, (one, rung) in chosen.items()},
-            codes={n: _coarse(one, rung, blanked) for n, (one, rung) in chosen.items()},
-            blanked=blanked,
+            codes={name: _without(codes[name], flags) for name, flags in gone.items()},
+            blanked=gone,
             removed=removed,
             identifiers=tuple(identifying(data, others)),
             finer=_finer(data, question.keys, ladders),
@@ -110,12 +112,7 @@ class Outgoing:
 
     def suppressed_values(self) -> int:
         """Count the values that blanking takes away."""
-        total = 0
-        for name in self.codes:
-            codes = self.data.codes(name)
-            known = codes.values[self.blanked] < len(codes.levels)
-            total += int(np.count_nonzero(known))
-        return total
+        return sum(int(np.count_nonzero(flags)) for flags in self.blanked.values())
 
     def notes(self) -> Iterator[str]:
         """Say what to bear in mind."""
@@ -135,13 +132,12 @@ class Outgoing:
             if name in self.rungs or name in self.others
         ]
         whole = whole.select(names)
-        if self.blanked.any():
-            blank = pl.Series(self.blanked)
-            keys = [rung.name for rung in self.rungs.values()]
-            put = [
-                pl.when(blank).then(None).otherwise(whole.frame[name]).alias(name) for name in keys
-            ]
-            whole = whole.replace(frame=whole.frame.with_columns(put))
+        put = [
+            pl.when(pl.Series(flags)).then(None).otherwise(pl.col(rung.name)).alias(rung.name)
+            for rung, flags in zip(self.rungs.values(), self.blanked.values(), strict=True)
+            if flags.any()
+        ]
+        whole = whole.replace(frame=whole.frame.with_columns(put)) if put else whole
         factor = self.weight_factor
         if factor is not None and self.removed.any() and self.question.weight in names:
             weight = pl.Series(self.question.weight, data.weights(self.question.weight) * factor)
@@ -213,8 +209,8 @@ def _records_of(
     return blanked, removed
 
 
-def _coarse(ladder: LadderCodes, rung: int, blanked: Flags) -> Codes:
-    """Return the codes of a rung, those of blanked records missing."""
+def _coarse(ladder: LadderCodes, rung: int) -> Codes:
+    """Return the codes of a rung."""
     classes, places = np.unique(ladder.tables[rung], return_inverse=True)
     known = [c for c in range(len(classes)) if classes[c] != ladder.missing[rung]]
     size = len(known)
@@ -224,9 +220,37 @@ def _coarse(ladder: LadderCodes, rung: int, blanked: Flags) -> Codes:
     values = np.empty(len(ladder.codes.values), dtype=np.uint32)
     for some in parts(len(values)):
         values[some] = table[ladder.codes.values[some]]
-        values[some][blanked[some]] = size
     has_missing = bool((values == size).any()) if size else True
     return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
+
+
+def _blanked(
+    question: Question, codes: Mapping[str, Codes], blanked: Flags, stays: Flags
+) -> dict[str, Flags]:
+    """Tell by column whose values are blanked, once values that hurt nobody are given back."""
+    if not blanked.any():
+        return dict.fromkeys(codes, blanked)
+    places = {name: place for place, name in enumerate(codes)}
+    keys = [tuple(places.values())]
+    keys += [tuple(places[n] for n in key if n in places) for key, _ in question.limits]
+    gone = give_back(
+        [one.values[stays].astype(np.int64) for one in codes.values()],
+        [len(one.levels) for one in codes.values()],
+        blanked[stays],
+        [key for key in keys if key],
+        question.cutoff,
+    )
+    found = {name: np.zeros(len(stays), dtype=np.bool_) for name in codes}
+    for flags, some in zip(found.values(), gone, strict=True):
+        flags[stays] = some
+    return found
+
+
+def _without(codes: Codes, blanked: Flags) -> Codes:
+    if not blanked.any():
+        return codes
+    values = np.where(blanked, np.uint32(len(codes.levels)), codes.values)
+    return Codes(values, codes.levels, has_missing=True)
 
 
 def _in_memory(data: Records, names: Sequence[str]) -> Microdata:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -118,6 +118,7 @@ class Solution(Result):
     ladders: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
     engine: str = "memory"
+    weight: Annotated[str | None, WHEN_SET] = None
     make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
 
     def release(self) -> Microdata:
@@ -135,15 +136,33 @@ class Solution(Result):
         derived = [one for one in self.columns if one.line]
         gone = [*self.left_out, *(one.name for one in derived), *self.identifiers]
         lines = [f"# RP {share(self.rp)} within {self.limit:g}, utility {share(self.utility)}"]
-        if self.suppressed or self.removed:
-            lines.append("# Blanking and removing records is not part of this plan.")
         if derived:
             lines += ["", "[derive]"]
             lines += [f"{quote(one.column)} = {quote(one.line)}" for one in derived]
         if gone:
             names = ", ".join(map(quote, dict.fromkeys(gone)))
             lines += ["", "[[step]]", 'method = "drop"', f"columns = [{names}]"]
+        if self.suppressed or self.removed:
+            lines += ["", "[[step]]", 'method = "suppress-records"', *self._suppression()]
         return "\n".join(lines) + "\n"
+
+    def _suppression(self) -> Iterator[str]:
+        """Yield the options of the step that blanks and removes records."""
+        outgoing = {one.name: quote(one.column) for one in self.columns}
+        yield f"keys = [{', '.join(outgoing.values())}]"
+        yield f"limit = {self.limit!r}"
+        further = [
+            f"{{ keys = [{', '.join(outgoing[n] for n in one.keys if n in outgoing)}], "
+            f"limit = {one.limit!r} }}"
+            for one in self.further or ()
+            if not outgoing.keys().isdisjoint(one.keys)
+        ]
+        yield from [f"limits = [{', '.join(further)}]"] if further else []
+        yield f"cutoff = {self.cutoff}"
+        yield from [f"blank = {self.suppressed / self.records!r}"] if self.suppressed else []
+        yield from [f"remove = {self.removed / self.records!r}"] if self.removed else []
+        if self.removed and self.weight is not None:
+            yield f"weight = {quote(self.weight)}"
 
     def save_plan(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan to a TOML file."""

@@ -430,6 +430,7 @@ class SolveAsked:
             },
             notes=(*engine_notes(self.data), *outgoing.notes()),
             engine=backend_of(self.data).name,
+            weight=question.weight,
             make=outgoing.made,
         )
 

@@ -272,3 +272,68 @@ def _cover(needs: Sequence[int], counts: Sequence[int], least: int) -> dict[int,
     )
     amounts = np.rint(found.x).astype(int).tolist()
     return {s: x for s, x in zip(classes, amounts, strict=True) if x}
+
+
+def give_back(
+    codes: Sequence[Ints],
+    missing: Sequence[int],
+    blanked: Flags,
+    keys: Sequence[Sequence[int]],
+    cutoff: int,
+) -> list[Flags]:
+    """Return by column whose values stay blank: others are given back where RP does not rise.
+
+    `codes` are those of the records before blanking, one array a column, and `missing` the codes of
+    missing values. Columns come in their order; of each as many values are given back as leave no
+    more records at risk on any key. It is a greedy choice.
+
+    Examples
+    --------
+    >>> sex, age = np.array([0, 0, 0, 0]), np.array([1, 2, 3, 4])
+    >>> blanked = np.array([True, True, True, True])
+    >>> [kept.tolist() for kept in give_back([sex, age], [9, 9], blanked, [(0, 1)], 3)]
+    [[False, False, False, False], [True, True, True, True]]
+    """
+    whole = [blanked & (c != m) for c, m in zip(codes, missing, strict=True)]
+    rows = np.flatnonzero(_concerned(codes, missing, blanked, keys))
+    known = [c[rows] for c in codes]
+    gone = [flags[rows] for flags in whole]
+
+    def at_risk() -> list[Flags]:
+        found = []
+        for key in keys:
+            shown = [np.where(gone[v], missing[v], known[v]) for v in key]
+            cells = number_rows(shown, len(rows))
+            found.append(np.bincount(cells)[cells] < cutoff)
+        return found
+
+    allowed = [np.count_nonzero(flags) for flags in at_risk()]
+    for v, blank in enumerate(whole):
+        back = gone[v].copy()
+        while back.any():
+            gone[v] = blank[rows] & ~back
+            found = at_risk()
+            if all(np.count_nonzero(f) <= n for f, n in zip(found, allowed, strict=True)):
+                break
+            small = back & np.logical_or.reduce(found)
+            # Where only those who stay blank are too few, the smallest group joins them.
+            cells = number_rows([np.where(back, known[v], missing[v])], len(rows))
+            sizes = np.bincount(cells, weights=back)
+            back &= ~small if small.any() else cells != np.argmin(np.where(sizes, sizes, np.inf))
+        gone[v] = blank[rows] & ~back
+    for flags, left in zip(whole, gone, strict=True):
+        flags[rows] = left
+    return whole
+
+
+def _concerned(
+    codes: Sequence[Ints], missing: Sequence[int], blanked: Flags, keys: Sequence[Sequence[int]]
+) -> Flags:
+    """Tell which records can share a cell with a blanked one, whatever it is given back."""
+    found = blanked.copy()
+    for key in keys:
+        cells = number_rows([codes[v] for v in key], len(blanked))
+        found |= np.isin(cells, cells[blanked])
+        for v in key:
+            found |= codes[v] == missing[v]
+    return found
