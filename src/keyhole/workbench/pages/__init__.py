@@ -8,6 +8,7 @@ from keyhole.workbench.pages.exposure import EXPOSURE
 from keyhole.workbench.pages.protect import PROTECT
 from keyhole.workbench.pages.scenario import SCENARIO
 from keyhole.workbench.pages.select import SELECT
+from keyhole.workbench.pages.solve import SOLVE
 from keyhole.workbench.pages.study import STUDY
 from keyhole.workbench.pages.synthesise import SYNTHESISE
 from keyhole.workbench.pages.tables import TABLES
@@ -20,6 +21,7 @@ PAGES: tuple[Page, ...] = (
     SCENARIO,
     EXPOSURE,
     SELECT,
+    SOLVE,
     PROTECT,
     SYNTHESISE,
     TABLES,

@@ -1,0 +1,101 @@
+"""Solve: the best release within the limits, and taking another of its Pareto points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tomlkit.toml_document import TOMLDocument
+
+from keyhole.core.equivalents import equivalent
+from keyhole.core.options import Question
+from keyhole.errors import OptionError
+from keyhole.reviews.schema import SECTIONS, STEPS, question_of
+from keyhole.workbench import editing
+from keyhole.workbench.fields import form_fields, take_fields
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+
+MAIN = ("limit", "must", "suppress", "remove")
+"""The options that are always in sight."""
+
+
+def _context(view: View) -> dict[str, Any]:
+    asked, review = _asked(view), view.review
+    file, reading = review.data.file, review.data.reading()
+    given = {
+        **asked.values,
+        "cutoff": review.exposure.cutoff,
+        "weight": review.exposure.weight,
+    }
+    return {
+        "columns": [one for one in view.data.variables if one.name in asked.keys],
+        "main_fields": form_fields(asked, MAIN),
+        "other_fields": form_fields(asked, [n for n in SECTIONS["solve"] if n not in MAIN]),
+        "solution": view.result("solve"),
+        "released": "solve" in (review.release.steps or ()),
+        "equivalents": [equivalent("solve", given, file, reading)] if review.solve else [],
+    }
+
+
+def _asked(view: View) -> Question:
+    """Return the question of the best release, or what one would begin with."""
+    review = view.review
+    if review.solve is not None:
+        return review.solve
+    limit = 0.05 if review.exposure.limit is None else review.exposure.limit
+    offered = [name for name in review.keys if name in view.data.names]
+    return question_of("solve", {"keys": offered, "limit": limit})
+
+
+def _search(view: View, form: SentForm) -> ReviewChange:
+    now = _asked(view).values
+
+    def edit(document: TOMLDocument) -> None:
+        take_fields(document, "solve", SECTIONS["solve"], form, now=now)
+        release(document, "solve")
+
+    return ReviewChange("the best release", edit)
+
+
+def _take(view: View, form: SentForm) -> ReviewChange:
+    """Make the RP of a Pareto point the limit: it is the best release there."""
+    solution, chosen = view.result("solve"), form.number("point")
+    points = () if solution is None else solution.frontier
+    if not isinstance(chosen, int) or not 0 <= chosen < len(points):
+        raise OptionError("that release is not among the results any more. Take one shown now.")
+
+    def edit(document: TOMLDocument) -> None:
+        editing.put_setting(document, "solve", "limit", points[chosen].rp)
+        release(document, "solve")
+
+    return ReviewChange("take another release", edit)
+
+
+def release(document: TOMLDocument, step: str) -> None:
+    """Have a step make the release, in place of one that does the same; the others stay."""
+    given: Any = document.get("release", {})
+    replaced = {"solve": "selection", "selection": "solve"}[step]
+    steps = given.get("steps")
+    if steps is None:
+        steps = [name for name in STEPS if name in document]
+    named = {step, *(name for name in steps if name != replaced)}
+    editing.remove_setting(document, "release", "product")
+    editing.put_setting(document, "release", "steps", [name for name in STEPS if name in named])
+
+
+def _leave(_: View, __: SentForm) -> ReviewChange:
+    def edit(document: TOMLDocument) -> None:
+        editing.remove_setting(document, "solve")
+        given: Any = document.get("release", {})
+        steps = [name for name in given.get("steps", ()) if name != "solve"]
+        editing.put_setting(document, "release", "steps", steps)
+
+    return ReviewChange("no search for the best release", edit)
+
+
+SOLVE = Page(
+    "solve",
+    "Solve",
+    ("solve", "protection", "outgoing"),
+    _context,
+    {"search": _search, "take": _take, "leave": _leave},
+)
