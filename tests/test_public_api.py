@@ -13,6 +13,7 @@ PUBLIC = [
     "Microdata",
     "__version__",
     "apply_plan",
+    "attributes",
     "cheapest_fix",
     "compare_plans",
     "compare_studies",

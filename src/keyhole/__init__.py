@@ -19,6 +19,7 @@ from keyhole import errors
 
 if TYPE_CHECKING:
     from keyhole.data import Microdata, derive, load
+    from keyhole.exposure.attributes import attributes
     from keyhole.exposure.cells import risk
     from keyhole.exposure.drivers import drivers
     from keyhole.exposure.fix import cheapest_fix
@@ -46,6 +47,7 @@ __all__ = [
     "Microdata",
     "__version__",
     "apply_plan",
+    "attributes",
     "cheapest_fix",
     "compare_plans",
     "compare_studies",

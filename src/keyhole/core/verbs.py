@@ -209,6 +209,14 @@ _ENVIRONMENT = (
         called="join",
     ),
     Verb(
+        "keyhole.environment.coding_ladder.coding_ladder",
+        "List where the categories of a coding fall in coarser ones.",
+        "keyhole environment ladder --store ENV.db GE54.001 --out states.csv",
+        picture=False,
+        aside="aside",
+        called="ladder",
+    ),
+    Verb(
         "keyhole.environment.key_verbs.find_key",
         "Find the key of a scenario, and recode the target's file to it.",
         "keyhole environment key --store ENV.db journalist --target FILE",
@@ -254,6 +262,13 @@ _REGISTERED = (
         method="exposure",
         records=("f",),
         more_records={"weight": ("F", "risk"), "fraction": ("F", "risk")},
+    ),
+    Verb(
+        "keyhole.exposure.attributes.attributes",
+        "Measure what somebody who knows the key would learn.",
+        "keyhole attributes people.csv --keys sex,age,state --sensitive income,illness",
+        engines=HERE,
+        method="attributes",
     ),
     Verb(
         "keyhole.exposure.uniques.uniques",

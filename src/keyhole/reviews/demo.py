@@ -12,6 +12,7 @@ from keyhole.core.options import Problem, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
+from keyhole.environment.coding_ladder import ladder_of
 from keyhole.environment.example.environment import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.errors import OptionError
@@ -23,6 +24,7 @@ from keyhole.reviews.store import ResultStore
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"
 EXTERNAL, TRUTH, ENVIRONMENT = "external.csv", "truth.csv", "environment.json"
+REGIONS, STATES = "regions.csv", "GE54.001"
 
 # Linked within sex; ag8r is only a coarser age.
 NOT_LINKED = ("sex", "ag8r")
@@ -34,18 +36,27 @@ _REVIEW = """\
 
 title = "Public use file of veterans (made up)"
 
-# What an intruder could know of a veteran.
-keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
+# What an intruder could know of a veteran: the columns of the external file.
+keys = ["sex", "age", "ms", "race1", "ethnic", "homstate", "psx", "income"]
 
 # What is to go out and to whom: the first chapter of the report, and the public note beside it.
 [release]
-product = "protection"    # or "selection", "synthesis", "file"
+steps = ["solve"]    # the best release that [solve] finds
+drop = ["area", "ag8r", "psrcd", "period"]    # they would give state, age and service away
 to = "anybody"
 purpose = "studies of veterans' health and income"
 version = "1"
 contact = "the office that made the file up"
 conditions = ["No attempt to find a person in the file."]
 board = ["The head of the office", "The disclosure officer"]
+
+# Columns that go out and are no key, and why no intruder could know them.
+[release.not_knowable]
+source = "how the office came by the record"
+lsr = "a code of the ward, which only the hospital keeps"
+means = "the result of the office's own means test"
+nsurg = "counted from the hospital's records"
+nbs = "counted from the hospital's records"
 
 [data]
 file = "{data}"
@@ -58,19 +69,40 @@ weight = "weight"
 [data.labels]
 {labels}
 
+# A coarser column beside the state, by a ladder of codings of the environment.
+[derive]
+region = 'map(homstate, "{regions}", to="GE5.001")'
+
 # What must be seen to before anything is measured: identifiers, Safe Harbor, dependences.
 [screen]
 year = 2024
 
 [exposure]
 cutoff = 3      # records in cells smaller than this are at risk
-limit = 0.10    # the highest share of them that is acceptable
+limit = 0.05    # the highest share of them that is acceptable
 
 # Who could know what, from a made-up catalogue of forms and public sources; see the chapter
 # Scenarios. To use one of these keys everywhere: keys = "scenario:veterans association"
 [environment]
 store = "{environment}"
 scenarios = ["nosy neighbour", "commercial database", "veterans association"]
+
+# The most useful release, of all combinations of detail: no record in a cell smaller than three
+# (stricter than the limit above, so that no attack has a unique record to find), after blanking or
+# removing a few.
+[solve]
+keys = ["sex", "age", "ms", "race1", "ethnic", "region", "psx", "income"]
+limit = 0
+suppress = 0.03
+remove = 0.02
+must = ["sex", "age", "region"]
+worth = {{ age = 2, region = 2 }}    # what studies of veterans need most
+
+[solve.ladders.income]
+levels = [
+    {{ name = "income50", derive = "band(top(income, 200000), 50000)" }},
+    {{ name = "income100", derive = "band(top(income, 200000), 100000)" }},
+]
 
 [uniques]
 max_size = 4    # singled out by at most so many variables
@@ -101,36 +133,8 @@ strata = ["sex"]
 metrics = ["unicity", "taxicab"]    # the first leads
 limit = 0.10    # of those suspected, the highest share truly found that is acceptable
 
-# The classical way: coarser columns first, then single values taken away where that is not enough.
-# The ledger tells after each step the risk that is left and what the analyst has lost. A step is
-# undone by leaving it out. The protected file is in {results}/protection/release.
-[protection]
-formula = "income ~ age + sex"
-targets = ["sex", "age", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
-
-[[protection.step]]
-method = "drop"
-columns = ["puf_id", "household", "area"]    # they name people, or would give the state away
-
-[[protection.step]]
-method = "top-code"
-column = "age"
-value = 84
-
-[[protection.step]]
-method = "recode"
-column = "ms"
-map = {{ W = "formerly married", D = "formerly married", S = "formerly married" }}
-keep_rest = true
-
-[[protection.step]]
-method = "suppress"
-keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
-limit = 0.10
-never = ["sex", "ag8r", "psrcd"]    # age and psx, which stay, would tell them
-
-# If single years of age must go out all the same: what makes records stand out is replaced by
-# values of others like them. The versions to be released are in {results}/synthesis/release.
+# Another way, which this release does not take: single years of age, where what makes records
+# stand out is replaced by values of others like them. See {results}/synthesis/release.
 [synthesis]
 keys = ["sex", "age", "ms", "race1", "psx"]
 targets = ["age", "ms", "race1"]
@@ -179,7 +183,9 @@ def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> N
     # The visitor may have edited the review file: that is what it is there for.
     if force or not (folder / REVIEW).exists():
         ResultStore(folder).write(REVIEW, _review_text(world.sample.names))
-    write_environment(example_environment(), folder / ENVIRONMENT, force=True)
+    environment = example_environment()
+    write_environment(environment, folder / ENVIRONMENT, force=True)
+    ResultStore(folder).write(REGIONS, ladder_of(environment, STATES).to_frame().write_csv())
     for name, data in ((DATA, world.sample), (EXTERNAL, world.external), (TRUTH, world.truth)):
         data.save(folder / name, force=True)
 
@@ -187,7 +193,7 @@ def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> N
 def _check(folder: Path, force: bool) -> None:
     """Take a new folder, an empty one, or that of an earlier demonstration."""
     sweep(folder)
-    ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REVIEW, RESULTS}
+    ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REGIONS, REVIEW, RESULTS}
     if not force and {path.name for path in folder.iterdir()} - ours:
         raise OptionError(
             Problem(
@@ -207,6 +213,7 @@ def _review_text(names: tuple[str, ...]) -> str:
         external=EXTERNAL,
         truth=TRUTH,
         environment=ENVIRONMENT,
+        regions=REGIONS,
         link=", ".join(f'"{name}"' for name in LINK if name not in NOT_LINKED),
         labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
         candidates=",\n    ".join(rows) + ",",

@@ -122,9 +122,10 @@ class ReviewResult(Result):
         """Return the verdict, the limits, and the main figures by stage."""
         verdict = self.verdict
         rows = [[one.verdict, one.what, one.said] for one in verdict.reasons]
-        remedies = [one.remedy for one in verdict.reasons if one.remedy]
-        tables = [Table(verdict.sentence, ["answer", "condition", "found"], rows, remedies)]
-        if self.limits:
+        notes = [one.remedy for one in verdict.reasons if one.remedy]
+        notes += [verdict.given_up] if verdict.given_up else []
+        tables = [Table(verdict.sentence, ["answer", "condition", "found"], rows, notes)]
+        if self.limits and self.review.release.steps is None:
             tables.append(self._limit_table())
         rows = [
             [str(r["title"]), "reused" if name in self.reused else "computed"]

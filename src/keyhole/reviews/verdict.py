@@ -18,9 +18,10 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles
-from keyhole.reviews.stages.protection import released_product
+from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles, derived_columns
+from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+from keyhole.synthesis.associations import NEVER_RELEASED
 
 Answer = Literal["met", "not_met", "not_judged"]
 ANSWERS: Mapping[Answer, tuple[str, str]] = {
@@ -30,6 +31,8 @@ ANSWERS: Mapping[Answer, tuple[str, str]] = {
 }
 """How a page marks an answer, and its words."""
 MOST_NAMED = 6
+LOST = ("records.blanked", "records.removed", "suppress.values", "sample.kept")
+"""Notes of protections that say how many records or values are gone."""
 OLDER = "The release was not measured: run the review again with this version of keyhole."
 
 
@@ -57,11 +60,12 @@ class Reason(Figures):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Figures):
-    """The answer for the whole release: its sentence, then its reasons."""
+    """The answer for the whole release: its sentence, its reasons, and what was given up for it."""
 
     answer: Answer
     sentence: str
     reasons: tuple[Reason, ...]
+    given_up: str | None = None
 
     @property
     def state(self) -> str:
@@ -84,7 +88,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons += _scenarios_unjudged(results, found.cutoff, limit)
         reasons += _not_counted(found, limit)
     reasons += _attacks(review, results)
-    return Verdict(*_answer(reasons), tuple(reasons))
+    return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
 
 def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
@@ -104,6 +108,36 @@ def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
             f"not be judged ({_listed(unjudged)})."
         )
     return "met", f"This release may go out: all {of} are met."
+
+
+def _given_up(review: Review, results: Mapping[str, Any], found: ReleasedFiles) -> str | None:
+    """Say what the release has less of than the file: columns, detail, records, values."""
+    plan = plan_of_release(review, results)
+    coarser = {
+        source: name
+        for name, sources in derived_columns(review, plan).items()
+        for source in sources
+        if name in found.columns and source not in found.columns
+    }
+    roles = review.data.roles
+    out = [n for n in found.left_out if n not in coarser and roles.get(n) not in NEVER_RELEASED]
+    recoded = [
+        name
+        for step in (() if plan is None else plan.steps)
+        if step.definition.effect in ("codes", "perturbs", "exchanges")
+        for name in step.columns
+        if name in found.columns
+    ]
+    steps = results["protection"].steps if "protection" in results and plan is not None else ()
+    notes = [note for step in steps for note in step.notes if getattr(note, "code", "") in LOST]
+    parts = [
+        (out, "left out: " + quoted(out, most=MOST_NAMED)),
+        (coarser, "coarser: " + ", ".join(f"{n} (as {made})" for n, made in coarser.items())),
+        (recoded, "changed: " + quoted(list(dict.fromkeys(recoded)), most=MOST_NAMED)),
+        *((True, note.hiding(smallest_shown(found.cutoff))) for note in notes),
+    ]
+    said = "; ".join(words for there, words in parts if there)
+    return f"Given up for it: {said}." if said else None
 
 
 def _listed(names: list[str]) -> str:
@@ -170,16 +204,17 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     many = len(found.not_counted)
     if not open_:
+        within = f"{many - explained} of {many} columns are within the limit if known"
         why = f"; {explained} would exceed it but cannot be known, as declared" if explained else ""
-        yield Reason(what, "met", f"{many} columns, each within the limit if known{why}")
+        yield Reason(what, "met", within + why)
         return
     open_.sort(key=lambda one: -one.rp_if_known)
     shown = [f"{one.name} {percentage_beside(one.rp_if_known, limit)}" for one in open_]
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
         what, "not_judged",
-        f"RP would exceed {limit_percentage(limit)} if an intruder knew one of {len(open_)} of "
-        f"{many} columns ({', '.join(shown[:MOST_NAMED])}{more})",
+        f"RP would exceed {limit_percentage(limit)} with {len(open_)} of {many} columns if an "
+        f"intruder knew it too ({', '.join(shown[:MOST_NAMED])}{more})",
         open_[0].rp_if_known, limit,
         f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "
         f"say in [release.not_knowable] why no intruder could know them.",

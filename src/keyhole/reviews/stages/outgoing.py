@@ -142,15 +142,19 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         "cutoff": review.exposure.cutoff,
         "weight": review.exposure.weight,
         "not_knowable": dict(release.not_knowable),
-        "derived": {
-            **{n: list(Derivation.of(n, t).columns) for n, t in review.data.derive.items()},
-            **_derived_by(plan_of_release(review, earlier)),
-        },
+        "derived": derived_columns(review, plan_of_release(review, earlier)),
     }
 
 
-def _derived_by(plan: Plan | None) -> dict[str, list[str]]:
-    """Return the columns that a plan adds, each with those it is made from."""
+def derived_columns(review: Review, plan: Plan | None) -> dict[str, list[str]]:
+    """Return the columns that a review and its plan add, each with those it is made from."""
+    return {
+        **{n: list(Derivation.of(n, t).columns) for n, t in review.data.derive.items()},
+        **_added_by(plan),
+    }
+
+
+def _added_by(plan: Plan | None) -> dict[str, list[str]]:
     return {
         step.options["name"]: list(step.definition.columns(step.options))
         for step in (() if plan is None else plan.steps)

@@ -1,0 +1,523 @@
+"""Attribute disclosure: what an intruder who knows the key learns of sensitive columns.
+
+Whoever knows the key finds the cell of a person. If all records of the cell share a value, or
+nearly all do, the value is learnt without finding anybody: homogeneity and l-diversity
+(Machanavajjhala et al. 2007), t-closeness (Li et al. 2007), β-likeness (Cao & Karras 2012), and
+correct attribution (Taub, Elliot et al. 2018) against the base rate that needs no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import polars as pl
+
+from keyhole.core.codec import Figures
+from keyhole.core.kinds import Columns, Data
+from keyhole.core.marks import COUNT, WHEN_SET, Also, Share
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    Cutoff,
+    EngineOption,
+    MemorySize,
+    Names,
+    RequiredKeys,
+    WorkFolder,
+)
+from keyhole.core.tables import Table
+from keyhole.data.columns import encode
+from keyhole.engines import Records
+from keyhole.engines.choose import backend_of, engine_notes, engine_of, open_records
+from keyhole.engines.opening import open_for
+from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.attributes import learn_by_cell, rows_by_cell, spread_by_cell
+from keyhole.results import Result, share
+
+if TYPE_CHECKING:
+    import altair
+
+Distance = Literal["auto", "equal", "ordered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity(Figures):
+    """The least l of any cell: different values, and exp of the entropy."""
+
+    distinct: int
+    entropy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Short(Figures):
+    """Records in cells that fall short of a threshold, and the threshold."""
+
+    measure: str
+    threshold: float
+    records: Annotated[int, COUNT]
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearntNumbers(Figures):
+    """What cells tell of numbers.
+
+    `within` is the mean share of a record's cell that lies within the tolerance of its value;
+    `narrow_records` are in cells whose numbers all lie within twice the tolerance; `dominated` in
+    cells of several where one number is more than half of the sum.
+    """
+
+    tolerance: float
+    within: float | None
+    narrow_records: Annotated[int, COUNT]
+    narrow_cells: int
+    dominated_records: Annotated[int, COUNT]
+    largest_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TellingLevel(Figures):
+    """A level of a key, by its place, and how many of its records lie in homogeneous cells."""
+
+    column: str
+    level: str
+    records: Annotated[int, COUNT]
+    homogeneous: Annotated[int, COUNT]
+
+
+@dataclass(frozen=True, slots=True)
+class LearntColumn(Figures):
+    """What the cells of a key tell of one sensitive column.
+
+    `homogeneous` is the share of records in cells with one value, `hidden_by_rp` how many of them
+    lie in cells of the cutoff or more, which RP does not count. `cap` is the chance of a right
+    guess by somebody who guesses like the cell, `base_rate` that of one who knows the column's
+    distribution alone. `t_closeness` is the largest distance of a cell to the file.
+    """
+
+    homogeneous: Annotated[float, Share("records")]
+    homogeneous_records: Annotated[int, COUNT]
+    homogeneous_cells: int
+    hidden_by_rp: Annotated[int, COUNT]
+    l: Diversity  # noqa: E741
+    t_closeness: float | None
+    distance: str
+    beta: float
+    cap: float
+    base_rate: float
+    short: tuple[Short, ...]
+    numbers: Annotated[LearntNumbers | None, WHEN_SET] = None
+    levels: Annotated[tuple[TellingLevel, ...], WHEN_SET] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Attributes(Result):
+    """Attribute disclosure of a file on one key, by sensitive column."""
+
+    keys: tuple[str, ...]
+    cutoff: int
+    records: Annotated[int, COUNT]
+    cells: int
+    rp: Annotated[float, Share("records")]
+    sensitive: Mapping[str, LearntColumn]
+    notes: tuple[str, ...] = ()
+    engine: str = "memory"
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a sensitive column."""
+        rows = [
+            {
+                "column": name, "homogeneous": one.homogeneous, "hidden_by_rp": one.hidden_by_rp,
+                "l_distinct": one.l.distinct, "l_entropy": one.l.entropy, "t": one.t_closeness,
+                "beta": one.beta, "cap": one.cap, "base_rate": one.base_rate,
+            }
+            for name, one in self.sensitive.items()
+        ]  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a sensitive column, the shortfalls, and levels that tell most."""
+        head = ["column", "homogeneous", "hidden by RP", "least l", "least entropy l", "largest t",
+                "largest β", "CAP", "base rate"]  # fmt: skip
+        rows = [
+            [name, share(one.homogeneous), f"{one.hidden_by_rp:,}", f"{one.l.distinct:,}",
+             f"{one.l.entropy:.2f}", share(one.t_closeness), f"{one.beta:.2f}", share(one.cap),
+             share(one.base_rate)]
+            for name, one in self.sensitive.items()
+        ]  # fmt: skip
+        notes = [
+            f"RP({self.cutoff}) on {', '.join(self.keys)} is {share(self.rp)}.",
+            f"Homogeneous: records in cells where all share one value; hidden by RP: those of them "
+            f"in cells of {self.cutoff} or more.",
+            "CAP: the chance of a right guess from the cell; base rate: without the file.",
+            *self.notes,
+        ]
+        found = [Table("What the key tells", head, rows, notes)]
+        short = [
+            [name, f"{s.measure} {s.threshold:g}", f"{s.records:,}", f"{s.cells:,}"]
+            for name, one in self.sensitive.items()
+            for s in one.short
+        ]
+        head = ["column", "falls short of", "records", "cells"]
+        found.append(Table("Cells that fall short", head, short))
+        numbers = [
+            [name, f"{n.tolerance:g}", share(n.within), f"{n.narrow_records:,}",
+             f"{n.dominated_records:,}"]
+            for name, one in self.sensitive.items()
+            if (n := one.numbers) is not None
+        ]  # fmt: skip
+        if numbers:
+            head = ["column", "tolerance", "share within", "in narrow cells", "dominated"]
+            found.append(Table("Numbers", head, numbers))
+        return found
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw CAP and the base rate of each sensitive column."""
+        from keyhole.exposure.attributes_chart import attributes_chart
+
+        return attributes_chart(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution(Figures):
+    """What a release tells of one column of the original, as shares of records.
+
+    Names and formulas are those of Raab, Nowok & Dibben (synthpop) and Taub, Elliot et al.
+    `disclosures_right` is DiSCO / DiS; `expected` the DiSCO there would be if values of the
+    release were dealt out by its margin; `records_behind` the mean number of records of the
+    release in the cells of a right disclosure.
+    """
+
+    UiO: float
+    UiS: float
+    UiOiS: float
+    repU: float
+    Dorig: float
+    Dsyn: float
+    iS: float
+    DiS: float
+    DiSCO: float
+    DiSDiO: float
+    baseCAPd: float
+    CAPd: float
+    CAPs: float
+    DCAP: float
+    TCAP: float | None
+    disclosures_right: float | None
+    expected: float
+    records_behind: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReleaseAttribution(Result):
+    """What a release tells of the people of the original, by sensitive column."""
+
+    keys: tuple[str, ...]
+    records: Annotated[int, COUNT]
+    original_records: Annotated[int, COUNT]
+    sensitive: Mapping[str, Attribution]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a sensitive column."""
+        rows = [{"column": name, **one.to_dict()} for name, one in self.sensitive.items()]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def tables(self) -> list[Table]:
+        """Return one row a figure, one column a sensitive column."""
+        names = [*Attribution.__dataclass_fields__]
+        each = self.sensitive.values()
+        rows = [[name, *(_figure(name, getattr(one, name)) for one in each)] for name in names]
+        notes = [f"Key: {', '.join(self.keys)}. Shares of records; a missing value is a category."]
+        title = "What the release tells of the original"
+        return [Table(title, ["figure", *self.sensitive], rows, [*notes, *self.notes])]
+
+
+def _figure(name: str, value: float | None) -> str:
+    if name == "records_behind" and value is not None:
+        return f"{value:.1f}"
+    return share(value)
+
+
+@documented
+def attributes(
+    data: Any,
+    *,
+    keys: RequiredKeys,
+    sensitive: Annotated[
+        Names | None,
+        Option(
+            "The columns of which nothing should be learnt; by default those with the role "
+            "sensitive.",
+            kind=Columns("sensitive"),
+        ),
+    ] = None,
+    cutoff: Cutoff = 3,
+    original: Annotated[
+        Any, Option("The original file: what the release tells of its people.", kind=Data())
+    ] = None,
+    distance: Annotated[
+        Distance,
+        Option(
+            "The distance of t-closeness: `equal`, `ordered`, or `auto`: ordered for numbers and "
+            "dates, equal for categories."
+        ),
+    ] = "auto",
+    diversity: Annotated[
+        int, Option("Cells with fewer values (l) than this fall short.", low=1)
+    ] = 2,
+    recursion: Annotated[
+        float,
+        Option(
+            "c of recursive (c, l)-diversity: the most frequent value must be rarer than c times "
+            "all but the l - 1 most frequent.",
+            above=0,
+        ),
+    ] = 2.0,
+    closeness: Annotated[
+        float, Option("Cells farther from the file (t) than this fall short.", low=0, high=1)
+    ] = 0.2,
+    likeness: Annotated[
+        float, Option("Cells where a value gains more (β) than this fall short.", above=0)
+    ] = 1.0,
+    tolerance: Annotated[
+        float,
+        Option("Numbers within this many standard deviations count as learnt.", above=0),
+    ] = 0.05,
+    engine: EngineOption = "auto",
+    memory: MemorySize = None,
+    work_folder: WorkFolder = None,
+) -> Annotated[Attributes, Also("keyhole.exposure.attributes.ReleaseAttribution")]:
+    """Measure what somebody who knows the key would learn of sensitive columns.
+
+    With `original`, the data is a release, and the result says what it tells of the people of the
+    original.
+
+    Notes
+    -----
+    A missing value is a category, of keys and of sensitive columns; ordered distances leave it out.
+    Ordered distance: the sum of |cumulated differences| over the number of values less one.
+    Recursive: r₁ < c (r_l + … + r_m), counts in descending order. β: the largest (p - q) / q.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"sex": [*"fffmmm"], "ill": [*"yyyyno"]})
+    >>> found = attributes(people, keys=["sex"], sensitive=["ill"]).sensitive["ill"]
+    >>> found.homogeneous, found.hidden_by_rp, found.l.distinct
+    (0.5, 3, 1)
+    """
+    question = bind(attributes, locals())
+    opened: Any = open_for(
+        question, data, needs_values_for="attribute disclosure", every_column=sensitive is None
+    )
+    names = question.sensitive or _by_role(opened)
+    clash = [name for name in names if name in question.keys]
+    if clash:
+        raise OptionError(
+            Problem("{sensitive} must not be keys. Got {0} as both: leave it out of one.", clash)
+        )
+    if question.original is not None:
+        return _against(opened, question, names)  # type: ignore[return-value]
+    return _of_file(opened, question, names)
+
+
+def _by_role(data: Records) -> tuple[str, ...]:
+    names = tuple(n for n in data.names if data.variable(n).role == "sensitive")
+    if not names:
+        raise OptionError(
+            Problem("{sensitive} must name at least one column: none has the role sensitive.")
+        )
+    return names
+
+
+def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:
+    keys, cutoff = question.keys, question.cutoff
+    cells = engine_of(data, keys).measure(keys)
+    count = cells.spectrum.cells
+    starts, rows = rows_by_cell(cells.numbers(), count)
+    sizes = np.diff(starts)
+    found = {name: _learnt(data, name, starts, rows, sizes, question) for name in names}
+    return Attributes(
+        keys=tuple(keys),
+        cutoff=cutoff,
+        records=data.records,
+        cells=count,
+        rp=cells.spectrum.below(cutoff) / data.records,
+        sensitive=found,
+        notes=engine_notes(data),
+        engine=backend_of(data).name,
+    )
+
+
+def _learnt(
+    data: Records, name: str, starts: Ints, rows: Ints, sizes: Ints, question: Question
+) -> LearntColumn:
+    codes = data.codes(name)
+    values = codes.values[rows].astype(np.int64)
+    total = np.bincount(values, minlength=codes.size)
+    kind = data.variable(name).kind
+    in_order = (
+        kind in ("measure", "date")
+        if question.distance == "auto"
+        else (question.distance == "ordered")
+    )
+    distinct, most, rest, entropy, squares, equal, moved, gain = learn_by_cell(
+        starts, values, total, question.diversity, len(codes.levels) if in_order else 0
+    )
+    distances = moved if in_order else equal
+    alone = distinct == 1
+    limits: list[tuple[str, float, Flags]] = [
+        ("distinct l of", question.diversity, distinct < question.diversity),
+        ("entropy l of", question.diversity, np.exp(entropy) < question.diversity - 1e-9),
+        ("recursive diversity, c =", question.recursion, most >= question.recursion * rest),
+        ("t of", question.closeness, distances > question.closeness + 1e-12),
+        ("β of", question.likeness, gain > question.likeness + 1e-12),
+    ]
+    known = distances[~np.isnan(distances)]
+    shares = total / total.sum()
+    return LearntColumn(
+        homogeneous=float(sizes[alone].sum() / data.records),
+        homogeneous_records=int(sizes[alone].sum()),
+        homogeneous_cells=int(alone.sum()),
+        hidden_by_rp=int(sizes[alone & (sizes >= question.cutoff)].sum()),
+        l=Diversity(int(distinct.min()), float(np.exp(entropy.min()))),
+        t_closeness=float(known.max()) if len(known) else None,
+        distance="ordered" if in_order else "equal",
+        beta=float(gain.max()),
+        cap=float(squares.sum() / data.records),
+        base_rate=float((shares**2).sum()),
+        short=tuple(
+            Short(measure, float(x), int(sizes[flags].sum()), int(flags.sum()))
+            for measure, x, flags in limits
+        ),
+        numbers=_numbers(data, name, starts, rows, sizes, question) if kind == "measure" else None,
+        levels=tuple(_levels(data, question.keys, alone, starts, rows, question.cutoff)),
+    )
+
+
+def _numbers(
+    data: Records, name: str, starts: Ints, rows: Ints, sizes: Ints, question: Question
+) -> LearntNumbers:
+    values: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    spread = float(np.nanstd(values, ddof=1)) if np.isfinite(values).sum() > 1 else 0.0
+    near_by = question.tolerance * spread
+    width, near, largest, held = spread_by_cell(starts, values[rows], near_by)
+    narrow = (width <= 2 * near_by) & (held == sizes)
+    ruled = (largest > 0.5) & (held > 1)
+    several = largest[held > 1]
+    several = several[~np.isnan(several)]
+    return LearntNumbers(
+        tolerance=near_by,
+        within=float(near.sum() / held.sum()) if held.any() else None,
+        narrow_records=int(sizes[narrow].sum()),
+        narrow_cells=int(narrow.sum()),
+        dominated_records=int(sizes[ruled].sum()),
+        largest_share=float(several.max()) if len(several) else None,
+    )
+
+
+def _levels(
+    data: Records, keys: Sequence[str], alone: Flags, starts: Ints, rows: Ints, cutoff: int
+) -> Iterator[TellingLevel]:
+    """Yield the levels of keys by how many of their records lie in homogeneous cells."""
+    told = np.zeros(len(rows), dtype=np.bool_)
+    told[rows] = np.repeat(alone & (np.diff(starts) >= cutoff), np.diff(starts))
+    found = []
+    for name in keys:
+        codes = data.codes(name)
+        total = np.bincount(codes.values, minlength=codes.size)
+        those = np.bincount(codes.values[told], minlength=codes.size)
+        labels = [*map(str, codes.levels.to_list()), "(missing)"]
+        found += [
+            TellingLevel(name, labels[i], int(total[i]), int(those[i]))
+            for i in np.flatnonzero(those)
+        ]
+    yield from sorted(found, key=lambda one: -one.homogeneous)[:10]
+
+
+def _against(release: Records, question: Question, names: Sequence[str]) -> ReleaseAttribution:
+    """Compare a release with the original, both in the same codes."""
+    keys = question.keys
+    source = open_records(question.original)
+    wanted = [*keys, *names]
+    problems = question.column_problems(source.names, source.name)
+    if problems:
+        raise OptionError(problems)
+    both = {name: _stacked(source.column(name), release.column(name)) for name in wanted}
+    n = source.records
+    cell = _joint([both[name] for name in keys])
+    return ReleaseAttribution(
+        keys=tuple(keys),
+        records=release.records,
+        original_records=n,
+        sensitive={name: _attribution(cell, both[name], n) for name in names},
+        notes=engine_notes(release),
+    )
+
+
+def _stacked(first: pl.Series, second: pl.Series) -> Ints:
+    """Return the codes of two columns, the one after the other, in which equal values are equal."""
+    if first.dtype != second.dtype and not (first.dtype.is_numeric() and second.dtype.is_numeric()):
+        first, second = first.cast(pl.String), second.cast(pl.String)
+    frames = [one.rename("both").to_frame() for one in (first, second)]
+    together = pl.concat(frames, how="vertical_relaxed").to_series()
+    codes: Ints = encode(together).values.astype(np.int64)
+    return codes
+
+
+def _joint(columns: Sequence[Ints]) -> Ints:
+    """Number the distinct combinations of some columns, from 0 on."""
+    number = columns[0]
+    for codes in columns[1:]:
+        joined = number * (int(codes.max(initial=0)) + 1) + codes
+        number = np.unique(joined, return_inverse=True)[1]
+    return np.unique(number, return_inverse=True)[1].astype(np.int64)
+
+
+def _attribution(cell: Ints, value: Ints, n: int) -> Attribution:
+    """Count the figures; `cell` and `value` have the original first, then the release."""
+    m, cells, kinds = len(cell) - n, int(cell.max()) + 1, int(value.max()) + 1
+    pair = np.unique(cell * kinds + value, return_inverse=True)[1].astype(np.int64)
+    pairs = int(pair.max()) + 1
+    of_pair = np.empty(pairs, dtype=np.int64)
+    of_pair[pair] = cell
+    margin = np.bincount(value[n:], minlength=kinds) / m
+    value_of = np.empty(pairs, dtype=np.int64)
+    value_of[pair] = value
+    d, s = np.bincount(cell[:n], minlength=cells), np.bincount(cell[n:], minlength=cells)
+    dt, st = np.bincount(pair[:n], minlength=pairs), np.bincount(pair[n:], minlength=pairs)
+    d_of, s_of = d[of_pair], s[of_pair]
+    one_d = np.zeros(cells, dtype=np.bool_)
+    one_d[of_pair[(dt == d_of) & (dt > 0)]] = True
+    one_s = np.zeros(cells, dtype=np.bool_)
+    one_s[of_pair[(st == s_of) & (st > 0)]] = True
+    right = one_s[of_pair] & (st > 0)
+    found = float(dt[right].sum())
+    both = float(d[s > 0].sum())
+    disclosed = float(d[one_s].sum())
+    # Values dealt out by the margin: a cell of s records shows one value t with chance margin_t^s.
+    alike = margin[value_of] ** np.maximum(s_of, 1)
+    base = np.bincount(value[:n], minlength=kinds) / n
+    return Attribution(
+        UiO=float((d == 1).sum()) / n,
+        UiS=float((s == 1).sum()) / m,
+        UiOiS=float(((d == 1) & (s > 0)).sum()) / n,
+        repU=float(((d == 1) & (s == 1)).sum()) / n,
+        Dorig=float(d[one_d].sum()) / n,
+        Dsyn=float(s[one_s].sum()) / m,
+        iS=both / n,
+        DiS=disclosed / n,
+        DiSCO=found / n,
+        DiSDiO=float(dt[right & one_d[of_pair]].sum()) / n,
+        baseCAPd=float((base**2).sum()),
+        CAPd=float((dt * (dt / np.maximum(d_of, 1))).sum()) / n,
+        CAPs=float((st * (st / np.maximum(s_of, 1))).sum()) / m,
+        DCAP=float((dt * (st / np.maximum(s_of, 1))).sum()) / n,
+        TCAP=found / both if both else None,
+        disclosures_right=found / disclosed if disclosed else None,
+        expected=float((dt * alike)[s_of > 0].sum()) / n,
+        records_behind=float((dt * st)[right].sum() / found) if found else None,
+    )

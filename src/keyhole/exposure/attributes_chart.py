@@ -1,0 +1,72 @@
+"""Chart of attribute disclosure: how much better than the base rate a cell lets one guess."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from keyhole.charts import (
+    PALETTE,
+    QUIET,
+    house_style,
+    inline,
+    legend,
+    percentage,
+    plain,
+    row_axis,
+    row_names,
+    share_axis,
+)
+
+if TYPE_CHECKING:
+    from keyhole.exposure.attributes import Attributes
+
+WIDTH, STEP = 560, 44
+KINDS = {
+    "right without the file": QUIET,
+    "right from the cell": PALETTE[0],
+    "certain: one value in the cell": PALETTE[1],
+}
+
+
+def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
+    """Draw for each sensitive column the base rate, CAP, and the share that is certain."""
+    rows = [
+        {"place": place, "name": plain(name), "kind": kind, "value": value}
+        for place, (name, one) in enumerate(found.sensitive.items())
+        for kind, value in zip(KINDS, (one.base_rate, one.cap, one.homogeneous), strict=True)
+    ]
+    kinds = list(KINDS)
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
+    spans = alt.Chart(
+        inline(
+            [
+                {"place": place, "low": one.base_rate, "high": one.cap}
+                for place, one in enumerate(found.sensitive.values())
+            ]
+        )
+    ).mark_rule(strokeWidth=2, color=QUIET)
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=share_axis("value", "share of the records"),
+        color=alt.Color(
+            "kind:N",
+            legend=legend(kinds, width=WIDTH),
+            scale=alt.Scale(domain=kinds, range=list(KINDS.values())),
+        ),
+        tooltip=["name:N", "kind:N", "value:Q"],
+    )
+    names = row_names(base.transform_filter(f"datum.kind == '{kinds[0]}'"))
+    chart = alt.layer(spans.encode(x="low:Q", x2="high:Q", y=row_axis()), points, names).properties(
+        width=WIDTH, height=alt.Step(STEP)
+    )
+    # A value that everybody has is no disclosure.
+    told = {name: one.hidden_by_rp * (one.base_rate < 1) for name, one in found.sensitive.items()}
+    worst = max(told, key=lambda name: told[name])
+    hidden = told[worst]
+    title = (
+        f"{percentage(hidden / found.records)} of the records tell {plain(worst)} to whoever knows "
+        f"their key, and RP does not count them"
+    )
+    below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
+    return house_style(chart, title=title, subtitle=below)

@@ -1,0 +1,238 @@
+"""Attribute disclosure: every measure against a slow twin, and tables worked by hand."""
+
+import math
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+import keyhole
+from keyhole.errors import OptionError
+
+ANSWERS = st.sampled_from([None, "a", "b", "c"])
+frames = st.lists(
+    st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([0, 1]), ANSWERS, st.integers(0, 4)),
+    min_size=1,
+    max_size=25,
+).map(
+    lambda rows: pl.DataFrame(
+        rows, schema={"k": pl.Int64, "j": pl.Int64, "s": pl.String, "x": pl.Int64}, orient="row"
+    )
+)
+
+
+def by_cell(frame, keys, column):
+    """The slow twin begins here: the values of each cell."""
+    cells = defaultdict(list)
+    for row in frame.iter_rows(named=True):
+        cells[tuple(row[k] for k in keys)].append(row[column])
+    return list(cells.values())
+
+
+def slow(frame, keys, column, cutoff=3):
+    cells, n = by_cell(frame, keys, column), frame.height
+    whole = Counter(frame[column].to_list())
+    alone = [c for c in cells if len(set(c)) == 1]
+    share = {v: Fraction(k, n) for v, k in whole.items()}
+
+    def equal(cell):
+        mine = Counter(cell)
+        return sum(abs(Fraction(mine[v], len(cell)) - share[v]) for v in whole) / 2
+
+    def entropy(cell):
+        return -sum(k / len(cell) * math.log(k / len(cell)) for k in Counter(cell).values())
+
+    return {
+        "homogeneous_records": sum(map(len, alone)),
+        "homogeneous_cells": len(alone),
+        "hidden_by_rp": sum(len(c) for c in alone if len(c) >= cutoff),
+        "distinct": min(len(set(c)) for c in cells),
+        "entropy": math.exp(min(map(entropy, cells))),
+        "t": float(max(map(equal, cells))),
+        "beta": max(
+            float((Fraction(k, len(c)) - share[v]) / share[v])
+            for c in cells
+            for v, k in Counter(c).items()
+        ),
+        "cap": float(sum(Fraction(k * k, len(c)) for c in cells for k in Counter(c).values()) / n),
+        "base_rate": float(sum(s * s for s in share.values())),
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames, st.sampled_from([["k"], ["k", "j"]]))
+def test_every_measure_equals_its_slow_twin(frame, keys):
+    found = keyhole.attributes(frame, keys=keys, sensitive=["s"]).sensitive["s"]
+    twin = slow(frame, keys, "s")
+    assert found.homogeneous_records == twin["homogeneous_records"]
+    assert found.homogeneous == twin["homogeneous_records"] / frame.height
+    assert found.homogeneous_cells == twin["homogeneous_cells"]
+    assert found.hidden_by_rp == twin["hidden_by_rp"]
+    assert found.l.distinct == twin["distinct"]
+    assert found.l.entropy == pytest.approx(twin["entropy"])
+    assert found.t_closeness == pytest.approx(twin["t"])
+    assert found.beta == pytest.approx(twin["beta"])
+    assert found.cap == pytest.approx(twin["cap"])
+    assert found.base_rate == pytest.approx(twin["base_rate"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(frames)
+def test_ordered_distance_and_recursive_diversity_equal_their_slow_twins(frame):
+    found = keyhole.attributes(
+        frame, keys=["k"], sensitive=["x"], distance="ordered", diversity=2, recursion=2
+    ).sensitive["x"]
+    cells, n = by_cell(frame, ["k"], "x"), frame.height
+    values = sorted(set(frame["x"]))
+    steps = len(values) - 1
+
+    def moved(cell):
+        gap = total = Fraction(0)
+        for v in values:
+            gap += Fraction(cell.count(v), len(cell)) - Fraction(frame["x"].to_list().count(v), n)
+            total += abs(gap)
+        return total / steps if steps else Fraction(0)
+
+    assert found.t_closeness == pytest.approx(float(max(map(moved, cells))))
+    short = {s.measure: s for s in found.short}
+    few = [
+        c
+        for c in cells
+        if Counter(c).most_common(1)[0][1] >= 2 * (len(c) - max(Counter(c).values()))
+    ]
+    assert short["recursive diversity, c ="].records == sum(map(len, few))
+    far = [c for c in cells if moved(c) > Fraction(1, 5)]
+    assert short["t of"].cells == len(far)
+    assert short["t of"].records == sum(map(len, far))
+
+
+@settings(max_examples=80, deadline=None)
+@given(frames)
+def test_numbers_near_each_other_equal_their_slow_twin(frame):
+    frame = frame.with_columns(pl.col("x").cast(pl.Float64) * 10)
+    found = (
+        keyhole.attributes(
+            keyhole.load(frame, kinds={"x": "measure"}), keys=["k"], sensitive=["x"], tolerance=0.6
+        )
+        .sensitive["x"]
+        .numbers
+    )
+    spread = frame["x"].std() or 0.0
+    cells = by_cell(frame, ["k"], "x")
+    near = sum(
+        sum(abs(a - b) <= 0.6 * spread for b in cell) / len(cell) for cell in cells for a in cell
+    )
+    assert found.within == pytest.approx(near / frame.height)
+    narrow = [c for c in cells if max(c) - min(c) <= 1.2 * spread]
+    assert found.narrow_records == sum(map(len, narrow))
+    ruled = [c for c in cells if len(c) > 1 and sum(c) and max(c) / sum(c) > 0.5]
+    assert found.dominated_records == sum(map(len, ruled))
+
+
+def test_the_table_of_machanavajjhala_et_al():
+    """Their 4-anonymous table of twelve patients (2007, figure 2): the third block has cancer."""
+    frame = pl.DataFrame(
+        {
+            "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130*"] * 4,
+            "age": ["<30"] * 4 + [">=40"] * 4 + ["3*"] * 4,
+            "condition": ["heart", "heart", "viral", "viral", "cancer", "heart", "viral", "viral"]
+            + ["cancer"] * 4,
+        }
+    )
+    found = keyhole.attributes(frame, keys=["zip", "age"], sensitive=["condition"])
+    one = found.sensitive["condition"]
+    assert found.rp == 0
+    assert (one.homogeneous_records, one.hidden_by_rp) == (4, 4)
+    assert (one.l.distinct, one.l.entropy) == (1, 1.0)
+
+
+def test_the_distances_of_li_et_al():
+    """Their salaries 3k to 11k (2007, section 5.1): {3,4,5} is at 0.375, {6,8,11} at 0.167."""
+    salaries = {"a": [3, 4, 5], "b": [6, 8, 11], "c": [7, 9, 10]}
+    frame = pl.DataFrame(
+        {
+            "cell": [c for c in salaries for _ in range(3)],
+            "pay": [x for some in salaries.values() for x in some],
+        }
+    )
+    for least, expected in ((3, 0.375), (6, 1 / 6)):
+        found = keyhole.attributes(
+            frame,
+            keys=["cell"],
+            sensitive=["pay"],
+            distance="ordered",
+            closeness=expected - 1e-6,
+        ).sensitive["pay"]
+        assert any(s.measure == "t of" and s.records >= least for s in found.short)
+    assert found.t_closeness == pytest.approx(0.375)
+
+
+def attribution(original, release, keys, target):
+    """The figures by their definitions, record by record."""
+    d, s = Counter(), Counter()
+    dt, sv = Counter(), Counter()
+    for frame, cells, pairs in ((original, d, dt), (release, s, sv)):
+        for row in frame.iter_rows(named=True):
+            q = tuple(row[k] for k in keys)
+            cells[q] += 1
+            pairs[q, row[target]] += 1
+    n, m = original.height, release.height
+    one_d = {q for (q, _), k in dt.items() if k == d[q]}
+    one_s = {q for (q, _), k in sv.items() if k == s[q]}
+    rows = [(tuple(r[k] for k in keys), r[target]) for r in original.iter_rows(named=True)]
+    return {
+        "UiO": sum(k == 1 for k in d.values()) / n,
+        "UiS": sum(k == 1 for k in s.values()) / m,
+        "UiOiS": sum(d[q] == 1 and s[q] > 0 for q in d) / n,
+        "repU": sum(d[q] == 1 and s[q] == 1 for q in d) / n,
+        "Dorig": sum(q in one_d for q, _ in rows) / n,
+        "Dsyn": sum(k for q, k in s.items() if q in one_s) / m,
+        "iS": sum(s[q] > 0 for q, _ in rows) / n,
+        "DiS": sum(q in one_s for q, _ in rows) / n,
+        "DiSCO": sum(q in one_s and sv[q, t] > 0 for q, t in rows) / n,
+        "DiSDiO": sum(q in one_s and sv[q, t] > 0 and q in one_d for q, t in rows) / n,
+        "baseCAPd": sum((k / n) ** 2 for k in Counter(t for _, t in rows).values()),
+        "CAPd": sum(dt[q, t] / d[q] for q, t in rows) / n,
+        "CAPs": sum(k * k / s[q] for (q, _), k in sv.items()) / m,
+        "DCAP": sum(sv[q, t] / s[q] for q, t in rows if s[q]) / n,
+    }
+
+
+@settings(max_examples=120, deadline=None)
+@given(frames, frames, st.sampled_from([["k"], ["k", "j"]]))
+def test_a_release_against_the_original_equals_the_slow_twin(original, release, keys):
+    found = keyhole.attributes(release, keys=keys, sensitive=["s"], original=original)
+    one = found.sensitive["s"].to_dict()
+    twin = attribution(original, release, keys, "s")
+    assert {name: one[name] for name in twin} == pytest.approx(twin)
+    if twin["iS"]:
+        assert one["TCAP"] == pytest.approx(twin["DiSCO"] / twin["iS"])
+    else:
+        assert one["TCAP"] is None
+
+
+def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told():
+    frame = pl.DataFrame({"k": [1, 1], "s": ["a", "b"]})
+    data = keyhole.load(frame, roles={"s": "sensitive"})
+    assert [*keyhole.attributes(data, keys=["k"]).sensitive] == ["s"]
+    with pytest.raises(OptionError, match="none has the role sensitive"):
+        keyhole.attributes(frame, keys=["k"])
+    with pytest.raises(OptionError, match="must not be keys"):
+        keyhole.attributes(frame, keys=["k"], sensitive=["k"])
+    with pytest.raises(OptionError, match="'s' is not a column"):
+        keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame.rename({"s": "t"}))
+
+
+def test_disk_gives_what_memory_gives(tmp_path):
+    from keyhole.data.examples import veterans_sample
+
+    path = veterans_sample(800).save(tmp_path / "veterans.csv")
+    asked = {"keys": ["sex", "age", "race1"], "sensitive": ["ms", "income"]}
+    here, there = (
+        keyhole.attributes(path, **asked),
+        keyhole.attributes(path, **asked, engine="disk"),
+    )
+    assert {**there.to_dict(), "engine": "memory", "notes": []} == {**here.to_dict(), "notes": []}
