@@ -18,14 +18,7 @@ from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints, Words
-from keyhole.reidentification.costs import (
-    BEST_SCORE,
-    DECIMALS,
-    Costs,
-    Graded,
-    euclidean,
-    taxicab,
-)
+from keyhole.reidentification.costs import BEST_SCORE, DECIMALS, Costs, Graded, euclidean, taxicab
 from keyhole.reidentification.neighbours import Progress, find_nearest
 from keyhole.reidentification.question import Linkage
 from keyhole.reidentification.scores import adhoc

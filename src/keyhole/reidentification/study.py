@@ -129,12 +129,10 @@ def study(
         ),
     ] = "unicity",
     alpha: Annotated[
-        float,
-        Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1),
+        float, Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1)
     ] = 0.5,
     threshold: Annotated[
-        Threshold,
-        Option("The threshold as published, or as it follows from the euclidean metric."),
+        Threshold, Option("The threshold as published, or as it follows from the euclidean metric.")
     ] = "published",
     cuts: Annotated[
         Cuts,

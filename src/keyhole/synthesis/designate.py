@@ -24,13 +24,7 @@ from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.levels import (
-    LEGEND,
-    LEVEL_NAMES,
-    flag_causes,
-    levels,
-    variable_weights,
-)
+from keyhole.exposure.levels import LEGEND, LEVEL_NAMES, flag_causes, levels, variable_weights
 from keyhole.exposure.loglinear import PopulationUniques, population_uniques
 from keyhole.exposure.population import sampling_bound
 from keyhole.exposure.scores import UniqueSets

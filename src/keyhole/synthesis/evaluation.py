@@ -45,13 +45,7 @@ from keyhole.synthesis.remaining_risk import (
     true_exposure,
     visibly_changed,
 )
-from keyhole.utility import (
-    Coefficients,
-    Correlations,
-    Distributions,
-    Moments,
-    Propensity,
-)
+from keyhole.utility import Coefficients, Correlations, Distributions, Moments, Propensity
 from keyhole.utility.coefficients import FAMILIES
 from keyhole.utility.figures import sentences
 from keyhole.utility.formulas import formula_columns

@@ -155,8 +155,7 @@ def synthesise(
         ),
     ] = "folds",
     folds: Annotated[
-        int,
-        Option("How many folds the records to replace are blanked in.", low=2, high=1000),
+        int, Option("How many folds the records to replace are blanked in.", low=2, high=1000)
     ] = 5,
     match: Annotated[
         Match,

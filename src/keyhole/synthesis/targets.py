@@ -55,11 +55,7 @@ class TargetChoice:
 
 
 def choose_targets(
-    data: Microdata,
-    designation: Designation,
-    *,
-    targets: Iterable[str],
-    targeted: bool = False,
+    data: Microdata, designation: Designation, *, targets: Iterable[str], targeted: bool = False
 ) -> TargetChoice:
     """Choose which targets of the designated records are replaced.
 
@@ -167,10 +163,7 @@ def _with_a_second(
 
 
 def _notes(
-    designation: Designation,
-    names: tuple[str, ...],
-    targeted: bool,
-    lost: npt.NDArray[np.int64],
+    designation: Designation, names: tuple[str, ...], targeted: bool, lost: npt.NDArray[np.int64]
 ) -> list[str]:
     notes: list[str] = []
     if len(lost):
@@ -238,11 +231,7 @@ def order_targets(
 
 
 def default_predictors(
-    data: Microdata,
-    *,
-    keys: Iterable[str],
-    targets: Iterable[str],
-    strata: Iterable[str] = (),
+    data: Microdata, *, keys: Iterable[str], targets: Iterable[str], strata: Iterable[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return what predicts each target.
 

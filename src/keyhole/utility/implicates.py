@@ -22,11 +22,7 @@ Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
 
 
 def load_implicates(
-    source: Any,
-    columns: Iterable[str] | None = None,
-    *,
-    purpose: str = "column",
-    **reading: Any,
+    source: Any, columns: Iterable[str] | None = None, *, purpose: str = "column", **reading: Any
 ) -> tuple[Microdata, ...]:
     """Load implicates, one after the other, and keep the columns that are needed.
 
