@@ -144,13 +144,6 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
 
     A release has no ids that tell who is who. Where it kept the order of its records, as the
     implicates of a synthesis do, the original has them in the same rows.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> release, original = load({"age": [31, 47]}), load({"p": [7, 9], "age": [30, 47]})
-    >>> attach_ids(release, original, ["p"]).frame.rows()
-    [(31, 7), (47, 9)]
     """
     source.require(ids, purpose="PUF id")
     if source.records != puf.records:
@@ -168,14 +161,7 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
 
 
 def blank_variables(puf: Microdata, link: Sequence[str]) -> tuple[str, ...]:
-    """Return the linking variables of which a release tells nothing.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> blank_variables(load({"sex": ["f"], "age": [None]}), ["sex", "age", "state"])
-    ('age', 'state')
-    """
+    """Return the linking variables of which a release tells nothing."""
     return tuple(
         name
         for name in link

@@ -62,17 +62,6 @@ def find_truth(
     -----
     Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but ``"07"``
     is another. A row of the IUF with only one of the ids names no pair; it is counted.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> puf = load(pl.DataFrame({"p": [10, 20, 30]}))
-    >>> eif = load(pl.DataFrame({"e": ["a", "b"]}))
-    >>> truth = find_truth(
-    ...     puf, eif, load(pl.DataFrame({"p": [30, 10], "e": ["a", None]})), puf_id="p", eif_id="e"
-    ... )
-    >>> truth.puf.tolist(), truth.eif.tolist(), truth.incomplete
-    ([2], [0], 1)
     """
     sides = (
         _Side(puf, Columns().settle(puf_id), "PUF"),
@@ -96,14 +85,7 @@ def find_truth(
 
 
 def order_by_id(data: Microdata, names: Sequence[str]) -> Ints:
-    """Return the records in order of their ids, which does not hang on that of the file.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> order_by_id(load({"e": ["b", "c", "a"]}), ["e"]).tolist()
-    [2, 0, 1]
-    """
+    """Return the records in order of their ids, which does not hang on that of the file."""
     ids = _ids(data, names)
     return ids.select(pl.arg_sort_by(ids.columns)).to_series().to_numpy().astype(np.int64)
 
@@ -241,15 +223,7 @@ def _plain(series: pl.Series) -> pl.Series:
 
 
 def text_ids(columns: Sequence[pl.Series]) -> pl.Series:
-    """Return ids as one text each, the same for equal ids; null where a part is missing.
-
-    Examples
-    --------
-    >>> text_ids([pl.Series([7.0, None])]).to_list()
-    ['7', None]
-    >>> text_ids([pl.Series([7, 7]), pl.Series(["a", None])]).to_list()
-    ['1:71:a', None]
-    """
+    """Return ids as one text each, the same for equal ids; null where a part is missing."""
     texts = [_text(column) for column in columns]
     if len(texts) == 1:
         return texts[0]

@@ -70,17 +70,7 @@ class LinkValues:
 
 
 def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
-    """Encode a variable so that a value has the same code in both files.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> puf = load(pl.DataFrame({"ms": ["married", "single", None]}))
-    >>> eif = load(pl.DataFrame({"ms": ["single", "widowed"]}))
-    >>> found = common_codes(puf, eif, "ms")
-    >>> found.puf.tolist(), found.eif.tolist(), found.missing
-    ([0, 1, 3], [1, 2], 3)
-    """
+    """Encode a variable so that a value has the same code in both files."""
     one, other = alike(puf.column(name), eif.column(name))
     both = encode(pl.concat([one, other]))
     values = both.values.astype(np.int32)
@@ -147,12 +137,6 @@ def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
     """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
 
     A value equal to a cut point falls below it.
-
-    Examples
-    --------
-    >>> five = np.array([1.0, 2, 3, 4, 5])
-    >>> quintiles(LinkValues("x", five, np.array([1.8, 1.9, 99, np.nan]))).eif.tolist()
-    [0, 1, 4, 5]
     """
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
@@ -165,11 +149,6 @@ def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
     """Scale by the public file's mean and n - 1 standard deviation.
 
     A variable that is constant in the public file has no such scale: it becomes a category.
-
-    Examples
-    --------
-    >>> z_scores(LinkValues("x", np.array([1.0, 2, 3]), np.array([4.0]))).eif.tolist()
-    [2.0]
     """
     filled = ~np.isnan(number.puf)
     known = number.puf[filled]
@@ -284,13 +263,7 @@ def _cut_points(values: Floats, counts: Ints | None) -> Floats:
 
 
 def strangers(names: Iterable[str], link: Sequence[str], purpose: str) -> list[str]:
-    """Say of each name that is no linking variable so, with those that come near.
-
-    Examples
-    --------
-    >>> strangers(["agee"], ["age", "sex"], "score")
-    ["score 'agee' must belong to a linking variable. Did you mean 'age'?"]
-    """
+    """Say of each name that is no linking variable so, with those that come near."""
     problems = []
     for name in names:
         if name not in link:

@@ -85,17 +85,7 @@ class Association:
 def related(
     data: Microdata, target: str, columns: Iterable[str], *, least: float = KIN
 ) -> tuple[str, ...]:
-    """Return the columns related to a target, the closest first.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> age = pl.Series("age", range(20, 90)).extend(pl.Series(range(20, 90)))
-    >>> frame = pl.DataFrame({"age": age, "old": age > 65, "coin": [0, 1] * 70})
-    >>> related(load(frame, kinds={"age": "measure"}), "age", ["old", "coin"])
-    ('old',)
-    """
+    """Return the columns related to a target, the closest first."""
     some = evenly(data.records, RECORDS)
     goal = grouped(data, target)[some]
     found = {name: associate(goal, grouped(data, name)[some]) for name in columns if name != target}

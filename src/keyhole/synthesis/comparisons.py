@@ -52,16 +52,7 @@ MOST_FOR_PROPENSITY = 20_000
 
 
 def pool_rare(counts: Ints) -> Ints | None:
-    """Return the group of each category, or None if few enough are rare.
-
-    Examples
-    --------
-    >>> pool_rare(np.array([100, 3, 100])) is None
-    True
-    >>> groups = pool_rare(np.array([500, *[5] * 40]))
-    >>> len(np.unique(groups)), int(np.bincount(groups, [500, *[5] * 40])[1:].min())
-    (9, 25)
-    """
+    """Return the group of each category, or None if few enough are rare."""
     rare = np.flatnonzero(counts < RARE)
     if len(rare) <= MOST_RARE:
         return None
@@ -125,17 +116,7 @@ class TargetBars:
 
 
 def target_bars(implicates: Implicates, target: str) -> TargetBars:
-    """Count a target's values before and after.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> data = load(pl.DataFrame({"sex": [*"ffffmmm", "x"]}))
-    >>> made = Implicates(data, ("sex",), np.array([0]), (np.array([[4]], dtype=np.int32),), 1, 0)
-    >>> bars = target_bars(made, "sex")
-    >>> bars.labels, bars.original, bars.synthetic
-    (('f', 'm', '1 other'), (0.5, 0.375, 0.125), (0.375, 0.5, 0.125))
-    """
+    """Count a target's values before and after."""
     data = implicates.data
     codes = data.codes(target)
     counts = _counts(implicates, target, codes)

@@ -83,17 +83,7 @@ class Goal:
 
 
 def goal_table(goals: Sequence[Goal]) -> Table:
-    """Lay the goals out, with the advice below.
-
-    Examples
-    --------
-    >>> print(goal_table([Goal("self-match", 0.07, "at most 0.05", False, "Add a target.")])
-    ...       .to_text())
-    Goals
-      goal        measured  wanted        met
-      self-match    0.0700  at most 0.05  no
-      self-match: Add a target.
-    """
+    """Lay the goals out, with the advice below."""
     words = {True: "yes", False: "no", None: "not judged"}
     rows = [[one.goal, _measured(one.measured), one.wanted, words[one.met]] for one in goals]
     notes = [f"{one.goal}: {one.advice}" for one in goals if one.advice]

@@ -71,14 +71,7 @@ class _Value:
 
 
 def bind_rule(tree: Node, schema: Mapping[str, pl.DataType]) -> Bound | list[RuleProblem]:
-    """Constraint a rule to columns; return everything that makes no sense instead, if anything.
-
-    Examples
-    --------
-    >>> from keyhole.synthesis.rule_syntax import parse_rule
-    >>> [str(problem) for problem in bind_rule(parse_rule("agee > 5"), {"age": pl.Int64()})]
-    ["character 1: column 'agee' is not a column of the data. Did you mean 'age'?"]
-    """
+    """Constraint a rule to columns; return everything that makes no sense instead, if anything."""
     binder = _Binder(schema)
     expression = binder.condition(tree)
     if binder.problems or expression is None:

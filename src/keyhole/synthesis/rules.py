@@ -121,13 +121,7 @@ class EditRules:
 
     @classmethod
     def sound(cls, given: Mapping[str, str] | Sequence[Any]) -> tuple[EditRules, list[str]]:
-        """Return the rules that can be read, and what is wrong with the others.
-
-        Examples
-        --------
-        >>> EditRules.sound({"a": "age >= 17", "b": "age >"})
-        (Rules: a, ["rule 'b', character 6: a value is expected, not the end."])
-        """
+        """Return the rules that can be read, and what is wrong with the others."""
         named, problems = _named(given)
         rules = []
         for name, text in named:

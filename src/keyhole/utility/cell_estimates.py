@@ -37,11 +37,6 @@ def cell_counts(cells: Ints, size: int) -> Estimates:
     -----
     With :math:`\hat p` the share of a cell among n records, the count is :math:`n \hat p` and
     its variance :math:`n \hat p (1 - \hat p)`.
-
-    Examples
-    --------
-    >>> cell_counts(np.array([0, 0, 0, 1]), 2)
-    (array([3., 1.]), array([0.75, 0.75]))
     """
     counts = np.bincount(cells, minlength=size).astype(np.float64)
     return counts, counts * (1 - counts / len(cells))
@@ -55,11 +50,6 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
     With :math:`z_i = w_i` for records of the cell and 0 for others, the total is
     :math:`\sum z_i` and its variance :math:`\frac{n}{n-1} \sum (z_i - \bar z)^2`; not a number
     for one record.
-
-    Examples
-    --------
-    >>> cell_totals(np.array([0, 0, 0, 1]), 2, np.full(4, 10.0))
-    (array([30., 10.]), array([100., 100.]))
     """
     n = len(cells)
     totals: Floats = np.bincount(cells, weights, size).astype(np.float64)
@@ -78,12 +68,6 @@ def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
     The share is the mean of an indicator over the records of the group, and its variance is
     linearised as that of a mean: :math:`\frac{n}{n-1} \sum e_i^2` with
     :math:`e_i = w_i (d_i - \hat p) / \sum w_j` over the group.
-
-    Examples
-    --------
-    >>> found = cell_shares(np.array([0, 0, 0, 1]), np.array([0, 0]), np.ones(4))
-    >>> found[0].tolist(), found[1].round(4).tolist()
-    ([0.75, 0.25], [0.0625, 0.0625])
     """
     n, size = len(cells), len(groups)
     total = np.bincount(cells, weights, size)
@@ -104,12 +88,6 @@ def cell_means(cells: Ints, size: int, values: Floats, weights: Floats) -> Estim
     linearised, its variance is :math:`\frac{n}{n-1} \sum e_i^2` with
     :math:`e_i = w_i (y_i - \bar y) / \sum w_j`, n the records of the file. The mean is not a
     number in a cell without records, nor is the variance in one with a single record.
-
-    Examples
-    --------
-    >>> found = cell_means(np.array([0, 0, 1]), 2, np.array([1.0, 3.0, 5.0]), np.ones(3))
-    >>> found[0].tolist(), found[1].tolist()
-    ([2.0, 5.0], [0.75, nan])
     """
     there = ~np.isnan(values)
     n, cells, values, weights = len(cells), cells[there], values[there], weights[there]
@@ -141,14 +119,6 @@ def interval(
     With :math:`g` the logarithm or the logit of :math:`q / top`, the interval is
     :math:`g^{-1}(g(q) \pm t_\nu \, g'(q) \, se)`. An estimate at its bound, which has no such
     interval, has no error either where it is a count or a share.
-
-    Examples
-    --------
-    >>> few = np.array([2.0]), np.array([1.4]), np.array([np.inf])
-    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95)]
-    [[-0.74], [4.74]]
-    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95, scale="logit", top=100)]
-    [[0.5], [7.64]]
     """
     from scipy.stats import t
 

@@ -31,12 +31,6 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a formula names, or say everything that is wrong with it.
 
     A name that is no word goes in ``Q("…")``.
-
-    Examples
-    --------
-    >>> formula_columns('income ~ age + C(race) + Q("net wealth")', ["age", "race", "income",
-    ...                                                              "net wealth"])
-    ['income', 'age', 'race', 'net wealth']
     """
     tokens = _tokens(formula)
     problems, found = [], []
