@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata, Variable
@@ -119,44 +118,31 @@ def target_bars(implicates: Implicates, target: str) -> TargetBars:
     """Count a target's values before and after."""
     data = implicates.data
     codes = data.codes(target)
-    counts = _counts(implicates, target, codes)
+    sources = [np.arange(data.records)]
+    sources += [implicates.source(place, target) for place in range(len(implicates))]
+    counts = np.stack(
+        [np.bincount(codes.values[source], minlength=codes.size) for source in sources]
+    ).astype(np.float64)
     numbers = _numbers(data, target, codes)
     ordered = numbers is not None and len(numbers) > MOST_CATEGORIES
     if ordered and numbers is not None:
-        year = codes.levels.dtype.is_temporal()
-        places, labels = _bins(numbers, counts[0], codes, year)
+        places, labels = _bins(numbers, counts[0], codes)
     else:
         places, labels = _categories(data, target, counts[0], codes)
     summed = np.stack([np.bincount(places, row, len(labels)) for row in counts])
     if ordered and not summed[:, 0].any():  # nothing is below the first edge
         summed, labels = summed[:, 1:], labels[1:]
-    shares = summed / max(data.records, 1)
-    after = shares[1:]
-    figures = (shares[0], after.mean(axis=0), after.min(axis=0), after.max(axis=0))
-    columns = [tuple(one.tolist()) for one in figures]
-    return TargetBars(target, ordered, tuple(labels), *columns)
-
-
-def _counts(implicates: Implicates, target: str, codes: Codes) -> Floats:
-    """Count the codes of the original, then of each implicate."""
-    place = implicates.targets.index(target)
-
-    def count(rows: npt.NDArray[Any]) -> Ints:
-        return np.bincount(codes.values[rows], minlength=codes.size)
-
-    before = np.bincount(codes.values, minlength=codes.size)
-    left = before - count(implicates.rows)
-    files = [left + count(donors[:, place]) for donors in implicates.donors]
-    return np.stack([before, *files]).astype(np.float64)
+    before, after = summed[0] / max(data.records, 1), summed[1:] / max(data.records, 1)
+    figures = (before, after.mean(axis=0), after.min(axis=0), after.max(axis=0))
+    return TargetBars(target, ordered, tuple(labels), *(tuple(one.tolist()) for one in figures))
 
 
 def _numbers(data: Microdata, target: str, codes: Codes) -> Floats | None:
     """Return the levels as numbers, dates as years; None for what has no such order."""
     levels = codes.levels
     if levels.dtype in (pl.Date, pl.Datetime):
-        years: Floats = levels.dt.year().cast(pl.Float64).to_numpy()
-        return years
-    if data.variable(target).kind != "measure" or not levels.dtype.is_numeric():
+        levels = levels.dt.year()
+    elif data.variable(target).kind != "measure" or not levels.dtype.is_numeric():
         return None
     found: Floats = levels.cast(pl.Float64).to_numpy()
     return found if np.isfinite(found).all() else None
@@ -181,7 +167,7 @@ def _categories(
     return places, labels
 
 
-def _bins(numbers: Floats, counts: Floats, codes: Codes, year: bool) -> tuple[Ints, list[str]]:
+def _bins(numbers: Floats, counts: Floats, codes: Codes) -> tuple[Ints, list[str]]:
     """Give each level its bin between round edges; what is missing has one of its own."""
     held = counts[: len(numbers)]
     total = np.cumsum(held) / max(held.sum(), 1)
@@ -194,7 +180,9 @@ def _bins(numbers: Floats, counts: Floats, codes: Codes, year: bool) -> tuple[In
         if not ((sizes > 0) & (sizes < NAMED_FROM)).any():
             edges, places = tried, there
             break
-    labels = _bin_labels(edges, year)
+    years = codes.levels.dtype.is_temporal()
+    texts = [f"{edge:.0f}" if years else _short(float(edge)) for edge in edges]
+    labels = [f"below {texts[0]}", *texts[:-1], f"{texts[-1]} or more"] if texts else ["all"]
     if codes.has_missing:
         places, labels = np.append(places, len(labels)), [*labels, "missing"]
     return places, labels
@@ -209,13 +197,6 @@ def _edges(low: float, high: float, wanted: int, *, whole: bool) -> Floats:
     step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough)
     step = max(step, 1.0) if whole else step
     return np.arange(math.ceil(low / step), math.floor(high / step) + 1).astype(np.float64) * step
-
-
-def _bin_labels(edges: Sequence[float] | Floats, year: bool) -> list[str]:
-    texts = [f"{edge:.0f}" if year else _short(float(edge)) for edge in edges]
-    if not texts:
-        return ["all"]
-    return [f"below {texts[0]}", *texts[:-1], f"{texts[-1]} or more"]
 
 
 def _short(value: float) -> str:

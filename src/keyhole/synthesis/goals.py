@@ -82,12 +82,12 @@ class Goal:
     advice: str = ""
 
 
-def goal_table(goals: Sequence[Goal]) -> Table:
-    """Lay the goals out, with the advice below."""
+def goal_table(goals: Sequence[Goal], more: Sequence[str] = ()) -> Table:
+    """Lay the goals out, with the advice and more notes below."""
     words = {True: "yes", False: "no", None: "not judged"}
     rows = [[one.goal, _measured(one.measured), one.wanted, words[one.met]] for one in goals]
     notes = [f"{one.goal}: {one.advice}" for one in goals if one.advice]
-    return Table("Goals", ["goal", "measured", "wanted", "met"], rows, notes)
+    return Table("Goals", ["goal", "measured", "wanted", "met"], rows, [*notes, *more])
 
 
 def _measured(value: float | tuple[float | None, ...] | None) -> str:

@@ -425,7 +425,7 @@ def quantile_bins(values: pl.Series, bins: int) -> Floats:
 
 
 def bin_numbers(series: pl.Series, edges: Floats) -> Ints:
-    """Return the bin of each number or date; a bin holds its upper edge, and the last is missing."""
+    """Return the bin of each number or date, which holds its upper edge; missing is the last."""
     values = physical(series)
     places = np.searchsorted(edges, values, side="left").astype(np.int64)
     places[np.isnan(values)] = len(edges) + 1
