@@ -89,21 +89,16 @@ class _Reader:
             self._columns.update(data.names)
             declared = declared_for(data.names, how)
             data = load(data, **declared) if any(declared.values()) else data
-            if lines:
-                data = self._with_derived(data, lines)
+            if lines:  # what was counted in the first file holds for the others too
+                made = {one.name: str(one.tree) for one in derivations_of(lines)}
+                data = load(data, derive={**made, **self._derived}, partial=True)
+                self._derived = {**fit_derivations(data), **self._derived}
         except InputError as error:
             self._error = type(error)
             self._problems += error.problems
             return None
         self._columns.update(data.names)
         return data.replace(name=name) if data.name == "data" else data
-
-    def _with_derived(self, data: Microdata, lines: Any) -> Microdata:
-        """Derive what can be; what was counted in the first file holds for the others too."""
-        wanted = {**{one.name: str(one.tree) for one in derivations_of(lines)}, **self._derived}
-        data = load(data, derive=wanted, partial=True)
-        self._derived = {**fit_derivations(data), **self._derived}
-        return data
 
     def require(self, sources: Iterable[Any], told: Iterable[str]) -> None:
         """Raise what is wrong with the files, if anything is, with what was told before."""

@@ -140,13 +140,12 @@ def id_problems(
 
 def unknown_id_problems(file: str, names: Sequence[str], count: int, rows: int) -> list[str]:
     """Say how many rows of the IUF name a record that is not in a file."""
-    if not count:
-        return []
-    return [
+    said = (
         f"every id {quoted(names)} in the IUF must be one of the {file}. Got "
         f"{count:,} of {rows:,} rows with another instead: leave those rows out, or "
         f"check that ids are written alike in both files ('007' is not 7)."
-    ]
+    )
+    return [said] if count else []
 
 
 def require_rows(name: str, rows: int) -> None:
@@ -161,11 +160,8 @@ def require_rows(name: str, rows: int) -> None:
 
 def incomplete_warnings(incomplete: int, rows: int) -> list[str]:
     """Say how many rows of the IUF name no pair."""
-    if not incomplete:
-        return []
-    return [
-        f"{incomplete:,} of {rows:,} rows of the IUF have only one of the two ids and name no pair"
-    ]
+    said = "rows of the IUF have only one of the two ids and name no pair"
+    return [f"{incomplete:,} of {rows:,} {said}"] if incomplete else []
 
 
 class HasColumns(Protocol):

@@ -73,8 +73,7 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
     """Encode a variable so that a value has the same code in both files."""
     one, other = alike(puf.column(name), eif.column(name))
     both = encode(pl.concat([one, other]))
-    values = both.values.astype(np.int32)
-    return LinkCodes(name, values[: len(one)], values[len(one) :], both.levels)
+    return LinkCodes(name, *np.split(both.values.astype(np.int32), [len(one)]), both.levels)
 
 
 def common_numbers(
@@ -141,8 +140,8 @@ def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
     counts = number.counts or (None, None)
-    codes = [_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose)]
-    return LinkCodes(number.name, codes[0], codes[1], pl.Series(range(1, 6)))
+    codes = (_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose))
+    return LinkCodes(number.name, *codes, pl.Series(range(1, 6)))
 
 
 def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
@@ -153,11 +152,9 @@ def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
     filled = ~np.isnan(number.puf)
     known = number.puf[filled]
     if len(known) == 0 or known.min() == known.max():
-        values = pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None)
-        both = encode(values)
-        codes = both.values.astype(np.int32)
-        count = len(number.puf)
-        return LinkCodes(number.name, codes[:count], codes[count:], both.levels)
+        both = encode(pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None))
+        codes = np.split(both.values.astype(np.int32), [len(number.puf)])
+        return LinkCodes(number.name, *codes, both.levels)
     counts = None if number.counts is None else number.counts[0][filled]
     mean, deviation = _scale(_near_one(known, known), counts)
     puf, eif = (
@@ -291,17 +288,16 @@ def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> lis
         ] or _type_problems(both, name, pair)
         if not wrong and name in question.numeric:
             wrong = _number_problems(name, pair)
-        if not wrong and name not in graded_variables(question) and not _overlap(*alike(*pair)):
+        if not wrong and name not in graded_variables(question):
+            one, other = (series.drop_nulls().unique() for series in alike(*pair))
+            if one.is_in(other.implode()).any():
+                continue
             wrong = [
                 f"linking variable {name!r} must have a value in common in {puf.name!r} and "
                 f"{eif.name!r}. Got none instead: check that they are coded alike."
             ]
         problems += wrong
     return problems
-
-
-def _overlap(one: pl.Series, other: pl.Series) -> bool:
-    return bool(one.drop_nulls().unique().is_in(other.drop_nulls().unique().implode()).any())
 
 
 def _type_problems(
