@@ -279,7 +279,9 @@ def make_design(
         if name in short:
             blocks.append(_block(_standard(short[name].scores[present], counts)))
         elif is_numeric(data, name):
-            blocks.append(_numeric(_numbers(column)[present], counts, knots))
+            levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
+            levels = np.append(levels, np.nan) if column.has_missing else levels
+            blocks.append(_numeric(levels[present], counts, knots))
         else:
             blocks.append(_categories(counts))
     firsts = np.cumsum([1] + [block.width for block in blocks])[:-1]
@@ -300,12 +302,6 @@ def is_numeric(data: Coded, name: str) -> bool:
     type_ = data.codes(name).levels.dtype
     known = type_.is_numeric() or type_.is_temporal()
     return known and data.variable(name).kind in ("measure", "date")
-
-
-def _numbers(column: Codes) -> Floats:
-    """Return the levels as numbers, and NaN for what is missing."""
-    levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
-    return np.append(levels, np.nan) if column.has_missing else levels
 
 
 def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:

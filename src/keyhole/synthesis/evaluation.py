@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.kinds import require_list
+from keyhole.core.kinds import Whole, require_list
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, tables_of
@@ -186,14 +185,32 @@ def evaluate(
     data, targets = implicates.data, implicates.targets
     crossed = tuple(require_list(cross, "crosses") for cross in require_list(crosses, "crosses"))
     counted = targets if variables is None else require_list(variables, "variables")
-    problems = evaluation_problems(
-        data, targets, variables=counted, crosses=crossed, formula=formula, family=family,
-        bins=bins, self_match=self_match, seed=seed,
-    )  # fmt: skip
+    problems = []
+    if not counted:
+        problems.append("variables must name at least one target to be counted. Got none instead.")
+    problems += [
+        f"variable {name!r} is not a target, so that it cannot be counted as changed."
+        for name in counted
+        if name not in targets
+    ]
+    for cross in crossed:
+        problems += column_problems(data, cross, "cross-tabulated variable")
+        if len(set(cross)) < 2:
+            problems.append("each of the crosses must name at least two variables.")
+    if formula is not None:
+        try:
+            formula_columns(formula, data.names)
+        except InputError as error:
+            problems += error.problems
+    if family not in FAMILIES:
+        problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
+    for name, value, least in (("bins", bins, 2), ("self_match", self_match, 0), ("seed", seed, 0)):
+        if Whole(low=least, high=math.inf).fault(value):
+            problems.append(f"{name} must be a whole number of at least {least}.")
     if designation.records != data.records:
         problems.append("designation must be of the same file as the implicates.")
     if problems:
-        raise OptionError(problems)
+        raise OptionError(dict.fromkeys(problems))
     tell = progress or (lambda _: None)
     guessed = reconstruct(implicates, seed=seed)
     tell(0.15)
@@ -231,43 +248,3 @@ def evaluate(
         ),
         bars=tuple(target_bars(implicates, target) for target in targets),
     )
-
-
-def evaluation_problems(
-    data: Microdata,
-    targets: Sequence[str],
-    *,
-    variables: Sequence[str] | None = None,
-    crosses: Iterable[Sequence[str]] = (),
-    formula: str | None = None,
-    family: str = "ols",
-    bins: Any = 10,
-    self_match: Any = 2_000,
-    seed: Any = 0,
-) -> list[str]:
-    """Return what is wrong with what an evaluation is asked, before anything is drawn."""
-    problems = []
-    counted = tuple(targets) if variables is None else tuple(variables)
-    if not counted:
-        problems.append("variables must name at least one target to be counted. Got none instead.")
-    problems += [
-        f"variable {name!r} is not a target, so that it cannot be counted as changed."
-        for name in counted
-        if name not in targets
-    ]
-    for cross in crosses:
-        problems += column_problems(data, cross, "cross-tabulated variable")
-        if len(set(cross)) < 2:
-            problems.append("each of the crosses must name at least two variables.")
-    if formula is not None:
-        try:
-            formula_columns(formula, data.names)
-        except InputError as error:
-            problems += error.problems
-    if family not in FAMILIES:
-        problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
-    for name, value, least in (("bins", bins, 2), ("self_match", self_match, 0), ("seed", seed, 0)):
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (whole and value >= least):
-            problems.append(f"{name} must be a whole number of at least {least}.")
-    return list(dict.fromkeys(problems))
