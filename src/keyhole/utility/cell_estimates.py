@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.combining import combine
 from keyhole.utility.implicates import shared_codes, split
 
@@ -172,7 +172,7 @@ class Estimator:
         }
         return {**sides, "total": total}
 
-    def _estimate(self, place: int, cells: Ints, groups: Ints) -> tuple[Floats, Floats]:
+    def _estimate(self, place: int, cells: Ints, groups: Ints) -> Estimates:
         size = len(groups)
         weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
         if self.values is not None:
@@ -183,22 +183,24 @@ class Estimator:
             return cell_counts(cells, size)
         return cell_totals(cells, size, weights)
 
-    def _scale(self) -> tuple[Scale, float]:
-        """Return where an estimate is taken to be normal, and the most it can be."""
-        if self.values is not None:
-            return "plain", 1.0
-        if self.share is not None:
-            return "logit", 1.0
-        return ("logit", float(self.data[0].records)) if self.weights is None else ("log", 1.0)
-
-    def _combined(self, found: Sequence[tuple[Floats, Floats]]) -> tuple[pl.DataFrame, list[str]]:
+    def _combined(self, found: Sequence[Estimates]) -> tuple[pl.DataFrame, list[str]]:
         """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
         q, v = (np.stack(part) for part in zip(*found, strict=True))
         estimable = np.isfinite(q).all(axis=0)
         sure = estimable & np.isfinite(v).all(axis=0)
         columns = {name: np.full(q.shape[1], np.nan) for name in FIGURES}
         columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-        notes = _gaps(estimable, sure, "share" if self.share else "mean")
+        notes = []
+        if empty := int((~estimable).sum()):
+            notes.append(
+                f"the {'share' if self.share else 'mean'} of {empty:,} cells is not estimable: in "
+                f"some implicate they hold no record"
+            )
+        if single := int((estimable & ~sure).sum()):
+            notes.append(
+                f"the standard error of {single:,} cells is not estimable: in some implicate they "
+                f"hold a single record"
+            )
         if sure.any():
             if len(q) == 1:
                 se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), np.inf)
@@ -208,7 +210,12 @@ class Estimator:
                 se, df = (np.asarray(one, np.float64) for one in (combined.se, combined.df))
                 notes += combined.notes
             columns["se"][sure], columns["df"][sure] = se, df
-            scale, top = self._scale()
+            # Where an estimate is taken to be normal, and the most it can be.
+            scale: Scale = "plain" if self.values is not None else "logit"
+            counts = self.values is None and self.share is None
+            if counts and self.weights is not None:
+                scale = "log"
+            top = float(self.data[0].records) if counts else 1.0
             columns["low"][sure], columns["high"][sure] = interval(
                 columns["estimate"][sure], se, df, level=self.level, scale=scale, top=top
             )
@@ -229,18 +236,3 @@ def _find_cells(
         levels = pl.concat([codes.levels, codes.levels.clear(1)]).alias(name)
         labels.append(levels[found % codes.size])
     return pl.DataFrame(labels), split(cells, data)
-
-
-def _gaps(estimable: Flags, sure: Flags, what: str) -> list[str]:
-    empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
-    notes = []
-    if empty:
-        notes.append(
-            f"the {what} of {empty:,} cells is not estimable: in some implicate they hold no record"
-        )
-    if single:
-        notes.append(
-            f"the standard error of {single:,} cells is not estimable: in some implicate they "
-            f"hold a single record"
-        )
-    return notes

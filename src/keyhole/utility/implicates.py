@@ -143,25 +143,22 @@ def load_sides(
     The columns are `variables`, all the original's if left out, and `more`. What is wrong with
     other options (`problems`) is told together with what is found here.
     """
-    found = dict.fromkeys(problems)
+    found = list(problems)
     kind: type[InputError] = OptionError
     data: list[Microdata] = []
     wanted: tuple[str, ...] = chosen(variables)
     try:
         before = load(original)
         before.require_records()
-        if variables is None:
-            wanted = before.names
+        wanted = before.names if variables is None else wanted
         wanted = tuple(dict.fromkeys([*wanted, *more]))
         data = [before.select(before.require(wanted, purpose="variable"))]
     except InputError as error:
-        kind = type(error)
-        found.update(dict.fromkeys(error.problems))
+        kind, found = type(error), [*found, *error.problems]
     try:
         data += load_implicates(implicates, wanted, purpose="variable")
     except InputError as error:
-        kind = type(error)
-        found.update(dict.fromkeys(error.problems))
+        kind, found = type(error), [*found, *error.problems]
     if found:
-        raise kind(found)
+        raise kind(dict.fromkeys(found))
     return data
