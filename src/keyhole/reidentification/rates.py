@@ -304,17 +304,17 @@ def count_use(
 
 def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str] = ()) -> Table:
     """Lay parts out by what they hold, the first of very many."""
-    files = any(isinstance(part, RatesByStratum) for part in parts)
     columns = [name, "pairs", "true pairs", "suspected", "confirmed", "conditional"]
     rows = []
     for part in parts[:SHOWN]:
-        counts = [part.rates.pairs, part.rates.true_pairs, part.rates.suspected]
-        cells = [f"{count:,}" for count in [*counts, part.rates.confirmed]]
-        sizes = []
+        rates = part.rates
+        counts = [rates.pairs, rates.true_pairs, rates.suspected, rates.confirmed]
         if isinstance(part, RatesByStratum):
-            sizes = [f"{part.rates.puf_records:,}", f"{part.eif_records:,}"]
-        rows.append([str(part.label), *sizes, *cells, share(part.rates.conditional_rate)])
-    columns[1:1] = ["PUF records", "EIF records"] if files else []
+            counts[:0] = [rates.puf_records, part.eif_records]
+        cells = [f"{count:,}" for count in counts]
+        rows.append([str(part.label), *cells, share(rates.conditional_rate)])
+    if any(isinstance(part, RatesByStratum) for part in parts):
+        columns[1:1] = ["PUF records", "EIF records"]
     more = len(parts) - SHOWN
     notes = [f"and {more:,} more, which the JSON object has"] if more > 0 else []
     return Table(title, columns, rows, [*said, *notes])
@@ -346,9 +346,9 @@ def use_table(uses: Sequence[VariableUse]) -> Table:
     """Lay out which variables make the suspects."""
     subsets = any(use.share_in_smallest_subset is not None for use in uses)
     columns = ["variable", "of the pairs", "of the true pairs"]
+    columns += ["in the smallest subset"] if subsets else []
     rows = []
     for use in uses:
-        cells = [use.variable, share(use.share_of_pairs), share(use.share_of_true_pairs)]
-        rows.append([*cells, share(use.share_in_smallest_subset)] if subsets else cells)
-    columns += ["in the smallest subset"] if subsets else []
+        shares = [use.share_of_pairs, use.share_of_true_pairs, use.share_in_smallest_subset]
+        rows.append([use.variable, *map(share, shares)][: len(columns)])
     return Table("Share of pairs that agree on each variable", columns, rows)
