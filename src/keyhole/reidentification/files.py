@@ -190,22 +190,17 @@ def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tup
     problems: list[str] = []
     strange = [name for name in question.link if name not in scenario.keys]
     if strange:
-        problems.append(
-            Problem(
-                "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can "
-                "match them.",
-                scenario.name,
-                quoted(strange),
-            )
+        template = (
+            "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can match "
+            "them."
         )
+        problems.append(Problem(template, scenario.name, quoted(strange)))
     if question.numeric:
-        problems.append(
-            Problem(
-                "{numeric} and a scenario exclude each other: the key holds groups. Got {0} "
-                "instead: leave it out.",
-                quoted(question.numeric),
-            )
+        template = (
+            "{numeric} and a scenario exclude each other: the key holds groups. Got {0} instead: "
+            "leave it out."
         )
+        problems.append(Problem(template, quoted(question.numeric)))
     held = [name for name in scenario.keys if name in eif.names]
     shared = question.link or tuple(name for name in held if name not in question.strata)
     if not shared:

@@ -215,7 +215,7 @@ def make_index(
         (planted[0], planted[-1]),
         (sides[0], sides[-1]),
         Halves(fields, graded, len(halves[0]), len(halves[1])),
-        max(_room(tree) for tree in planted),
+        max(map(_room, planted)),
     )
 
 

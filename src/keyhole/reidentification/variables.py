@@ -73,7 +73,8 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
     """Encode a variable so that a value has the same code in both files."""
     one, other = alike(puf.column(name), eif.column(name))
     both = encode(pl.concat([one, other]))
-    return LinkCodes(name, *np.split(both.values.astype(np.int32), [len(one)]), both.levels)
+    own, others = np.split(both.values.astype(np.int32), [len(one)])
+    return LinkCodes(name, own, others, both.levels)
 
 
 def common_numbers(
@@ -140,8 +141,8 @@ def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
     counts = number.counts or (None, None)
-    codes = (_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose))
-    return LinkCodes(number.name, *codes, pl.Series(range(1, 6)))
+    puf, eif = (_cut(sides[i], sides[own], counts[own]) for i, own in enumerate(whose))
+    return LinkCodes(number.name, puf, eif, pl.Series(range(1, 6)))
 
 
 def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
@@ -153,8 +154,8 @@ def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
     known = number.puf[filled]
     if len(known) == 0 or known.min() == known.max():
         both = encode(pl.Series(np.concatenate([number.puf, number.eif])).fill_nan(None))
-        codes = np.split(both.values.astype(np.int32), [len(number.puf)])
-        return LinkCodes(number.name, *codes, both.levels)
+        own, others = np.split(both.values.astype(np.int32), [len(number.puf)])
+        return LinkCodes(number.name, own, others, both.levels)
     counts = None if number.counts is None else number.counts[0][filled]
     mean, deviation = _scale(_near_one(known, known), counts)
     puf, eif = (

@@ -211,7 +211,7 @@ def designate(
     _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
     size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
     size = size if max_size is None else max_size
-    ease = {"availability": availability, "identifiability": identifiability}
+    ease: Any = {"availability": availability, "identifiability": identifiability}
     found = uniques(data, keys=names, max_size=size, cutoff=cutoff, **ease)
     columns = {name: data.codes(name) for name in names}
     f = MemoryEngine(columns).cell_sizes(names)

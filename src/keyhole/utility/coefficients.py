@@ -176,15 +176,16 @@ def compare_coefficients(
     combined = combine_fits(others, level=level)
     low, high = first.conf_int(alpha=1 - level).to_numpy().T
     rows = []
-    after = combined.estimates.iter_rows(named=True)
-    for *figures, row in zip(first.params, first.bse, low, high, after, strict=True):
-        estimate, se, *own = map(float, figures)
+    again = combined.estimates.iter_rows(named=True)
+    for *figures, row in zip(first.params, first.bse, low, high, again, strict=True):
+        estimate, se, least, most = map(float, figures)
         overlap = None
         if row["low"] is not None and row["high"] is not None:
-            overlap = interval_overlap(own, (row["low"], row["high"]))
+            overlap = interval_overlap((least, most), (row["low"], row["high"]))
         difference = None if se == 0 else (row["estimate"] - estimate) / se
-        found = [row[name] for name in ("estimate", "se", "df", "low", "high")]
-        rows.append(Coefficient(row["name"], estimate, se, *own, *found, overlap, difference))
+        after = (row[name] for name in ("estimate", "se", "df", "low", "high"))
+        made: Any = (row["name"], estimate, se, least, most, *after, overlap, difference)
+        rows.append(Coefficient(*made))
     notes, every = list(combined.notes), sum(one.records for one in data)
     if len(part) < every:
         notes.append(

@@ -369,7 +369,7 @@ def compare_distributions(
     adjusted = holm(test.p for test in tests)
     cuts = [columns[one[0]][2] if len(one) == 1 else None for one, _ in every]
     parts = zip(every, tests, adjusted, cuts, strict=True)
-    return Distributions(tuple(VariableTest(*one, *rest) for one, *rest in parts), bins)
+    return Distributions(tuple(VariableTest(*one, t, p, cut) for one, t, p, cut in parts), bins)
 
 
 Column = tuple[list[Ints], int, int | None]
