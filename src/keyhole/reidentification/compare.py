@@ -36,12 +36,6 @@ class ComparedStudy:
     warnings: tuple[str, ...]
     study: Annotated[Study | None, HIDDEN] = None
 
-    @classmethod
-    def of(cls, release: str, study: Study) -> ComparedStudy:
-        """Return what is compared of a study."""
-        chance = None if study.baseline is None else study.baseline.conditional_rate
-        return cls(release, study.metric, study.rates, chance, study.warnings, study)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyComparison(Result):
@@ -58,8 +52,11 @@ class StudyComparison(Result):
         """Set studies side by side, each with the name of its release."""
         first = studies[0][1]
         asked = first.linkage
-        rows = tuple(ComparedStudy.of(*one) for one in studies)
-        return cls(asked.link, asked.numeric, asked.strata, rows, first.scenario)
+        rows = []
+        for release, one in studies:
+            chance = None if one.baseline is None else one.baseline.conditional_rate
+            rows.append(ComparedStudy(release, one.metric, one.rates, chance, one.warnings, one))
+        return cls(asked.link, asked.numeric, asked.strata, tuple(rows), first.scenario)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""

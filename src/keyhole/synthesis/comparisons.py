@@ -27,7 +27,6 @@ from keyhole.synthesis.implicates import Implicates, Progress
 from keyhole.utility import (
     Coefficients,
     Correlations,
-    Propensity,
     compare_coefficients,
     compare_correlations,
     compare_distributions,
@@ -237,9 +236,22 @@ def compare_with_original(
     moments = compare_moments(data, files, variables=targets)
     correlations = _correlations(data, files, targets, keys)
     tell(0.8)
-    propensity, sampled = _propensity(data, files, targets, keys, seed)
+    notes, names, sides = list(pooled), list(dict.fromkeys([*targets, *keys])), [data, *files]
+    if data.records > MOST_FOR_PROPENSITY:
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
+        kept = np.zeros(data.records, dtype=np.bool_)
+        kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
+        sides = [one.select(names).filter(kept) for one in sides]
+        notes.append(f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random")
+    propensity = propensity_score(sides[0], sides[1:], variables=names)
     tell(0.9)
-    coefficients, failed = _coefficients(data, files, formula, family)
+    coefficients = None
+    try:
+        if formula is not None:
+            found = compare_coefficients(data, files, formula=formula, family=family)
+            coefficients = _without_rare(found, data)
+    except InputError as error:  # a regression that cannot be fitted costs nothing else
+        notes.append(f"coefficients are not estimable: {' '.join(error.problems)}".rstrip("."))
     tell(1.0)
     return {
         "homogeneity": homogeneity,
@@ -248,7 +260,7 @@ def compare_with_original(
         "correlations": correlations,
         "propensity": propensity,
         "coefficients": coefficients,
-        "notes": (*pooled, *sampled, *failed),
+        "notes": tuple(notes),
     }
 
 
@@ -276,43 +288,10 @@ def _correlations(
     return Correlations(tuple(concerned), found.implicates)
 
 
-def _propensity(
-    data: Microdata,
-    files: Sequence[Microdata],
-    targets: Sequence[str],
-    keys: Sequence[str],
-    seed: int,
-) -> tuple[Propensity, list[str]]:
-    names = list(dict.fromkeys([*targets, *keys]))
-    if data.records <= MOST_FOR_PROPENSITY:
-        return propensity_score(data, list(files), variables=names), []
-    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
-    kept = np.zeros(data.records, dtype=np.bool_)
-    kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
-    some = [one.select(names).filter(kept) for one in (data, *files)]
-    note = f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random"
-    return propensity_score(some[0], some[1:], variables=names), [note]
-
-
-def _coefficients(
-    data: Microdata, files: Sequence[Microdata], formula: str | None, family: str
-) -> tuple[Coefficients | None, list[str]]:
-    """Compare a regression; one that cannot be fitted costs nothing else."""
-    if formula is None:
-        return None, []
-    try:
-        found = compare_coefficients(data, list(files), formula=formula, family=family)
-    except InputError as error:
-        return None, [f"coefficients are not estimable: {' '.join(error.problems)}".rstrip(".")]
-    names = _without_rare([one.name for one in found.coefficients], data, formula)
-    pairs = zip(found.coefficients, names, strict=True)
-    return replace(found, coefficients=tuple(replace(one, name=n) for one, n in pairs)), []
-
-
-def _without_rare(terms: Sequence[str], data: Microdata, formula: str) -> list[str]:
+def _without_rare(found: Coefficients, data: Microdata) -> Coefficients:
     """Hide the categories of very few records in the names of terms."""
     rare: dict[str, set[str]] = {}
-    for name in formula_columns(formula, data.names):
+    for name in formula_columns(found.formula, data.names):
         codes = data.codes(name)
         counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
         few = codes.levels.gather(np.flatnonzero(counts < NAMED_FROM)).to_list()
@@ -324,4 +303,7 @@ def _without_rare(terms: Sequence[str], data: Microdata, formula: str) -> list[s
         hidden = any(name in head and value in values for name, values in rare.items())
         return f"{head}[a rare category]" if bracket and hidden else factor
 
-    return [":".join(hide(factor) for factor in term.split(":")) for term in terms]
+    named = (
+        replace(one, name=":".join(map(hide, one.name.split(":")))) for one in found.coefficients
+    )
+    return replace(found, coefficients=tuple(named))
