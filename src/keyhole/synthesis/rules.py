@@ -254,9 +254,12 @@ def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
     if len(pairs) > MOST_RULES:
         return [], [f"rules must be at most {MOST_RULES:,}. Got {len(pairs):,} instead."]
     good = [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
-    problems = [
-        _wrong(i, name) for i, (name, text) in enumerate(pairs, start=1) if (name, text) not in good
-    ]
+    problems = []
+    for i, (name, text) in enumerate(pairs, start=1):
+        if (name, text) not in good:
+            which = repr(name) if isinstance(name, str) and name.isprintable() else str(i)
+            told = "must be a text, or a table of name and rule"
+            problems.append(f"rule {which[:LONGEST_NAME]} {told}.")
     problems += [
         f"rule {i} must have a name of 1 to {LONGEST_NAME} printable characters."
         for i, (name, _) in enumerate(good, start=1)
@@ -276,8 +279,3 @@ def _entry(number: int, entry: Any) -> tuple[Any, Any]:
     if isinstance(entry, Mapping) and set(entry) <= {"name", "rule"}:
         return entry.get("name", f"rule {number}"), entry.get("rule")
     return None, None
-
-
-def _wrong(number: int, name: Any) -> str:
-    which = repr(name) if isinstance(name, str) and name.isprintable() else str(number)
-    return f"rule {which[:LONGEST_NAME]} must be a text, or a table of name and rule."
