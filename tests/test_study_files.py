@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 
 from keyhole.data import load
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
-from keyhole.reidentification.indexing import collapse
-from keyhole.reidentification.strata import number_strata
+from keyhole.reidentification.files import attach_ids, blank_variables
+from keyhole.reidentification.indexing import collapse, cut_into_bins, entropy
+from keyhole.reidentification.strata import Gap, number_strata
 from keyhole.reidentification.study import link
+from keyhole.reidentification.truth import order_by_id, text_ids
 from keyhole.reidentification.variables import (
     LinkCodes,
     LinkValues,
     common_codes,
     common_numbers,
     quintiles,
+    strangers,
     z_scores,
 )
 
@@ -272,3 +275,33 @@ def test_whole_numbers_beyond_floating_point_are_counted_from_the_smallest():
     assert found.suspected == 50
     ratios = common_numbers(load(frame), load(frame), "x", ratios=True)
     assert ratios.puf[0] == float(top)
+
+
+def test_a_release_gets_the_ids_of_its_original():
+    release, original = load({"age": [31, 47]}), load({"p": [7, 9], "age": [30, 47]})
+    assert attach_ids(release, original, ["p"]).frame.rows() == [(31, 7), (47, 9)]
+
+
+def test_variables_of_which_a_release_tells_nothing():
+    release = load({"sex": ["f"], "age": [None]})
+    assert blank_variables(release, ["sex", "age", "state"]) == ("age", "state")
+
+
+def test_ids_have_an_order_and_a_text_of_their_own():
+    assert order_by_id(load({"e": ["b", "c", "a"]}), ["e"]).tolist() == [2, 0, 1]
+    assert text_ids([pl.Series([7.0, None])]).to_list() == ["7", None]
+    parts = [pl.Series([7, 7]), pl.Series(["a", None])]
+    assert text_ids(parts).to_list() == ["1:71:a", None]
+
+
+def test_small_steps_by_hand():
+    found, size = cut_into_bins(np.array([7.0, 1.0, np.nan, 7.0]), 16)
+    assert (found.tolist(), size) == ([1, 0, 2, 1], 2)
+    assert entropy(np.array([7, 0, 7, 7, 7])) == 2.0
+    patterns = collapse([np.array([1, 0, 1]), np.array([0, 0, 0])], [2, 1])
+    assert patterns.codes.tolist() == [[0, 0], [1, 0]]
+    assert (patterns.counts.tolist(), patterns.records.tolist()) == ([1, 2], [1, 0, 2])
+    said = "score 'agee' must belong to a linking variable. Did you mean 'age'?"
+    assert strangers(["agee"], ["age", "sex"], "score") == [said]
+    said = "4 EIF records have no value of sex, unlike any PUF record, and cannot be linked"
+    assert Gap(4, 4, 0).in_words("EIF", "PUF", "sex") == [said]

@@ -27,7 +27,7 @@ from keyhole.synthesis.changes import (
 from keyhole.synthesis.comparisons import target_bars
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
-from keyhole.synthesis.evaluation import evaluate, evaluation_problems
+from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits, decoy_goal, homogeneity_goal, monotone_goal
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.remaining_risk import (
@@ -555,10 +555,6 @@ def test_problems_are_told_together(made):
     text = str(error.value)
     for word in ("'income' is not a target", "'agee'", "two variables", "probit", "bins", "self_m"):
         assert word in text
-
-
-def test_nothing_is_wrong_with_the_defaults(world):
-    assert evaluation_problems(world, TARGETS) == []
 
 
 def test_a_designation_of_another_file_is_refused(made, six):

@@ -51,22 +51,15 @@ def study_chart(study: Study) -> alt.TopLevelMixin:
     if linked is not None and linked.pairs:
         both = alt.hconcat(_rates(study), _scores(study, linked.score), spacing=56)
         drawn, width = both.resolve_scale(color="independent"), 96
-    return house_style(drawn, title=_finding(study), subtitle=_explanation(study), width=width)
-
-
-def _finding(study: Study) -> str:
-    rate = study.rates.named()["conditional_rate"]
-    if rate.value is None:
-        return f"Nobody is suspected among {study.puf_records:,} PUF records"
-    low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
-    return (
-        f"Of the records an intruder would suspect, {percentage(rate.value)} are truly found "
-        f"(95% interval {low} to {high})"
-    )
-
-
-def _explanation(study: Study) -> list[str]:
     rates = study.rates
+    rate = rates.named()["conditional_rate"]
+    finding = f"Nobody is suspected among {study.puf_records:,} PUF records"
+    if rate.value is not None:
+        low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
+        finding = (
+            f"Of the records an intruder would suspect, {percentage(rate.value)} are truly found "
+            f"(95% interval {low} to {high})"
+        )
     lines = [
         f"By {study.metric} on {listed(study.linkage.link)}: {rates.suspected:,} of "
         f"{rates.puf_records:,} PUF records are suspected, {rates.confirmed:,} confirmed."
@@ -78,7 +71,7 @@ def _explanation(study: Study) -> list[str]:
         )
     if study.perturbation is not None:
         lines.append("Rings: the same attack on the values before they were perturbed.")
-    return lines
+    return house_style(drawn, title=finding, subtitle=lines, width=width)
 
 
 def _rates(study: Study) -> alt.LayerChart | alt.FacetChart:
@@ -108,19 +101,10 @@ def _rates(study: Study) -> alt.LayerChart | alt.FacetChart:
 
 def _row(place: int, rate: Rate, name: str, below: str, colour: str) -> dict[str, Any]:
     low, high = rate.interval or (None, None)
-    return {
-        "place": place,
-        "name": name,
-        "below": below,
-        "value": 0 if rate.value is None else rate.value,
-        "low": low,
-        "high": high,
-        "text": "not estimable" if rate.value is None else percentage(rate.value),
-        "shown": 0 if rate.value is None else 1,
-        "count": rate.count,
-        "total": rate.total,
-        "colour": colour,
-    }
+    text = "not estimable" if rate.value is None else percentage(rate.value)
+    figures = {"value": rate.value or 0, "low": low, "high": high, "text": text}
+    counts = {"count": rate.count, "total": rate.total, "shown": int(rate.value is not None)}
+    return {"place": place, "name": name, "below": below, **figures, **counts, "colour": colour}
 
 
 def _share(field: str) -> alt.X:
@@ -221,23 +205,17 @@ def _scores(study: Study, scores: Floats) -> alt.LayerChart | alt.FacetChart:
             alt.Tooltip("pairs:Q", title="pairs", format=","),
         ],
     )
-    return alt.layer(bars, *_threshold(study))
-
-
-def _threshold(study: Study) -> list[alt.Chart]:
-    """Draw the score at which suspicion ends, if the metric has one."""
     threshold = study.linkage.effective_threshold
     if threshold is None:
-        return []
+        return alt.layer(bars)
+    # The score at which suspicion ends.
     end: Literal["left", "right"] = "left" if study.metric == "adhoc" else "right"
     row = {"score": threshold, "text": f"threshold {threshold:.3g}"}
-    base = alt.Chart(inline([row])).encode(x=alt.X("score:Q"))
+    limit = alt.Chart(inline([row])).encode(x=alt.X("score:Q"))
     aside = -4 if end == "right" else 4
-    words = base.mark_text(color=QUIET, align=end, baseline="bottom", dx=aside)
-    return [
-        base.mark_rule(color=QUIET, strokeDash=[4, 3]),
-        words.encode(y=alt.value(10), text="text:N"),
-    ]
+    words = limit.mark_text(color=QUIET, align=end, baseline="bottom", dx=aside)
+    rule = limit.mark_rule(color=QUIET, strokeDash=[4, 3])
+    return alt.layer(bars, rule, words.encode(y=alt.value(10), text="text:N"))
 
 
 def _histogram(study: Study, scores: Floats) -> list[dict[str, Any]]:
@@ -279,25 +257,20 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
     figures = base.mark_text(dy=-11).encode(x=x, text="text:N", color=own_colour())
     layers = [*_dots(base, x), figures, names.encode(x=alt.value(0), text="name:N")]
     chart = alt.layer(*layers).properties(width=460, height=alt.Step(28))
-    return house_style(chart, title=_best(comparison), subtitle=_COMPARED, width=78)
-
-
-_COMPARED = (
-    "Red: of the suspected records, the share confirmed (conditional rate). Dark: of all PUF "
-    "records, the share confirmed. Whiskers: exact 95% intervals."
-)
-
-
-def _best(comparison: StudyComparison) -> str:
-    known = [
-        (row.rates.conditional_rate, row)
+    known = {
+        f"({plain(row.release, 28)}, {row.metric})": row.rates.conditional_rate
         for row in comparison.rows
         if row.rates.conditional_rate is not None
-    ]
-    if not known:
-        return "Nobody is suspected in any of the studies"
-    (low, least), (high, most) = (choose(known, key=lambda one: one[0]) for choose in (min, max))
-    return (
-        f"Of the suspected {percentage(low)} ({plain(least.release, 28)}, {least.metric}) "
-        f"to {percentage(high)} ({plain(most.release, 28)}, {most.metric}) are truly found"
+    }
+    finding = "Nobody is suspected in any of the studies"
+    if known:
+        least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        finding = (
+            f"Of the suspected {percentage(known[least])} {least} to {percentage(known[most])} "
+            f"{most} are truly found"
+        )
+    words = (
+        "Red: of the suspected records, the share confirmed (conditional rate). Dark: of all PUF "
+        "records, the share confirmed. Whiskers: exact 95% intervals."
     )
+    return house_style(chart, title=finding, subtitle=words, width=78)

@@ -36,12 +36,6 @@ class ComparedStudy:
     warnings: tuple[str, ...]
     study: Annotated[Study | None, HIDDEN] = None
 
-    @classmethod
-    def of(cls, release: str, study: Study) -> ComparedStudy:
-        """Return what is compared of a study."""
-        chance = None if study.baseline is None else study.baseline.conditional_rate
-        return cls(release, study.metric, study.rates, chance, study.warnings, study)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyComparison(Result):
@@ -58,8 +52,11 @@ class StudyComparison(Result):
         """Set studies side by side, each with the name of its release."""
         first = studies[0][1]
         asked = first.linkage
-        rows = tuple(ComparedStudy.of(*one) for one in studies)
-        return cls(asked.link, asked.numeric, asked.strata, rows, first.scenario)
+        rows = []
+        for release, one in studies:
+            chance = None if one.baseline is None else one.baseline.conditional_rate
+            rows.append(ComparedStudy(release, one.metric, one.rates, chance, one.warnings, one))
+        return cls(asked.link, asked.numeric, asked.strata, tuple(rows), first.scenario)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""
@@ -78,41 +75,25 @@ class StudyComparison(Result):
         """Return one row a study; the rates that hang on few records show by their intervals."""
         rows = []
         for row in self.rows:
-            rates = row.rates
-            low, high = rates.intervals["conditional_rate"] or (None, None)
+            low, high = row.rates.intervals["conditional_rate"] or (None, None)
             chance = row.baseline_conditional_rate
             dealt = chance is not None or (row.study and row.study.baseline)
-            rows.append(
-                [
-                    row.release,
-                    row.metric,
-                    share(rates.putative_rate),
-                    share(rates.confirmed_rate),
-                    share(rates.conditional_rate),
-                    "" if low is None else f"{share(low)} to {share(high)}",
-                    share(chance) if dealt else "",
-                ]
-            )
+            interval = "" if low is None else f"{share(low)} to {share(high)}"
+            rates = [rate.value for rate in row.rates.named().values()][:3]
+            by_chance = share(chance) if dealt else ""
+            rows.append([row.release, row.metric, *map(share, rates), interval, by_chance])
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
         asked = Linkage(self.rows[0].metric, self.link, self.numeric, self.strata)
-        recoded = [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
-        notes = [asked.variables_in_words, *recoded, *self._warnings()]
+        notes = [asked.variables_in_words]
+        notes += [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
+        # Each warning once, with the studies that it is about.
+        for text in dict.fromkeys(text for row in self.rows for text in row.warnings):
+            about = [row for row in self.rows if text in row.warnings]
+            releases = ", ".join(dict.fromkeys(row.release for row in about))
+            metrics = ", ".join(dict.fromkeys(row.metric for row in about))
+            where = f" ({releases}; {metrics})" if len(about) < len(self.rows) else ""
+            notes.append(f"Warning{where}: {text}")
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
-
-    def _warnings(self) -> list[str]:
-        """Return each warning once, with the studies that it is about."""
-        about: dict[str, list[ComparedStudy]] = {}
-        for row in self.rows:
-            for text in row.warnings:
-                about.setdefault(text, []).append(row)
-        return [f"Warning{self._where(rows)}: {text}" for text, rows in about.items()]
-
-    def _where(self, rows: Sequence[ComparedStudy]) -> str:
-        if len(rows) == len(self.rows):
-            return ""
-        releases = dict.fromkeys(row.release for row in rows)
-        metrics = dict.fromkeys(row.metric for row in rows)
-        return f" ({', '.join(releases)}; {', '.join(metrics)})"
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the conditional and the confirmed rates side by side."""

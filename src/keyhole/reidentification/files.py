@@ -89,21 +89,16 @@ class _Reader:
             self._columns.update(data.names)
             declared = declared_for(data.names, how)
             data = load(data, **declared) if any(declared.values()) else data
-            if lines:
-                data = self._with_derived(data, lines)
+            if lines:  # what was counted in the first file holds for the others too
+                made = {one.name: str(one.tree) for one in derivations_of(lines)}
+                data = load(data, derive={**made, **self._derived}, partial=True)
+                self._derived = {**fit_derivations(data), **self._derived}
         except InputError as error:
             self._error = type(error)
             self._problems += error.problems
             return None
         self._columns.update(data.names)
         return data.replace(name=name) if data.name == "data" else data
-
-    def _with_derived(self, data: Microdata, lines: Any) -> Microdata:
-        """Derive what can be; what was counted in the first file holds for the others too."""
-        wanted = {**{one.name: str(one.tree) for one in derivations_of(lines)}, **self._derived}
-        data = load(data, derive=wanted, partial=True)
-        self._derived = {**fit_derivations(data), **self._derived}
-        return data
 
     def require(self, sources: Iterable[Any], told: Iterable[str]) -> None:
         """Raise what is wrong with the files, if anything is, with what was told before."""
@@ -144,13 +139,6 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
 
     A release has no ids that tell who is who. Where it kept the order of its records, as the
     implicates of a synthesis do, the original has them in the same rows.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> release, original = load({"age": [31, 47]}), load({"p": [7, 9], "age": [30, 47]})
-    >>> attach_ids(release, original, ["p"]).frame.rows()
-    [(31, 7), (47, 9)]
     """
     source.require(ids, purpose="PUF id")
     if source.records != puf.records:
@@ -168,14 +156,7 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
 
 
 def blank_variables(puf: Microdata, link: Sequence[str]) -> tuple[str, ...]:
-    """Return the linking variables of which a release tells nothing.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> blank_variables(load({"sex": ["f"], "age": [None]}), ["sex", "age", "state"])
-    ('age', 'state')
-    """
+    """Return the linking variables of which a release tells nothing."""
     return tuple(
         name
         for name in link
@@ -209,22 +190,17 @@ def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tup
     problems: list[str] = []
     strange = [name for name in question.link if name not in scenario.keys]
     if strange:
-        problems.append(
-            Problem(
-                "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can "
-                "match them.",
-                scenario.name,
-                quoted(strange),
-            )
+        template = (
+            "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can match "
+            "them."
         )
+        problems.append(Problem(template, scenario.name, quoted(strange)))
     if question.numeric:
-        problems.append(
-            Problem(
-                "{numeric} and a scenario exclude each other: the key holds groups. Got {0} "
-                "instead: leave it out.",
-                quoted(question.numeric),
-            )
+        template = (
+            "{numeric} and a scenario exclude each other: the key holds groups. Got {0} instead: "
+            "leave it out."
         )
+        problems.append(Problem(template, quoted(question.numeric)))
     held = [name for name in scenario.keys if name in eif.names]
     shared = question.link or tuple(name for name in held if name not in question.strata)
     if not shared:

@@ -60,14 +60,7 @@ class FilePatterns:
 
 
 def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> FilePatterns:
-    """Collapse the records to their distinct patterns.
-
-    Examples
-    --------
-    >>> found = collapse([np.array([1, 0, 1]), np.array([0, 0, 0])], [2, 1])
-    >>> found.codes.tolist(), found.counts.tolist(), found.records.tolist()
-    ([[0, 0], [1, 0]], [1, 2], [1, 0, 2])
-    """
+    """Collapse the records to their distinct patterns."""
     plan = layout(list(sizes))
     rows = pack([column.astype(np.uint32) for column in columns], plan)
     tags = np.arange(len(rows), dtype=np.int32)
@@ -87,13 +80,7 @@ def collapse(columns: Sequence[Numbers], sizes: Sequence[int]) -> FilePatterns:
 
 
 def entropy(counts: npt.NDArray[np.integer] | npt.NDArray[np.floating]) -> float:
-    """Return the entropy of counts by code, in bits: how much a variable tells people apart.
-
-    Examples
-    --------
-    >>> entropy(np.array([7, 0, 7, 7, 7]))
-    2.0
-    """
+    """Return the entropy of counts by code, in bits: how much a variable tells people apart."""
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log2(shares)).sum()) + 0.0
 
@@ -176,11 +163,6 @@ def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
     """Cut values into bins of about as many patterns each; return the bins and their number.
 
     What is missing gets the next number.
-
-    Examples
-    --------
-    >>> cut_into_bins(np.array([7.0, 1.0, np.nan, 7.0]), 16)
-    (array([1, 0, 2, 1], dtype=int32), 2)
     """
     known = values[~np.isnan(values)]
     edges = np.unique(known)[1:]
@@ -233,7 +215,7 @@ def make_index(
         (planted[0], planted[-1]),
         (sides[0], sides[-1]),
         Halves(fields, graded, len(halves[0]), len(halves[1])),
-        max(_room(tree) for tree in planted),
+        max(map(_room, planted)),
     )
 
 

@@ -18,14 +18,7 @@ from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Floats, Ints, Words
-from keyhole.reidentification.costs import (
-    BEST_SCORE,
-    DECIMALS,
-    Costs,
-    Graded,
-    euclidean,
-    taxicab,
-)
+from keyhole.reidentification.costs import BEST_SCORE, DECIMALS, Costs, Graded, euclidean, taxicab
 from keyhole.reidentification.neighbours import Progress, find_nearest
 from keyhole.reidentification.question import Linkage
 from keyhole.reidentification.scores import adhoc
@@ -211,12 +204,9 @@ def find_pairs(
     """Check the files, and search both for the suspected pairs; the scores have been read."""
     if puf.name == eif.name:
         puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
-    problems = [
-        *question.problems,
-        *linked_column_problems(question, {puf.name: puf.names, eif.name: eif.names}),
-    ]
-    if problems:
-        raise OptionError(problems)
+    absent_names = linked_column_problems(question, {puf.name: puf.names, eif.name: eif.names})
+    if question.problems or absent_names:
+        raise OptionError([*question.problems, *absent_names])
     check_variables(puf, eif, question)
     strata = number_strata(puf, eif, question.strata).as_category() if question.strata else None
     attack = prepare(puf, eif, question)

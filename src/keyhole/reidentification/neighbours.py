@@ -84,12 +84,9 @@ def _patterns(costs: Costs, strata: LinkCodes | None, file: str) -> FilePatterns
         levels, codes = np.unique(getattr(graded, file), return_inverse=True)
         columns.append(codes.astype(np.int32))
         sizes.append(len(levels))
-    if strata is None:
-        columns.append(np.zeros(len(columns[0]), dtype=np.int32))
-        sizes.append(1)
-    else:
-        columns.append(getattr(strata, file))
-        sizes.append(len(strata.levels))
+    alone = np.zeros(len(columns[0]), dtype=np.int32)
+    columns.append(alone if strata is None else getattr(strata, file))
+    sizes.append(1 if strata is None else len(strata.levels))
     return collapse(columns, sizes)
 
 
@@ -236,9 +233,18 @@ def in_turn(
 def _expand(found: Ints, puf: FilePatterns, eif: FilePatterns) -> Ranked:
     """Turn pairs of patterns into pairs of records, in order of PUF record, rank, EIF record."""
     query, pattern, keys = found[np.lexsort(found.T[[1, 2, 0]])].T
-    ranks = _dense_ranks(query, keys)
-    left, right = _product(puf, query, eif, pattern)
-    pair = np.repeat(np.arange(len(found)), puf.counts[query] * eif.counts[pattern])
+    # The distinct keys of each query, which are sorted already, are numbered from 1.
+    fresh = np.diff(query, prepend=-1) != 0
+    numbers = np.cumsum(fresh | (np.diff(keys, prepend=-1) != 0))
+    starts = np.flatnonzero(fresh)
+    ranks = numbers - np.repeat(numbers[starts] - 1, np.diff(starts, append=len(query)))
+    # All pairs of records of each pair of patterns.
+    sizes = puf.counts[query] * eif.counts[pattern]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    width = np.repeat(eif.counts[pattern], sizes)
+    left = puf.records[np.repeat(puf.starts[query], sizes) + within // width].astype(np.int64)
+    right = eif.records[np.repeat(eif.starts[pattern], sizes) + within % width].astype(np.int64)
+    pair = np.repeat(np.arange(len(found)), sizes)
     order = _in_order(left, ranks[pair], right)
     pair = pair[order]
     return Ranked(left[order], right[order], keys[pair], ranks[pair])
@@ -250,22 +256,3 @@ def _in_order(left: Ints, ranks: Ints, right: Ints) -> Ints:
     if sum(bits) > 63:
         return np.lexsort([right, ranks, left])
     return np.argsort((left << (bits[1] + bits[2])) | (ranks << bits[2]) | right)
-
-
-def _dense_ranks(query: Ints, keys: Ints) -> Ints:
-    """Number the distinct keys of each query from 1; both are sorted already."""
-    fresh = np.diff(query, prepend=-1) != 0
-    numbers = np.cumsum(fresh | (np.diff(keys, prepend=-1) != 0))
-    starts = np.flatnonzero(fresh)
-    before = np.repeat(numbers[starts] - 1, np.diff(starts, append=len(query)))
-    return np.asarray(numbers - before, dtype=np.int64)
-
-
-def _product(puf: FilePatterns, query: Ints, eif: FilePatterns, pattern: Ints) -> tuple[Ints, Ints]:
-    """Return all pairs of records of each pair of patterns."""
-    sizes = puf.counts[query] * eif.counts[pattern]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    width = np.repeat(eif.counts[pattern], sizes)
-    left = np.repeat(puf.starts[query], sizes) + within // width
-    right = np.repeat(eif.starts[pattern], sizes) + within % width
-    return puf.records[left].astype(np.int64), eif.records[right].astype(np.int64)

@@ -87,14 +87,8 @@ class Linkage:
         kept.pop("scores", None)
         if threshold is not None:
             kept |= {"threshold": every["threshold"], "effective_threshold": threshold}
-        return cls(
-            question.metric,
-            tuple(question.link),
-            tuple(question.numeric),
-            tuple(question.strata),
-            **kept,
-            agreement_cuts=question.cuts,
-        )
+        link, numeric, strata = (tuple(every[name]) for name in ("link", "numeric", "strata"))
+        return cls(question.metric, link, numeric, strata, **kept, agreement_cuts=question.cuts)
 
     @property
     def variables_in_words(self) -> str:

@@ -198,14 +198,7 @@ class VariableUse:
 
 
 def confirm(puf: Ints, eif: Ints, truth_puf: Ints, truth_eif: Ints, eif_records: int) -> Flags:
-    """Tell for each pair whether it is among the true ones.
-
-    Examples
-    --------
-    >>> one, two = np.array([0, 1]), np.array([0, 0])
-    >>> confirm(one, two, np.array([0]), np.array([0]), 5).tolist()
-    [True, False]
-    """
+    """Tell for each pair whether it is among the true ones."""
     return np.isin(puf * eif_records + eif, truth_puf * eif_records + truth_eif)
 
 
@@ -226,13 +219,6 @@ def rates_by_pair(
     """Count the rates of pairs by a number that each has, like its rank, in their order.
 
     A PUF record with pairs of several numbers counts in each.
-
-    Examples
-    --------
-    >>> found = rates_by_pair(RatesByRank, np.array([0, 0, 1]),
-    ...                       np.array([True, False, False]), np.array([1, 2, 2]), 4)
-    >>> [(part.label, part.rates.suspected, part.rates.confirmed) for part in found]
-    [(1, 1, 1), (2, 2, 0)]
     """
     chosen = [(int(group), groups == group) for group in np.unique(groups)]
     return tuple(
@@ -263,18 +249,6 @@ def agreements(
     values (with ``cuts="each"``, each in the same fifth of its own file's); for adhoc a pair
     agrees where it has the variable's highest declared score. What is missing agrees with
     nothing.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> puf = load({"sex": ["f", None], "age": [20, 60]})
-    >>> eif = load({"sex": ["f", "m"], "age": [21, 60]})
-    >>> pairs = np.array([0, 1]), np.array([0, 1])
-    >>> from keyhole.reidentification.study import linking_question
-    >>> asked = linking_question(link=["sex", "age"], numeric=["age"])
-    >>> found = agreements(puf, eif, pairs, asked)
-    >>> [same.tolist() for same in found]
-    [[True, False], [True, True]]
     """
     priced = adhoc(puf, eif, question).by_name() if question.metric == "adhoc" else {}
     for name in question.link:
@@ -313,15 +287,7 @@ def count_use(
     confirmed: Flags,
     subsets: npt.NDArray[np.integer[Any]] | None = None,
 ) -> tuple[Ints, tuple[VariableUse, ...]]:
-    """Count on how many variables each pair agrees, and how many pairs agree on each variable.
-
-    Examples
-    --------
-    >>> same = [np.array([True, True]), np.array([False, True])]
-    >>> count, use = count_use(["sex", "age"], same, np.array([False, True]))
-    >>> count.tolist(), [(one.variable, one.share_of_pairs) for one in use]
-    ([1, 2], [('sex', 1.0), ('age', 0.5)])
-    """
+    """Count on how many variables each pair agrees, and how many pairs agree on each variable."""
     total, true = len(confirmed), int(confirmed.sum())
     agreeing = np.zeros(total, dtype=np.int64)
     used = []
@@ -338,17 +304,17 @@ def count_use(
 
 def part_table(title: str, name: str, parts: Sequence[Part], said: Sequence[str] = ()) -> Table:
     """Lay parts out by what they hold, the first of very many."""
-    files = any(isinstance(part, RatesByStratum) for part in parts)
     columns = [name, "pairs", "true pairs", "suspected", "confirmed", "conditional"]
     rows = []
     for part in parts[:SHOWN]:
-        counts = [part.rates.pairs, part.rates.true_pairs, part.rates.suspected]
-        cells = [f"{count:,}" for count in [*counts, part.rates.confirmed]]
-        sizes = []
+        rates = part.rates
+        counts = [rates.pairs, rates.true_pairs, rates.suspected, rates.confirmed]
         if isinstance(part, RatesByStratum):
-            sizes = [f"{part.rates.puf_records:,}", f"{part.eif_records:,}"]
-        rows.append([str(part.label), *sizes, *cells, share(part.rates.conditional_rate)])
-    columns[1:1] = ["PUF records", "EIF records"] if files else []
+            counts[:0] = [rates.puf_records, part.eif_records]
+        cells = [f"{count:,}" for count in counts]
+        rows.append([str(part.label), *cells, share(rates.conditional_rate)])
+    if any(isinstance(part, RatesByStratum) for part in parts):
+        columns[1:1] = ["PUF records", "EIF records"]
     more = len(parts) - SHOWN
     notes = [f"and {more:,} more, which the JSON object has"] if more > 0 else []
     return Table(title, columns, rows, [*said, *notes])
@@ -380,9 +346,9 @@ def use_table(uses: Sequence[VariableUse]) -> Table:
     """Lay out which variables make the suspects."""
     subsets = any(use.share_in_smallest_subset is not None for use in uses)
     columns = ["variable", "of the pairs", "of the true pairs"]
+    columns += ["in the smallest subset"] if subsets else []
     rows = []
     for use in uses:
-        cells = [use.variable, share(use.share_of_pairs), share(use.share_of_true_pairs)]
-        rows.append([*cells, share(use.share_in_smallest_subset)] if subsets else cells)
-    columns += ["in the smallest subset"] if subsets else []
+        shares = [use.share_of_pairs, use.share_of_true_pairs, use.share_in_smallest_subset]
+        rows.append([use.variable, *map(share, shares)][: len(columns)])
     return Table("Share of pairs that agree on each variable", columns, rows)

@@ -40,7 +40,7 @@ from keyhole.reidentification.rates import (
 )
 from keyhole.reidentification.strata import Gaps
 from keyhole.reidentification.truth import Perturbation
-from keyhole.results import Result, share
+from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
@@ -230,11 +230,8 @@ class Study(Result):
         """Say how many records of each file lie in a stratum that the other does not have."""
         if self.gaps is None:
             return []
-        named = ", ".join(self.linkage.strata)
-        return [
-            *self.gaps.puf.in_words("PUF", "EIF", named),
-            *self.gaps.eif.in_words("EIF", "PUF", named),
-        ]
+        words, strata = self.gaps.puf.in_words, ", ".join(self.linkage.strata)
+        return words("PUF", "EIF", strata) + self.gaps.eif.in_words("EIF", "PUF", strata)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a rate: count, total, value, interval, and what chance would give."""
@@ -273,22 +270,18 @@ class Study(Result):
                 "stay on the cluster."
             )
         subsets = self.linked.subset_names()
-        if subsets is None:
-            place = pl.Series("rank", self.linked.rank)
-        else:
+        place = pl.Series("rank", self.linked.rank)
+        if subsets is not None:
             place = pl.Series("subset", subsets, dtype=pl.String)
-        figures = [
-            pl.Series("score", self.linked.score),
-            place,
-            pl.Series("confirmed", self.confirmed_pairs),
+        confirmed = pl.Series("confirmed", self.confirmed_pairs)
+        figures = [pl.Series("score", self.linked.score), place, confirmed]
+        taken = [*self.puf_ids.columns, *self.eif_ids.columns, *(one.name for one in figures)]
+        ids = {"puf_": self.puf_ids[self.linked.puf], "eif_": self.eif_ids[self.linked.eif]}
+        columns = [
+            series.alias(prefix + series.name) if taken.count(series.name) > 1 else series
+            for prefix, frame in ids.items()
+            for series in frame.get_columns()
         ]
-        columns = _named_apart(
-            [
-                ("puf_", self.puf_ids[self.linked.puf].get_columns()),
-                ("eif_", self.eif_ids[self.linked.eif].get_columns()),
-            ],
-            {series.name for series in figures},
-        )
         return pl.DataFrame([*columns, *figures])
 
     def save_pairs(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -297,12 +290,10 @@ class Study(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures as tables, then what they say in words."""
-        by_place = "size" if self.is_by_unicity else "rank"
-        title = (
-            "By size of the smallest subset of variables on which a pair is alone"
-            if self.is_by_unicity
-            else "By rank within a PUF record"
-        )
+        by_place, title = "rank", "By rank within a PUF record"
+        if self.is_by_unicity:
+            by_place = "size"
+            title = "By size of the smallest subset of variables on which a pair is alone"
         out = [self._rate_table()]
         if self.perturbation is not None:
             out.append(self.perturbation.table(self.rates))
@@ -311,12 +302,17 @@ class Study(Result):
             out.append(stratum_table(self.linkage.strata, self.by_stratum, least))
         if self.suspected:
             agreement = "By number of variables on which a pair agrees"
-            said = [self.linkage.agreeing_in_words]
-            out.append(part_table(agreement, "agreeing", self.by_agreement, said))
+            means = [self.linkage.agreeing_in_words]
+            out.append(part_table(agreement, "agreeing", self.by_agreement, means))
             out.append(part_table(title, by_place, self.by_place))
             out.append(use_table(self.by_variables))
-        identified = [] if self.identification is None else self.identification.tables()
-        return [*out, self._verdict_table(), *identified]
+        words = [
+            [about if i == 0 else "", line]
+            for about, text in self.verdict.items()
+            for i, line in enumerate(textwrap.wrap(text, LINE))
+        ]
+        said = Table("What it says", ["about", "in words"], words)
+        return [*out, said, *tables_of(self.identification)]
 
     def _rate_table(self) -> Table:
         by_chance = self.by_chance
@@ -335,31 +331,11 @@ class Study(Result):
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)
 
-    def _verdict_table(self) -> Table:
-        rows = [
-            [about if i == 0 else "", line]
-            for about, text in self.verdict.items()
-            for i, line in enumerate(textwrap.wrap(text, LINE))
-        ]
-        return Table("What it says", ["about", "in words"], rows)
-
     def plot(self) -> altair.TopLevelMixin:
         """Draw the rates with their intervals and the baseline, and the scores of the pairs."""
         from keyhole.reidentification.charts import study_chart
 
         return study_chart(self)
-
-
-def _named_apart(groups: list[tuple[str, list[pl.Series]]], taken: set[str]) -> list[pl.Series]:
-    """Give a column a prefix where its name is another's."""
-    names = [series.name for _, columns in groups for series in columns]
-    return [
-        series.alias(prefix + series.name)
-        if names.count(series.name) > 1 or series.name in taken
-        else series
-        for prefix, columns in groups
-        for series in columns
-    ]
 
 
 def _finding(rates: Rates) -> str:

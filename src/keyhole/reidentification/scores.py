@@ -20,8 +20,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time
 from numbers import Real
 from pathlib import Path
@@ -156,51 +156,41 @@ def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """A variable with its prices, and what its highest score lacks of 5."""
-
-    variable: LinkCodes | Graded
-    lacking: float = 0.0
+# A variable with its prices, and what its highest score lacks of 5.
+Priced = tuple[LinkCodes | Graded, float]
 
 
 def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
     """Price for adhoc, with warnings about scores that can never apply."""
-    scores: Any = question.scores
     warnings: list[str] = []
-    priced: list[_Priced] = []
+    priced: list[Priced] = []
     problems: list[str] = []
     for name in question.link:
         try:
-            priced.append(_price(puf, eif, name, scores[name], warnings))
+            priced.append(_price(puf, eif, name, question.scores[name], warnings))
         except OptionError as error:
             problems += error.problems
     if problems:
         raise OptionError(problems)
-    return additive([p.variable for p in priced], sum(p.lacking for p in priced), warnings)
+    return additive([one for one, _ in priced], sum(lacking for _, lacking in priced), warnings)
 
 
-def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]) -> _Priced:
+def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]) -> Priced:
     if not isinstance(score, Mapping):
         return _price_function(common_codes(puf, eif, name), score)
-    if "exact" in score:
-        return _price_exact(common_codes(puf, eif, name), float(score["exact"]))
     if "table" in score:
         return _price_table(common_codes(puf, eif, name), score, warnings)
-    return _price_bands(puf, eif, name, score)
-
-
-def _price_exact(category: LinkCodes, best: float) -> _Priced:
+    if "exact" not in score:
+        return _price_bands(puf, eif, name, score)
+    category, best = common_codes(puf, eif, name), float(score["exact"])
     if best == BEST_SCORE:
-        return _Priced(category)
-    prices = (0.0, best)  # a difference of codes of 0, and of anything more
-    graded = Graded(
-        category.name, *_as_values(category), absent=best, kind=BAND, limits=(0.0,), prices=prices
-    )
-    return _Priced(graded, BEST_SCORE - best)
+        return category, 0.0
+    # A difference of codes of 0, and of anything more.
+    bands: dict[str, Any] = {"kind": BAND, "limits": (0.0,), "prices": (0.0, best)}
+    return Graded(name, *_as_values(category), absent=best, **bands), BEST_SCORE - best
 
 
-def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> _Priced:
+def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> Priced:
     kind = next(kind for kind in BANDED if kind in score)
     wanted = "dates" if kind == "days" else "numbers"
     for data in (puf, eif):
@@ -214,28 +204,22 @@ def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, 
     if problems:
         raise OptionError(problems)
     number = common_numbers(puf, eif, name, ratios=kind == "relative")
-    values = [float(row[1]) for row in score[kind]] + [float(score.get("beyond", 0))]
-    best = values[0]
+    best = float(score[kind][0][1])
+    prices = [best - float(value) for _, value in score[kind]]
     graded = Graded(
         name,
         number.puf,
         number.eif,
         absent=best,
         kind=RELATIVE_BAND if kind == "relative" else BAND,
-        limits=tuple(_as_limit(row[0]) for row in score[kind]),
-        prices=tuple(best - value for value in values),
+        # A whole number too large for a float is beyond every difference.
+        limits=tuple(float(x) if x <= sys.float_info.max else math.inf for x, _ in score[kind]),
+        prices=(*prices, best - float(score.get("beyond", 0))),
     )
-    return _Priced(graded, BEST_SCORE - best)
+    return graded, BEST_SCORE - best
 
 
-def _as_limit(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # beyond every difference
-        return math.inf
-
-
-def _price_table(category: LinkCodes, score: Mapping[str, Any], warnings: list[str]) -> _Priced:
+def _price_table(category: LinkCodes, score: Mapping[str, Any], warnings: list[str]) -> Priced:
     size = _pairwise_size(category)
     values = np.full((size, size), float(score.get("other", 0)))
     np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
@@ -264,7 +248,7 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) -> _Priced:
+def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) -> Priced:
     size = _pairwise_size(category)
     levels = category.levels.to_numpy()
     left, right = np.repeat(levels, size), np.tile(levels, size)
@@ -288,12 +272,11 @@ def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) ->
     return _priced_by(category, values.reshape(size, size))
 
 
-def _priced_by(category: LinkCodes, values: Floats) -> _Priced:
+def _priced_by(category: LinkCodes, values: Floats) -> Priced:
     best = float(values.max())
-    graded = Graded(
-        category.name, *_as_values(category), absent=best, kind=TABLE, table=best - values
-    )
-    return _Priced(graded, BEST_SCORE - best)
+    held = _as_values(category)
+    graded = Graded(category.name, *held, absent=best, kind=TABLE, table=best - values)
+    return graded, BEST_SCORE - best
 
 
 def _pairwise_size(category: LinkCodes) -> int:

@@ -66,13 +66,7 @@ class Gap:
     def in_words(
         self, one: str, other: str, strata: str, count: Callable[[int], str] = "{:,}".format
     ) -> list[str]:
-        """Say how many records of one file have no stratum, or one that the other has not.
-
-        Examples
-        --------
-        >>> Gap(4, 4, 0).in_words("EIF", "PUF", "sex")
-        ['4 EIF records have no value of sex, unlike any PUF record, and cannot be linked']
-        """
+        """Say how many records of one file have no stratum, or one that the other has not."""
         said = []
         if self.missing:
             end = "which makes a stratum of their own"
@@ -99,18 +93,7 @@ class Gaps:
 
 
 def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strata:
-    """Number the strata of both files together; a missing value is a category of its own.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> puf, eif = load({"state": ["ny", "ca"]}), load({"state": ["ny"]})
-    >>> strata = number_strata(puf, eif, ["state"])
-    >>> strata.puf.tolist(), strata.eif.tolist(), strata.labels
-    ([1, 0], [1], ('ca', 'ny'))
-    >>> strata.gaps().puf.alone
-    1
-    """
+    """Number the strata of both files together; a missing value is a category of its own."""
     columns = [common_codes(puf, eif, name) for name in names]
     codes = [np.concatenate([column.puf, column.eif]) for column in columns]
     stratum = np.zeros(puf.records + eif.records, dtype=np.int64)

@@ -129,12 +129,10 @@ def study(
         ),
     ] = "unicity",
     alpha: Annotated[
-        float,
-        Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1),
+        float, Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1)
     ] = 0.5,
     threshold: Annotated[
-        Threshold,
-        Option("The threshold as published, or as it follows from the euclidean metric."),
+        Threshold, Option("The threshold as published, or as it follows from the euclidean metric.")
     ] = "published",
     cuts: Annotated[
         Cuts,
@@ -356,7 +354,7 @@ def _content_problems(files: StudyFiles, question: Question) -> list[str]:
         return []  # what was given for it is no file
     (puf,), (iuf,) = files.pufs.values(), files.iufs.values()
     try:
-        _checked_truth(_Files(puf, files.eif, iuf, question.puf_id, question.eif_id), question)
+        _checked_truth(_Files(puf, files.eif, iuf), question)
     except InputError as error:
         return list(error.problems)
     return []
@@ -379,7 +377,7 @@ def attack_release(files: StudyFiles, release: str, question: Question, tell: Pr
     if files.ids is not None and not set(question.puf_id) <= set(puf.names):
         puf = attach_ids(puf, files.ids, question.puf_id)
     puf, warnings = with_blanks(puf, eif, question.blank)
-    data = _Files(puf, eif, iuf, question.puf_id, question.eif_id)
+    data = _Files(puf, eif, iuf)
     found = _attack(data, _checked_truth(data, question), with_scores(question), tell)
     name = None if files.key is None else files.key.name
     return replace(found, warnings=(*warnings, *found.warnings), scenario=name)
@@ -387,13 +385,11 @@ def attack_release(files: StudyFiles, release: str, question: Question, tell: Pr
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The three files, and the columns that name a record of the PUF and of the EIF."""
+    """The three files of one attack."""
 
     puf: Microdata
     eif: Microdata
     iuf: Microdata
-    puf_id: tuple[str, ...]
-    eif_id: tuple[str, ...]
 
 
 def _checked_truth(files: _Files, question: Question) -> Truth:
@@ -402,18 +398,14 @@ def _checked_truth(files: _Files, question: Question) -> Truth:
     for data in both:
         data.require_records()
     require_rows(files.iuf.name, files.iuf.records)
-    problems: list[str] = []
-    truth = None
     try:
-        truth = find_truth(*both, files.iuf, puf_id=files.puf_id, eif_id=files.eif_id)
+        return find_truth(*both, files.iuf, puf_id=question.puf_id, eif_id=question.eif_id)
     except InputError as error:
-        problems += error.problems
-    if problems or truth is None:
-        for purpose, names in (("linking variable", question.link), ("stratum", question.strata)):
-            for data in both:
-                problems += absent_problems(data, names, purpose)
-        raise OptionError(problems)
-    return truth
+        problems = list(error.problems)
+    for purpose, names in (("linking variable", question.link), ("stratum", question.strata)):
+        for data in both:
+            problems += absent_problems(data, names, purpose)
+    raise OptionError(problems)
 
 
 def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> Study:
@@ -459,8 +451,8 @@ def _attack(files: _Files, truth: Truth, question: Question, tell: Progress) -> 
         ),
         linked=linked,
         confirmed_pairs=confirmed,
-        puf_ids=files.puf.frame[list(files.puf_id)],
-        eif_ids=files.eif.frame[list(files.eif_id)],
+        puf_ids=files.puf.frame[list(question.puf_id)],
+        eif_ids=files.eif.frame[list(question.eif_id)],
         **place,
     )
 
@@ -475,7 +467,7 @@ def _baseline(
     """Measure what chance would confirm, if asked for, whatever order the EIF's records have."""
     if not question.permutations:
         return None
-    order = order_by_id(files.eif, files.eif_id)
+    order = order_by_id(files.eif, question.eif_id)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return permuted_baseline(
@@ -495,7 +487,7 @@ def _undo(
     files: _Files, truth: Truth, question: Question, with_it: Rates, tell: Progress
 ) -> tuple[Perturbation | None, list[str]]:
     """Run the attack on the values as they were, if the internal file has other ones."""
-    link = [name for name in question.link if name not in {*files.puf_id, *files.eif_id}]
+    link = [name for name in question.link if name not in {*question.puf_id, *question.eif_id}]
     before = restore(files.puf, files.iuf, truth, link)
     if before is None:
         return None, []

@@ -62,31 +62,23 @@ def find_truth(
     -----
     Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but ``"07"``
     is another. A row of the IUF with only one of the ids names no pair; it is counted.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> puf = load(pl.DataFrame({"p": [10, 20, 30]}))
-    >>> eif = load(pl.DataFrame({"e": ["a", "b"]}))
-    >>> truth = find_truth(
-    ...     puf, eif, load(pl.DataFrame({"p": [30, 10], "e": ["a", None]})), puf_id="p", eif_id="e"
-    ... )
-    >>> truth.puf.tolist(), truth.eif.tolist(), truth.incomplete
-    ([2], [0], 1)
     """
-    sides = (
-        _Side(puf, Columns().settle(puf_id), "PUF"),
-        _Side(eif, Columns().settle(eif_id), "EIF"),
-    )
-    problems = iuf_name_problems((puf, sides[0].names), (eif, sides[1].names), iuf)
-    if not problems:
-        problems = [problem for side in sides for problem in side.problems()]
+    sides = {
+        "PUF": (puf, Columns().settle(puf_id)),
+        "EIF": (eif, Columns().settle(eif_id)),
+    }
+    problems = iuf_name_problems(sides["PUF"], sides["EIF"], iuf)
+    for file, (data, names) in () if problems else sides.items():
+        ids = _ids(data, names)
+        whole = ids.drop_nulls()
+        shared = int(whole.is_duplicated().sum()) if whole.height else 0
+        problems += id_problems(file, names, ids.height - whole.height, shared, ids.height)
     if problems:
         raise ColumnError(problems)
-    puf_rows, eif_rows = (side.find(iuf) for side in sides)
-    for side, rows in zip(sides, (puf_rows, eif_rows), strict=True):
+    puf_rows, eif_rows = (_find(*side, iuf) for side in sides.values())
+    for (file, (_, names)), rows in zip(sides.items(), (puf_rows, eif_rows), strict=True):
         strange = int((rows == UNKNOWN).sum())
-        problems += unknown_id_problems(side.file, side.names, strange, iuf.records)
+        problems += unknown_id_problems(file, names, strange, iuf.records)
     if problems:
         raise ColumnError(problems)
     complete = (puf_rows >= 0) & (eif_rows >= 0)
@@ -96,44 +88,22 @@ def find_truth(
 
 
 def order_by_id(data: Microdata, names: Sequence[str]) -> Ints:
-    """Return the records in order of their ids, which does not hang on that of the file.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> order_by_id(load({"e": ["b", "c", "a"]}), ["e"]).tolist()
-    [2, 0, 1]
-    """
+    """Return the records in order of their ids, which does not hang on that of the file."""
     ids = _ids(data, names)
     return ids.select(pl.arg_sort_by(ids.columns)).to_series().to_numpy().astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One of the two files with the columns of its id."""
-
-    data: Microdata
-    names: tuple[str, ...]
-    file: str
-
-    def problems(self) -> list[str]:
-        """Say how many ids are missing and how many records share one."""
-        ids = _ids(self.data, self.names)
-        complete = ids.drop_nulls()
-        shared = int(complete.is_duplicated().sum()) if complete.height else 0
-        return id_problems(self.file, self.names, ids.height - complete.height, shared, ids.height)
-
-    def find(self, iuf: Microdata) -> Ints:
-        """Return the record that each row of the IUF names: -1 for none, -2 for an unknown."""
-        ours, theirs = _ids(self.data, self.names), _ids(iuf, self.names)
-        differ = [name for name in ours.columns if ours.schema[name] != theirs.schema[name]]
-        as_text = [pl.col(name).cast(pl.String) for name in differ]
-        ours, theirs = ours.with_columns(as_text), theirs.with_columns(as_text)
-        missing = theirs.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
-        positions = ours.with_columns(pl.Series("record", np.arange(ours.height), pl.Int64))
-        joined = theirs.join(positions, on=ours.columns, how="left", maintain_order="left")
-        rows = joined["record"].fill_null(UNKNOWN).to_numpy()
-        return np.where(missing, NOBODY, rows).astype(np.int64)
+def _find(data: Microdata, names: Sequence[str], iuf: Microdata) -> Ints:
+    """Return the record that each row of the IUF names: -1 for none, -2 for an unknown."""
+    ours, theirs = _ids(data, names), _ids(iuf, names)
+    differ = [name for name in ours.columns if ours.schema[name] != theirs.schema[name]]
+    as_text = [pl.col(name).cast(pl.String) for name in differ]
+    ours, theirs = ours.with_columns(as_text), theirs.with_columns(as_text)
+    missing = theirs.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+    positions = ours.with_columns(pl.Series("record", np.arange(ours.height), pl.Int64))
+    joined = theirs.join(positions, on=ours.columns, how="left", maintain_order="left")
+    rows = joined["record"].fill_null(UNKNOWN).to_numpy()
+    return np.where(missing, NOBODY, rows).astype(np.int64)
 
 
 def id_problems(
@@ -158,13 +128,12 @@ def id_problems(
 
 def unknown_id_problems(file: str, names: Sequence[str], count: int, rows: int) -> list[str]:
     """Say how many rows of the IUF name a record that is not in a file."""
-    if not count:
-        return []
-    return [
+    said = (
         f"every id {quoted(names)} in the IUF must be one of the {file}. Got "
         f"{count:,} of {rows:,} rows with another instead: leave those rows out, or "
         f"check that ids are written alike in both files ('007' is not 7)."
-    ]
+    )
+    return [said] if count else []
 
 
 def require_rows(name: str, rows: int) -> None:
@@ -179,11 +148,8 @@ def require_rows(name: str, rows: int) -> None:
 
 def incomplete_warnings(incomplete: int, rows: int) -> list[str]:
     """Say how many rows of the IUF name no pair."""
-    if not incomplete:
-        return []
-    return [
-        f"{incomplete:,} of {rows:,} rows of the IUF have only one of the two ids and name no pair"
-    ]
+    said = "rows of the IUF have only one of the two ids and name no pair"
+    return [f"{incomplete:,} of {rows:,} {said}"] if incomplete else []
 
 
 class HasColumns(Protocol):
@@ -241,15 +207,7 @@ def _plain(series: pl.Series) -> pl.Series:
 
 
 def text_ids(columns: Sequence[pl.Series]) -> pl.Series:
-    """Return ids as one text each, the same for equal ids; null where a part is missing.
-
-    Examples
-    --------
-    >>> text_ids([pl.Series([7.0, None])]).to_list()
-    ['7', None]
-    >>> text_ids([pl.Series([7, 7]), pl.Series(["a", None])]).to_list()
-    ['1:71:a', None]
-    """
+    """Return ids as one text each, the same for equal ids; null where a part is missing."""
     texts = [_text(column) for column in columns]
     if len(texts) == 1:
         return texts[0]

@@ -18,7 +18,7 @@ from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Ints, Numbers, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
-from keyhole.reidentification.indexing import FilePatterns, collapse, entropy
+from keyhole.reidentification.indexing import collapse, entropy
 from keyhole.reidentification.neighbours import Progress, in_turn
 from keyhole.reidentification.question import Orders
 from keyhole.reidentification.variables import LinkCodes
@@ -45,7 +45,7 @@ def find_mates(
 ) -> Mates:
     """Find the pairs, in order of PUF record and EIF record."""
     if orders == "highest":
-        return _highest(variables, *(_patterns(variables, strata, f) for f in ("puf", "eif")))
+        return _highest(variables, strata)
     search = _Search(variables, strata)
     pieces = search.pieces()
     found = []
@@ -57,16 +57,13 @@ def find_mates(
     return _smallest(keys, masks)
 
 
-def _patterns(variables: Sequence[LinkCodes], strata: LinkCodes | None, file: str) -> FilePatterns:
-    columns = list(variables) if strata is None else [*variables, strata]
-    return collapse([getattr(c, file) for c in columns], [c.size for c in columns])
-
-
-def _highest(variables: Sequence[LinkCodes], puf: FilePatterns, eif: FilePatterns) -> Mates:
+def _highest(variables: Sequence[LinkCodes], strata: LinkCodes | None) -> Mates:
     """Match the records that are alone on all variables, and complete."""
-    names = [str(i) for i in range(puf.codes.shape[1])]
+    columns = list(variables) if strata is None else [*variables, strata]
+    names = [str(i) for i in range(len(columns))]
     frames = []
-    for patterns in (puf, eif):
+    for file in ("puf", "eif"):
+        patterns = collapse([getattr(c, file) for c in columns], [c.size for c in columns])
         alone = patterns.counts == 1
         for v, variable in enumerate(variables):
             alone &= patterns.codes[:, v] != variable.missing

@@ -36,12 +36,10 @@ KIN = 0.6
 SURE = 0.001
 # Numbers are cut into so many bins of about as many records.
 BINS = 10
-# More records would not change the picture.
-RECORDS = 20_000
+# More records would not change the picture of which columns are kin, and of what is kept.
+RECORDS, RECORDS_COMPARED = 20_000, 200_000
 # A table of more cells is made of its occupied ones alone.
 DENSE = 1 << 20
-# More records would not change the picture.
-RECORDS_COMPARED = 200_000
 # A category is compared if it has at least so many records a level.
 RECORDS_A_LEVEL = 20
 # So many pairs are shown.
@@ -85,17 +83,7 @@ class Association:
 def related(
     data: Microdata, target: str, columns: Iterable[str], *, least: float = KIN
 ) -> tuple[str, ...]:
-    """Return the columns related to a target, the closest first.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> age = pl.Series("age", range(20, 90)).extend(pl.Series(range(20, 90)))
-    >>> frame = pl.DataFrame({"age": age, "old": age > 65, "coin": [0, 1] * 70})
-    >>> related(load(frame, kinds={"age": "measure"}), "age", ["old", "coin"])
-    ('old',)
-    """
+    """Return the columns related to a target, the closest first."""
     some = evenly(data.records, RECORDS)
     goal = grouped(data, target)[some]
     found = {name: associate(goal, grouped(data, name)[some]) for name in columns if name != target}
@@ -244,7 +232,10 @@ def compare_relations(
     wanted = tuple(implicates.targets if targets is None else targets)
     others = comparable_columns(data) if columns is None else tuple(columns)
     groups = {name: grouped(data, name) for name in dict.fromkeys([*wanted, *others])}
-    drawn = [_groups_drawn(implicates, place, groups, some) for place in range(len(implicates))]
+    drawn = [
+        {name: values[implicates.source(place, name)[some]] for name, values in groups.items()}
+        for place in range(len(implicates))
+    ]
     original = {name: values[some] for name, values in groups.items()}
     pairs = {
         tuple(sorted((target, name))): (target, name)
@@ -265,14 +256,3 @@ def compare_relations(
         if v.role not in NEVER_RELEASED and v.name not in others and data.codes(v.name).size > 1
     )
     return Relations(ordered, len(implicates), left_out)
-
-
-def _groups_drawn(
-    implicates: Implicates, place: int, groups: dict[str, Ints], some: Ints
-) -> dict[str, Ints]:
-    return {
-        name: values[implicates.source(place, name)[some]]
-        if name in implicates.targets
-        else values[some]
-        for name, values in groups.items()
-    }

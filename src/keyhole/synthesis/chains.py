@@ -118,7 +118,7 @@ class _Fold:
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
         self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
-        self._fitted: dict[tuple[int, tuple[str, ...], bool], _Source] = {}
+        self._fitted: dict[tuple[int, bool], _Source] = {}
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
@@ -126,15 +126,17 @@ class _Fold:
         for t in range(len(self._plan.targets)):
             for who, predictors in self._known(t):
                 for some, alike in self._kinds(t, who):
-                    self._update(t, some, self._fit_anew(t, predictors, gram, alike))
+                    self._update(t, some, self._fit(t, predictors, gram, alike))
         for _ in range(self._plan.question.cycles):
             if self._plan.question.bootstrap == "all":
                 gram = self._gram_of_all()
                 self._fitted.clear()
             for t, target in enumerate(self._plan.targets):
                 for who, alike in self._kinds(t, np.flatnonzero(self._replace[:, t])):
-                    known = self._plan.predictors[target]
-                    self._update(t, who, self._fit(t, known, gram, alike))
+                    if (t, alike) not in self._fitted:  # unless a cycle before has done it
+                        known = self._plan.predictors[target]
+                        self._fitted[t, alike] = self._fit(t, known, gram, alike)
+                    self._update(t, who, self._fitted[t, alike])
         self._repair()
         rows: Ints = self._chain.rows[self._given]
         return rows
@@ -177,12 +179,6 @@ class _Fold:
         return self._design.gram(everybody, weights, codes)
 
     def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
-        """Fit a target's model and predict its donors, unless a cycle before has done it."""
-        if (t, predictors, alike) not in self._fitted:
-            self._fitted[t, predictors, alike] = self._fit_anew(t, predictors, gram, alike)
-        return self._fitted[t, predictors, alike]
-
-    def _fit_anew(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
         question, design, target = self._plan.question, self._design, self._plan.targets[t]
         moments = centred(gram)
         predictors = strongest(
@@ -199,17 +195,13 @@ class _Fold:
             if question.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))
                 donor_model = refit(design, observed, target, predictors, variates, question)
-        places = self._givers(t, alike)
+        places = self._donors
+        if alike and self._plan.alike is not None:
+            marked = places[self._plan.alike[self._chain.rows[places], t]]
+            places = marked if len(marked) >= LEAST_ALIKE else places
         predicted = donor_model.predict(design.codes, places)
         donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
         return _Source(model, donors, places)
-
-    def _givers(self, t: int, alike: bool) -> Places:
-        """Return who may give a target; where there are enough, those marked as alike."""
-        if not alike or self._plan.alike is None:
-            return self._donors
-        marked = self._donors[self._plan.alike[self._chain.rows[self._donors], t]]
-        return marked if len(marked) >= LEAST_ALIKE else self._donors
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
@@ -288,15 +280,12 @@ class Donors:
             order = np.argsort(rounded[:, 0], kind="stable")
             self._points = rounded[order, 0]
             self._order = order.astype(np.int32)
-        else:
-            self._build_tree(rounded)
-
-    def _build_tree(self, predictions: Predictions) -> None:
+            return
         from scipy.spatial import cKDTree
 
         # Donors with equal predictions are one point of the tree.
-        order = np.lexsort(predictions.T)
-        self._order, points = order.astype(np.int32), predictions[order]
+        order = np.lexsort(rounded.T)
+        self._order, points = order.astype(np.int32), rounded[order]
         is_first = np.ones(len(points), dtype=np.bool_)
         is_first[1:] = (points[1:] != points[:-1]).any(axis=1)
         self._bounds = np.append(np.flatnonzero(is_first), len(points))
@@ -312,8 +301,11 @@ class Donors:
         wanted = max(count, self._neighbours) if self._match == "k-closest" else count
         wanted = min(wanted, len(self))
         places = self._nearest(queries, random.random(len(queries)), wanted)
-        if self._match == "k-closest":
-            places = _shuffled(places, self._neighbours, random)
+        if self._match == "k-closest":  # the closest few are put in random order
+            few = min(self._neighbours, places.shape[1])
+            order = np.argsort(random.random((len(places), few)), axis=1)
+            places = places.copy()
+            places[:, :few] = np.take_along_axis(places[:, :few], order, axis=1)
         elif self._match == "weighted" and self._is_line:
             draws = random.random((len(queries), 2 * PROPOSALS))
             sums = np.concatenate([[0.0], np.cumsum(self._points)])
@@ -339,12 +331,3 @@ class Donors:
             return one[:, None]
         out: Ints = nearest_donors.members(near, self._bounds, count, draws)
         return out
-
-
-def _shuffled(places: Ints, neighbours: int, random: np.random.Generator) -> Ints:
-    """Put the closest few of each row in random order."""
-    few = min(neighbours, places.shape[1])
-    order = np.argsort(random.random((len(places), few)), axis=1)
-    out = places.copy()
-    out[:, :few] = np.take_along_axis(places[:, :few], order, axis=1)
-    return out

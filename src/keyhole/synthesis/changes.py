@@ -111,15 +111,6 @@ def count_changes(implicates: Implicates, variables: Sequence[str]) -> Counts:
     """Count for each implicate and record the variables whose value differs from the original.
 
     A missing value is a value: to lose or to gain one is a change.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> data = load(pl.DataFrame({"sex": ["f", "m", "f"], "state": ["a", "b", None]}))
-    >>> donors = (np.array([[2, 2], [1, 0]], dtype=np.int32),)
-    >>> made = Implicates(data, ("sex", "state"), np.array([0, 1]), donors, 1, 0)
-    >>> count_changes(made, ["sex", "state"]).tolist()
-    [[1, 1, 0]]
     """
     out = np.zeros((len(implicates), implicates.data.records), dtype=np.uint16)
     for target in variables:

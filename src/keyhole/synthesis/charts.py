@@ -50,36 +50,28 @@ def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
     """Draw how many variables were changed by risk level, and after the mean or mode attack."""
     first = found.changed_average
     panels = [_heat_map(first, f"In the implicates ({first.name})", True)]
-    if found.implicates > 1:
-        panels.append(
-            _heat_map(found.mean_mode, f"After an attack ({found.mean_mode.name})", False)
-        )
-    chart = alt.hconcat(*panels, spacing=36)
-    return house_style(chart, title=_finding(found), subtitle=_explanation(found), width=92)
-
-
-def _finding(found: Evaluation) -> str:
-    means = [row.mean for row in found.changed_average.rows if row.mean is not None]
-    if len(means) < 2:
-        only = f"{means[0]:.2f} variables changed in the mean" if means else "no record at risk"
-        return f"One level of risk: {only}" if means else "There is no record at risk"
-    words = "rises with the risk" if means == sorted(means) else "does not rise with the risk"
-    return (
-        f"The number of variables changed {words}: {means[0]:.2f} in the mean at the lowest level, "
-        f"{means[-1]:.2f} at the highest"
-    )
-
-
-def _explanation(found: Evaluation) -> list[str]:
     lines = [
         f"Share of the records of a level by the number of their variables with another value "
         f"than before, of {listed(found.changed.variables)}."
     ]
     if found.implicates > 1:
+        title = f"After an attack ({found.mean_mode.name})"
+        panels.append(_heat_map(found.mean_mode, title, False))
         lines.append(
             "The attack takes the mean of the implicates for numbers and their mode for the rest."
         )
-    return lines
+    means = [row.mean for row in first.rows if row.mean is not None]
+    if len(means) >= 2:
+        words = "rises with the risk" if means == sorted(means) else "does not rise with the risk"
+        finding = (
+            f"The number of variables changed {words}: {means[0]:.2f} in the mean at the lowest "
+            f"level, {means[-1]:.2f} at the highest"
+        )
+    elif means:
+        finding = f"One level of risk: {means[0]:.2f} variables changed in the mean"
+    else:
+        finding = "There is no record at risk"
+    return house_style(alt.hconcat(*panels, spacing=36), title=finding, subtitle=lines, width=92)
 
 
 def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
@@ -91,8 +83,17 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
     ]
     axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
     y = alt.Y("level:N", title=None, sort=order[::-1]).scale(domain=order[::-1]).axis(axis)
-    cells = _cells(table, order)
-    base = alt.Chart(inline([cell for cell in cells if cell["kind"] == "share"])).encode(
+    means: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []
+    for name, row in zip(order, table.rows, strict=True):
+        mean = "no record" if row.mean is None else f"mean {row.mean:.2f}"
+        means.append({"level": name, "text": mean})
+        for changed, value in enumerate(row.shares or [None] * (len(table.variables) + 1)):
+            text = "" if value is None else short_percentage(value)
+            ink = "white" if value is not None and value > DARK else INK
+            cell = {"changed": str(changed), "share": value or 0, "text": text, "ink": ink}
+            cells.append({"level": name, **cell})
+    base = alt.Chart(inline(cells)).encode(
         y=y,
         x=alt.X("changed:N", title="Variables changed", sort=None).axis(
             labelAngle=0, ticks=False, domain=False
@@ -112,40 +113,14 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
         .encode(text="text:N")
         for ink in (INK, "white")
     ]
-    means = (
-        alt.Chart(inline([cell for cell in cells if cell["kind"] == "mean"]))
-        .mark_text(fontSize=12, fontWeight="bold", align="left")
-        .encode(y=y, x=alt.value(_width(table) + 8), text="text:N")
-    )
-    return alt.layer(boxes, *figures, means).properties(
-        width=_width(table),
+    width = min(62 * (len(table.variables) + 1), 420)
+    beside = alt.Chart(inline(means)).mark_text(fontSize=12, fontWeight="bold", align="left")
+    beside = beside.encode(y=y, x=alt.value(width + 8), text="text:N")
+    return alt.layer(boxes, *figures, beside).properties(
+        width=width,
         height=3 * 44,
         title=alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=INK),
     )
-
-
-def _width(table: ChangeTable) -> int:
-    return min(62 * (len(table.variables) + 1), 420)
-
-
-def _cells(table: ChangeTable, names: list[str]) -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = []
-    for name, row in zip(names, table.rows, strict=True):
-        mean = "no record" if row.mean is None else f"mean {row.mean:.2f}"
-        cells.append({"kind": "mean", "level": name, "text": mean})
-        shares = row.shares or [None] * (len(table.variables) + 1)
-        for changed, value in enumerate(shares):
-            cells.append(
-                {
-                    "kind": "share",
-                    "level": name,
-                    "changed": str(changed),
-                    "share": value or 0,
-                    "text": "" if value is None else short_percentage(value),
-                    "ink": "white" if value is not None and value > DARK else INK,
-                }
-            )
-    return cells
 
 
 def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
@@ -161,10 +136,6 @@ def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
     if any(bars.ordered for bars in found.bars):
         lines.append("Bins of numbers are named by their lower edge.")
     lines += [f"{left} further targets are not drawn."] if left else []
-    return house_style(chart, title=_closeness(found), subtitle=lines, width=92)
-
-
-def _closeness(found: Evaluation) -> str:
     gaps = {
         bars.variable: max(
             (abs(a - b) for a, b in zip(bars.original, bars.synthetic, strict=True)), default=0.0
@@ -172,43 +143,29 @@ def _closeness(found: Evaluation) -> str:
         for bars in found.bars
     }
     worst = max(gaps, key=lambda name: gaps[name])
-    points = 100 * gaps[worst]
-    return (
-        f"No bar moved by more than {points:.2g} percentage points; the largest move is in "
-        f"{plain(worst)}"
-        if points
-        else "No bar moved"
-    )
+    finding = "No bar moved"
+    if gaps[worst]:
+        finding += (
+            f" by more than {100 * gaps[worst]:.2g} percentage points; the largest move is in "
+            f"{plain(worst)}"
+        )
+    return house_style(chart, title=finding, subtitle=lines, width=92)
 
 
 def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
-    rows = _bar_rows(bars)
-    base = alt.Chart(inline(rows))
-    return _layers(base, upright=bars.ordered).properties(
+    # Two long labels cut to the same text stay two bars, by their places.
+    names = ("place", "label", "original", "synthetic", "low", "high", "before", "after")
+    labels = [plain(label, 26) for label in bars.labels]
+    figures = (bars.original, bars.synthetic, bars.lowest, bars.highest)
+    rows = [
+        dict(zip(names, (*row, *SIDES), strict=True))
+        for row in zip(range(len(labels)), labels, *figures, strict=True)
+    ]
+    return _layers(alt.Chart(inline(rows)), upright=bars.ordered).properties(
         width=360,
         height=190 if bars.ordered else alt.Step(22),
         title=alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK),
     )
-
-
-def _bar_rows(bars: TargetBars) -> list[dict[str, Any]]:
-    columns = zip(
-        bars.labels, bars.original, bars.synthetic, bars.lowest, bars.highest, strict=True
-    )
-    return [
-        {
-            # Two long labels cut to the same text stay two bars.
-            "place": place,
-            "label": plain(label, 26),
-            "original": before,
-            "synthetic": after,
-            "low": low,
-            "high": high,
-            "before": SIDES[0],
-            "after": SIDES[1],
-        }
-        for place, (label, before, after, low, high) in enumerate(columns)
-    ]
 
 
 def _colour(field: str) -> alt.Color:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Microdata, Variable
@@ -28,7 +27,6 @@ from keyhole.synthesis.implicates import Implicates, Progress
 from keyhole.utility import (
     Coefficients,
     Correlations,
-    Propensity,
     compare_coefficients,
     compare_correlations,
     compare_distributions,
@@ -52,16 +50,7 @@ MOST_FOR_PROPENSITY = 20_000
 
 
 def pool_rare(counts: Ints) -> Ints | None:
-    """Return the group of each category, or None if few enough are rare.
-
-    Examples
-    --------
-    >>> pool_rare(np.array([100, 3, 100])) is None
-    True
-    >>> groups = pool_rare(np.array([500, *[5] * 40]))
-    >>> len(np.unique(groups)), int(np.bincount(groups, [500, *[5] * 40])[1:].min())
-    (9, 25)
-    """
+    """Return the group of each category, or None if few enough are rare."""
     rare = np.flatnonzero(counts < RARE)
     if len(rare) <= MOST_RARE:
         return None
@@ -125,57 +114,34 @@ class TargetBars:
 
 
 def target_bars(implicates: Implicates, target: str) -> TargetBars:
-    """Count a target's values before and after.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> data = load(pl.DataFrame({"sex": [*"ffffmmm", "x"]}))
-    >>> made = Implicates(data, ("sex",), np.array([0]), (np.array([[4]], dtype=np.int32),), 1, 0)
-    >>> bars = target_bars(made, "sex")
-    >>> bars.labels, bars.original, bars.synthetic
-    (('f', 'm', '1 other'), (0.5, 0.375, 0.125), (0.375, 0.5, 0.125))
-    """
+    """Count a target's values before and after."""
     data = implicates.data
     codes = data.codes(target)
-    counts = _counts(implicates, target, codes)
+    sources = [np.arange(data.records)]
+    sources += [implicates.source(place, target) for place in range(len(implicates))]
+    counts = np.stack(
+        [np.bincount(codes.values[source], minlength=codes.size) for source in sources]
+    ).astype(np.float64)
     numbers = _numbers(data, target, codes)
     ordered = numbers is not None and len(numbers) > MOST_CATEGORIES
     if ordered and numbers is not None:
-        year = codes.levels.dtype.is_temporal()
-        places, labels = _bins(numbers, counts[0], codes, year)
+        places, labels = _bins(numbers, counts[0], codes)
     else:
         places, labels = _categories(data, target, counts[0], codes)
     summed = np.stack([np.bincount(places, row, len(labels)) for row in counts])
     if ordered and not summed[:, 0].any():  # nothing is below the first edge
         summed, labels = summed[:, 1:], labels[1:]
-    shares = summed / max(data.records, 1)
-    after = shares[1:]
-    figures = (shares[0], after.mean(axis=0), after.min(axis=0), after.max(axis=0))
-    columns = [tuple(one.tolist()) for one in figures]
-    return TargetBars(target, ordered, tuple(labels), *columns)
-
-
-def _counts(implicates: Implicates, target: str, codes: Codes) -> Floats:
-    """Count the codes of the original, then of each implicate."""
-    place = implicates.targets.index(target)
-
-    def count(rows: npt.NDArray[Any]) -> Ints:
-        return np.bincount(codes.values[rows], minlength=codes.size)
-
-    before = np.bincount(codes.values, minlength=codes.size)
-    left = before - count(implicates.rows)
-    files = [left + count(donors[:, place]) for donors in implicates.donors]
-    return np.stack([before, *files]).astype(np.float64)
+    before, after = summed[0] / max(data.records, 1), summed[1:] / max(data.records, 1)
+    figures = (before, after.mean(axis=0), after.min(axis=0), after.max(axis=0))
+    return TargetBars(target, ordered, tuple(labels), *(tuple(one.tolist()) for one in figures))
 
 
 def _numbers(data: Microdata, target: str, codes: Codes) -> Floats | None:
     """Return the levels as numbers, dates as years; None for what has no such order."""
     levels = codes.levels
     if levels.dtype in (pl.Date, pl.Datetime):
-        years: Floats = levels.dt.year().cast(pl.Float64).to_numpy()
-        return years
-    if data.variable(target).kind != "measure" or not levels.dtype.is_numeric():
+        levels = levels.dt.year()
+    elif data.variable(target).kind != "measure" or not levels.dtype.is_numeric():
         return None
     found: Floats = levels.cast(pl.Float64).to_numpy()
     return found if np.isfinite(found).all() else None
@@ -200,7 +166,7 @@ def _categories(
     return places, labels
 
 
-def _bins(numbers: Floats, counts: Floats, codes: Codes, year: bool) -> tuple[Ints, list[str]]:
+def _bins(numbers: Floats, counts: Floats, codes: Codes) -> tuple[Ints, list[str]]:
     """Give each level its bin between round edges; what is missing has one of its own."""
     held = counts[: len(numbers)]
     total = np.cumsum(held) / max(held.sum(), 1)
@@ -213,7 +179,9 @@ def _bins(numbers: Floats, counts: Floats, codes: Codes, year: bool) -> tuple[In
         if not ((sizes > 0) & (sizes < NAMED_FROM)).any():
             edges, places = tried, there
             break
-    labels = _bin_labels(edges, year)
+    years = codes.levels.dtype.is_temporal()
+    texts = [f"{edge:.0f}" if years else _short(float(edge)) for edge in edges]
+    labels = [f"below {texts[0]}", *texts[:-1], f"{texts[-1]} or more"] if texts else ["all"]
     if codes.has_missing:
         places, labels = np.append(places, len(labels)), [*labels, "missing"]
     return places, labels
@@ -228,13 +196,6 @@ def _edges(low: float, high: float, wanted: int, *, whole: bool) -> Floats:
     step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough)
     step = max(step, 1.0) if whole else step
     return np.arange(math.ceil(low / step), math.floor(high / step) + 1).astype(np.float64) * step
-
-
-def _bin_labels(edges: Sequence[float] | Floats, year: bool) -> list[str]:
-    texts = [f"{edge:.0f}" if year else _short(float(edge)) for edge in edges]
-    if not texts:
-        return ["all"]
-    return [f"below {texts[0]}", *texts[:-1], f"{texts[-1]} or more"]
 
 
 def _short(value: float) -> str:
@@ -275,9 +236,22 @@ def compare_with_original(
     moments = compare_moments(data, files, variables=targets)
     correlations = _correlations(data, files, targets, keys)
     tell(0.8)
-    propensity, sampled = _propensity(data, files, targets, keys, seed)
+    notes, names, sides = list(pooled), list(dict.fromkeys([*targets, *keys])), [data, *files]
+    if data.records > MOST_FOR_PROPENSITY:
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
+        kept = np.zeros(data.records, dtype=np.bool_)
+        kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
+        sides = [one.select(names).filter(kept) for one in sides]
+        notes.append(f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random")
+    propensity = propensity_score(sides[0], sides[1:], variables=names)
     tell(0.9)
-    coefficients, failed = _coefficients(data, files, formula, family)
+    coefficients = None
+    try:
+        if formula is not None:
+            found = compare_coefficients(data, files, formula=formula, family=family)
+            coefficients = _without_rare(found, data)
+    except InputError as error:  # a regression that cannot be fitted costs nothing else
+        notes.append(f"coefficients are not estimable: {' '.join(error.problems)}".rstrip("."))
     tell(1.0)
     return {
         "homogeneity": homogeneity,
@@ -286,7 +260,7 @@ def compare_with_original(
         "correlations": correlations,
         "propensity": propensity,
         "coefficients": coefficients,
-        "notes": (*pooled, *sampled, *failed),
+        "notes": tuple(notes),
     }
 
 
@@ -314,43 +288,10 @@ def _correlations(
     return Correlations(tuple(concerned), found.implicates)
 
 
-def _propensity(
-    data: Microdata,
-    files: Sequence[Microdata],
-    targets: Sequence[str],
-    keys: Sequence[str],
-    seed: int,
-) -> tuple[Propensity, list[str]]:
-    names = list(dict.fromkeys([*targets, *keys]))
-    if data.records <= MOST_FOR_PROPENSITY:
-        return propensity_score(data, list(files), variables=names), []
-    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
-    kept = np.zeros(data.records, dtype=np.bool_)
-    kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
-    some = [one.select(names).filter(kept) for one in (data, *files)]
-    note = f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random"
-    return propensity_score(some[0], some[1:], variables=names), [note]
-
-
-def _coefficients(
-    data: Microdata, files: Sequence[Microdata], formula: str | None, family: str
-) -> tuple[Coefficients | None, list[str]]:
-    """Compare a regression; one that cannot be fitted costs nothing else."""
-    if formula is None:
-        return None, []
-    try:
-        found = compare_coefficients(data, list(files), formula=formula, family=family)
-    except InputError as error:
-        return None, [f"coefficients are not estimable: {' '.join(error.problems)}".rstrip(".")]
-    names = _without_rare([one.name for one in found.coefficients], data, formula)
-    pairs = zip(found.coefficients, names, strict=True)
-    return replace(found, coefficients=tuple(replace(one, name=n) for one, n in pairs)), []
-
-
-def _without_rare(terms: Sequence[str], data: Microdata, formula: str) -> list[str]:
+def _without_rare(found: Coefficients, data: Microdata) -> Coefficients:
     """Hide the categories of very few records in the names of terms."""
     rare: dict[str, set[str]] = {}
-    for name in formula_columns(formula, data.names):
+    for name in formula_columns(found.formula, data.names):
         codes = data.codes(name)
         counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
         few = codes.levels.gather(np.flatnonzero(counts < NAMED_FROM)).to_list()
@@ -362,4 +303,7 @@ def _without_rare(terms: Sequence[str], data: Microdata, formula: str) -> list[s
         hidden = any(name in head and value in values for name, values in rare.items())
         return f"{head}[a rare category]" if bracket and hidden else factor
 
-    return [":".join(hide(factor) for factor in term.split(":")) for term in terms]
+    named = (
+        replace(one, name=":".join(map(hide, one.name.split(":")))) for one in found.coefficients
+    )
+    return replace(found, coefficients=tuple(named))

@@ -67,7 +67,11 @@ def find_constraints(
     """
     if data.records < LEAST_FILE:
         return ()
-    groups = {name: _groups(data, name) for name in columns}
+    groups = {}
+    for name in columns:
+        codes = data.codes(name)
+        binned = codes.size > MOST_GROUPS and is_numeric(data, name)
+        groups[name] = grouped(data, name) if binned else codes.values.astype(np.int64)
     some = evenly(data.records, RECORDS)
     found = []
     for target in targets:
@@ -140,14 +144,6 @@ def _sureness(groups: Ints, before: Ints, after: Ints) -> float:
     return (agree - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
 
 
-def _groups(data: Microdata, name: str) -> Ints:
-    """Return the codes of a column, a number of very many values in bins."""
-    codes = data.codes(name)
-    if codes.size <= MOST_GROUPS or not is_numeric(data, name):
-        return codes.values.astype(np.int64)
-    return grouped(data, name)
-
-
 def _constraint(data: Microdata, target: str, name: str, groups: Ints) -> Constraint:
     codes = data.codes(target)
     seen = np.zeros((codes.size, int(groups.max()) + 1), dtype=np.bool_)
@@ -211,9 +207,7 @@ class Acceptance:
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
-        tied = any(
-            target in (constraint.target, constraint.column) for constraint in self.constraints
-        )
+        tied = any(target in (one.target, one.column) for one in self.constraints)
         return self.must_change is not None or target in self._columns or tied
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:

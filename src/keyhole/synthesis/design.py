@@ -143,7 +143,13 @@ def make_level_scores(
 
 def _scores(data: Microdata, name: str, target: str, dimensions: int) -> Floats:
     """Return the principal coordinates of the column's levels, drawn towards the mean."""
-    codes, goal = data.codes(name), _pooled(grouped(data, target))
+    codes, goal = data.codes(name), grouped(data, target)
+    # The most frequent codes of the target are numbered from 0, and the others together.
+    counts = np.bincount(goal)
+    place = np.full(len(counts), MOST_TARGET_LEVELS, dtype=np.int64)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_TARGET_LEVELS]
+    place[frequent] = np.arange(len(frequent))
+    goal = place[goal]
     size = int(goal.max(initial=0)) + 1
     pairs = codes.values.astype(np.int64) * size + goal
     table = np.bincount(pairs, minlength=codes.size * size).reshape(codes.size, size)
@@ -154,15 +160,6 @@ def _scores(data: Microdata, name: str, target: str, dimensions: int) -> Floats:
     _, _, right = np.linalg.svd(np.sqrt(records) * profiles, full_matrices=False)
     scores: Floats = profiles @ right[:dimensions].T
     return scores
-
-
-def _pooled(goal: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Number the most frequent codes from 0, and the others together."""
-    counts = np.bincount(goal)
-    place = np.full(len(counts), MOST_TARGET_LEVELS, dtype=np.int64)
-    frequent = np.argsort(-counts, kind="stable")[:MOST_TARGET_LEVELS]
-    place[frequent] = np.arange(len(frequent))
-    return place[goal]
 
 
 Places = npt.NDArray[np.integer]
@@ -274,25 +271,22 @@ def make_design(
     codes = np.empty((len(rows), len(names)), dtype=np.min_scalar_type(largest))
     blocks = []
     for v, (name, column) in enumerate(zip(names, columns, strict=True)):
-        present, codes[:, v] = _local(column, rows)
+        # The codes that occur, and each record's place among them.
+        values = column.values[rows]
+        seen = np.zeros(column.size, dtype=np.bool_)
+        seen[values] = True
+        present, codes[:, v] = np.flatnonzero(seen), (np.cumsum(seen) - 1)[values]
         counts = np.bincount(codes[:, v], minlength=len(present))
         if name in short:
             blocks.append(_block(_standard(short[name].scores[present], counts)))
         elif is_numeric(data, name):
-            blocks.append(_numeric(_numbers(column)[present], counts, knots))
+            levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
+            levels = np.append(levels, np.nan) if column.has_missing else levels
+            blocks.append(_numeric(levels[present], counts, knots))
         else:
             blocks.append(_categories(counts))
     firsts = np.cumsum([1] + [block.width for block in blocks])[:-1]
     return Design(tuple(names), codes, tuple(blocks), tuple(firsts.tolist()))
-
-
-def _local(column: Codes, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the codes that occur in some records, and each record's place among them."""
-    values = column.values[rows]
-    seen = np.zeros(column.size, dtype=np.bool_)
-    seen[values] = True
-    place = np.cumsum(seen, dtype=np.int64) - 1
-    return np.flatnonzero(seen), place[values]
 
 
 def is_numeric(data: Coded, name: str) -> bool:
@@ -300,12 +294,6 @@ def is_numeric(data: Coded, name: str) -> bool:
     type_ = data.codes(name).levels.dtype
     known = type_.is_numeric() or type_.is_temporal()
     return known and data.variable(name).kind in ("measure", "date")
-
-
-def _numbers(column: Codes) -> Floats:
-    """Return the levels as numbers, and NaN for what is missing."""
-    levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
-    return np.append(levels, np.nan) if column.has_missing else levels
 
 
 def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:

@@ -7,15 +7,15 @@ that being changed does not tell that a record was unique.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.core.kinds import Number, kind_problems, require_list
+from keyhole.core.kinds import Number, Whole, kind_problems, require_list
 from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
@@ -24,19 +24,13 @@ from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.levels import (
-    LEGEND,
-    LEVEL_NAMES,
-    flag_causes,
-    levels,
-    variable_weights,
-)
+from keyhole.exposure.levels import LEGEND, LEVEL_NAMES, flag_causes, levels, variable_weights
 from keyhole.exposure.loglinear import PopulationUniques, population_uniques
 from keyhole.exposure.population import sampling_bound
 from keyhole.exposure.scores import UniqueSets
 from keyhole.exposure.uniques import NAMED_FROM, uniques
 from keyhole.kernels.arrays import Flags, Floats
-from keyhole.results import Result, share
+from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,30 +131,24 @@ class Designation(Result):
         if self.sampling_bound is not None:
             rows.append(["chance that a given person was sampled", share(self.sampling_bound)])
         title = "Records to be synthesised, by " + ", ".join(self.keys)
-        out = [Table(title, ["figure", "value"], rows, self.notes), self._level_table()]
-        causes = [
-            [
-                c.variable,
-                f"{c.flags:,}",
-                c.category or "",
-                "" if c.category_flags is None else f"{c.category_flags:,}",
-            ]
-            for c in self.causes
-        ]
-        columns = ["variable", "records", "category with most", "of them"]
-        out.append(Table("What flags them", columns, causes))
-        return out if self.population is None else [*out, *self.population.tables()]
-
-    def _level_table(self) -> Table:
         shares = self.risk_set or dict.fromkeys(LEVEL_NAMES[1:])
-        rows = [
+        levels = [
             [name, f"{count:,}", share(shares[name]) if name in shares else ""]
             for name, count in self.levels.items()
         ]
         high, medium = self.cuts
         cut = f"High: a burden of at most {high:g}, medium: of at most {medium:g}."
-        notes = LEGEND if self.cuts == CUTS else [cut]
-        return Table("Risk levels", ["level", "records", "share of risk set"], rows, notes)
+        legend = LEGEND if self.cuts == CUTS else [cut]
+        columns, causes = ["variable", "records", "category with most", "of them"], []
+        for c in self.causes:
+            most = "" if c.category_flags is None else f"{c.category_flags:,}"
+            causes.append([c.variable, f"{c.flags:,}", c.category or "", most])
+        return [
+            Table(title, ["figure", "value"], rows, self.notes),
+            Table("Risk levels", ["level", "records", "share of risk set"], levels, legend),
+            Table("What flags them", columns, causes),
+            *tables_of(self.population),
+        ]
 
 
 def designate(
@@ -223,37 +211,49 @@ def designate(
     _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
     size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
     size = size if max_size is None else max_size
-    found = uniques(
-        data,
-        keys=names,
-        max_size=size,
-        cutoff=cutoff,
-        availability=availability,
-        identifiability=identifiability,
-    )
-    columns = [data.codes(name) for name in names]
-    f = MemoryEngine(dict(zip(names, columns, strict=True))).cell_sizes(names)
+    ease: Any = {"availability": availability, "identifiability": identifiability}
+    found = uniques(data, keys=names, max_size=size, cutoff=cutoff, **ease)
+    columns = {name: data.codes(name) for name in names}
+    f = MemoryEngine(columns).cell_sizes(names)
     population = None
     if weight is not None or fraction is not None:
         population = population_uniques(data, keys=names, weight=weight, fraction=fraction)
-    at_risk = _at_risk(f, cutoff, population, least_probability)
+    at_risk: Flags = f < cutoff
+    if least_probability is not None and population is not None:
+        # Who shares a fingerprint in the sample cannot be alone.
+        at_risk = np.nan_to_num(population.probability, nan=-1.0) >= least_probability
     weights = variable_weights(len(names), availability, identifiability)
     level = levels(f, found.sets, weights=weights, cutoff=cutoff, high=cuts[0], medium=cuts[1])
     level[~at_risk] = 0
     decoy = _draw_decoys(at_risk, f >= cutoff, decoys, seed)
-    codes = [c.values for c in columns]
     rate = None if population is None else population.sampling_fraction
     counts = np.bincount(level, minlength=len(LEVEL_NAMES))
     risk_set = int(counts[1:].sum())
     shares = (counts[1:] / risk_set).tolist() if risk_set else None
+    risky, drawn = int(at_risk.sum()), int(decoy.sum())
+    notes: list[str] = []
+    if not risky:
+        notes.append("no record is at risk: there is nothing to synthesise")
+        notes.append("no record is at risk: no shares of the risk set")
+    if not (f >= cutoff).any():
+        notes.append("every record is at risk: there are no common records, for decoys or donors")
+    elif drawn < round(decoys * risky):
+        notes.append(Note("synthesis.common", records=drawn))
+    if least_probability is not None:
+        notes.append(
+            f"at risk are the unique records with a probability of at least {least_probability:g} "
+            f"to be unique in the population"
+        )
+    if size < len(names):
+        notes.append(f"minimal uniques were searched up to {size} of {len(names)} variables")
     return Designation(
         keys=names,
         cutoff=cutoff,
         least_probability=least_probability,
         decoys_asked=float(decoys),
         records=data.records,
-        risky=int(at_risk.sum()),
-        decoys=int(decoy.sum()),
+        risky=risky,
+        decoys=drawn,
         levels=dict(zip(LEVEL_NAMES, counts.tolist(), strict=True)),
         risk_set=dict(zip(LEVEL_NAMES[1:], shares, strict=True)) if shares else None,
         at_risk=at_risk,
@@ -262,26 +262,12 @@ def designate(
         probability=None if population is None else population.probability,
         sets=found.sets,
         cuts=(float(cuts[0]), float(cuts[1])),
-        causes=_causes(data, names, found.sets, level, codes),
+        causes=_causes(data, names, found.sets, level),
         population=population,
         sampling_bound=None if rate is None else sampling_bound(rate),
         seed=int(seed),
-        notes=tuple(_notes(at_risk, decoy, f >= cutoff, decoys, least_probability, size, names)),
+        notes=tuple(notes),
     )
-
-
-def _at_risk(
-    f: npt.NDArray[np.int64],
-    cutoff: int,
-    population: PopulationUniques | None,
-    least_probability: float | None,
-) -> Flags:
-    """Mark the records at risk; who shares a fingerprint in the sample cannot be alone."""
-    flagged: Flags = f < cutoff
-    if least_probability is None or population is None:
-        return flagged
-    likely: Flags = np.nan_to_num(population.probability, nan=-1.0) >= least_probability
-    return likely
 
 
 def _draw_decoys(at_risk: Flags, common: Flags, decoys: float, seed: int) -> Flags:
@@ -294,14 +280,10 @@ def _draw_decoys(at_risk: Flags, common: Flags, decoys: float, seed: int) -> Fla
 
 
 def _causes(
-    data: Microdata,
-    names: Sequence[str],
-    sets: UniqueSets,
-    level: npt.NDArray[np.uint8],
-    codes: Sequence[npt.NDArray[Any]],
+    data: Microdata, names: Sequence[str], sets: UniqueSets, level: npt.NDArray[np.uint8]
 ) -> tuple[Cause, ...]:
     """Order the variables by the records they flag, with the category that flags most."""
-    found = []
+    codes, found = [data.codes(name).values for name in names], []
     for name, counts in zip(names, flag_causes(sets, level, codes), strict=True):
         total, worst = int(counts.sum()), int(np.argmax(counts))
         named = counts[worst] >= NAMED_FROM
@@ -319,34 +301,6 @@ def level_label(data: Microdata, name: str, code: int) -> str:
     return str(data.variable(name).value_labels.get(value, value))
 
 
-def _notes(
-    at_risk: Flags,
-    decoy: Flags,
-    common: Flags,
-    decoys: float,
-    least_probability: float | None,
-    size: int,
-    names: Sequence[str],
-) -> list[str]:
-    notes: list[str] = []
-    risky, drawn = int(at_risk.sum()), int(decoy.sum())
-    if not risky:
-        notes.append("no record is at risk: there is nothing to synthesise")
-        notes.append("no record is at risk: no shares of the risk set")
-    if not common.any():
-        notes.append("every record is at risk: there are no common records, for decoys or donors")
-    elif drawn < round(decoys * risky):
-        notes.append(Note("synthesis.common", records=drawn))
-    if least_probability is not None:
-        notes.append(
-            f"at risk are the unique records with a probability of at least {least_probability:g} "
-            f"to be unique in the population"
-        )
-    if size < len(names):
-        notes.append(f"minimal uniques were searched up to {size} of {len(names)} variables")
-    return notes
-
-
 def _check(
     data: Microdata,
     names: tuple[Any, ...],
@@ -360,8 +314,7 @@ def _check(
 ) -> None:
     """Check what `uniques` and `population_uniques` do not check themselves."""
     problems = column_problems(data, names, "key")
-    if not _whole(cutoff, 2):
-        problems.append(f"cutoff must be a whole number of at least 2. Got {cutoff!r} instead.")
+    problems += kind_problems("cutoff", Whole(low=2, high=math.inf), cutoff)
     if weight is not None and fraction is not None:
         problems.append("weight and fraction both tell the population: give one of them.")
     if least_probability is not None:
@@ -372,11 +325,7 @@ def _check(
     pair = isinstance(cuts, Sequence) and len(cuts) == 2 and not any(map(Number().fault, cuts))
     if not (pair and 0 < cuts[0] <= cuts[1]):
         problems.append("cuts must be the largest burdens of high and medium, the lower first.")
-    if not _whole(seed, 0):
+    if Whole(low=0, high=math.inf).fault(seed):  # which is not shown
         problems.append("seed must be a whole number of at least 0.")
     if problems:
         raise OptionError(problems)
-
-
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

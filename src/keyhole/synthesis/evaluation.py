@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.kinds import require_list
+from keyhole.core.kinds import Whole, require_list
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.engines.opening import column_problems
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result
+from keyhole.results import Result, tables_of
+from keyhole.synthesis import goals
 from keyhole.synthesis.associations import Relations, comparable_columns
 from keyhole.synthesis.changes import (
     ChangeTable,
@@ -24,17 +24,7 @@ from keyhole.synthesis.changes import (
 from keyhole.synthesis.comparisons import TargetBars, compare_with_original, target_bars
 from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
-from keyhole.synthesis.goals import (
-    Goal,
-    GoalLimits,
-    decoy_goal,
-    exposure_goals,
-    goal_table,
-    homogeneity_goal,
-    monotone_goal,
-    relations_goal,
-    self_match_goal,
-)
+from keyhole.synthesis.goals import Goal, GoalLimits
 from keyhole.synthesis.implicates import Implicates, Progress
 from keyhole.synthesis.remaining_risk import (
     SelfMatch,
@@ -45,13 +35,7 @@ from keyhole.synthesis.remaining_risk import (
     true_exposure,
     visibly_changed,
 )
-from keyhole.utility import (
-    Coefficients,
-    Correlations,
-    Distributions,
-    Moments,
-    Propensity,
-)
+from keyhole.utility import Coefficients, Correlations, Distributions, Moments, Propensity
 from keyhole.utility.coefficients import FAMILIES
 from keyhole.utility.figures import sentences
 from keyhole.utility.formulas import formula_columns
@@ -125,17 +109,11 @@ class Evaluation(Result):
 
     def tables(self) -> list[Table]:
         """Return the goals, then protection, then what the analyst gets."""
-        goals = goal_table(self.goals)
-        notes = [*goals.notes, *sentences(self.notes)]
-        parts: list[Result] = [self.changed]
-        parts += [self.changed_average] if self.implicates > 1 else []
-        parts += [self.mean_mode] if self.implicates > 1 else []
-        parts += [self.exposure, self.visible, self.self_match]
-        parts += [self.homogeneity, self.relations]
-        parts += [self.moments, self.correlations, self.propensity]
-        parts += [] if self.coefficients is None else [self.coefficients]
-        first = Table(goals.title, goals.columns, goals.rows, notes)
-        return [first, *(table for part in parts for table in part.tables())]
+        attacked = (self.changed_average, self.mean_mode) if self.implicates > 1 else ()
+        protected = (self.changed, *attacked, self.exposure, self.visible, self.self_match)
+        alike = (self.homogeneity, self.relations, self.moments, self.correlations)
+        parts = (*protected, *alike, self.propensity, self.coefficients)
+        return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the tables of changes by level as heat maps; `plots` returns all pictures."""
@@ -207,94 +185,7 @@ def evaluate(
     data, targets = implicates.data, implicates.targets
     crossed = tuple(require_list(cross, "crosses") for cross in require_list(crosses, "crosses"))
     counted = targets if variables is None else require_list(variables, "variables")
-    problems = evaluation_problems(
-        data, targets, variables=counted, crosses=crossed, formula=formula, family=family,
-        bins=bins, self_match=self_match, seed=seed,
-    )  # fmt: skip
-    if designation.records != data.records:
-        problems.append("designation must be of the same file as the implicates.")
-    if problems:
-        raise OptionError(problems)
-    tell = progress or (lambda _: None)
-    protection = _protection(implicates, designation, counted, int(self_match), seed, tell)
-    utility = compare_with_original(
-        implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
-    )
-    notes = utility.pop("notes")
-    if protection["exposure"].designated_only:
-        notes += ("true exposure is judged on the uniques that were designated as at risk",)
-    return Evaluation(
-        implicates=len(implicates),
-        **protection,
-        **utility,
-        notes=notes,
-        goals=_goals(
-            protection, utility, designation, targets, limits or GoalLimits(), asked or {}
-        ),
-        bars=tuple(target_bars(implicates, target) for target in targets),
-    )
-
-
-def _protection(
-    implicates: Implicates,
-    designation: Designation,
-    counted: Sequence[str],
-    self_match: int,
-    seed: int,
-    tell: Progress,
-) -> dict[str, Any]:
-    """Return the parts of an evaluation that tell what is protected, by name."""
-    guessed = reconstruct(implicates, seed=seed)
-    tell(0.15)
-    data = implicates.data
-    constraints = find_constraints(data, implicates.targets, comparable_columns(data))
-    found = {
-        "changed": changes_by_level(implicates, designation, counted),
-        "mean_mode": changes_after_attack(implicates, designation, guessed, counted),
-        "exposure": true_exposure(implicates, designation, guessed),
-        "visible": visibly_changed(
-            implicates, designation, contradictions(implicates, constraints)
-        ),
-    }
-    tell(0.3)
-    found["self_match"] = match_to_self(implicates, designation, most=self_match, seed=seed)
-    tell(0.45)
-    return found
-
-
-def _goals(
-    protection: dict[str, Any],
-    utility: dict[str, Any],
-    designation: Designation,
-    targets: Sequence[str],
-    limits: GoalLimits,
-    asked: Mapping[str, Any],
-) -> tuple[Goal, ...]:
-    return (
-        homogeneity_goal(utility["homogeneity"], limits, asked),
-        relations_goal(utility["relations"], limits),
-        monotone_goal(protection["changed"].average),
-        *exposure_goals(protection["exposure"], limits, targets, asked),
-        self_match_goal(protection["self_match"], limits, targets, asked),
-        decoy_goal(protection["visible"], designation),
-    )
-
-
-def evaluation_problems(
-    data: Microdata,
-    targets: Sequence[str],
-    *,
-    variables: Sequence[str] | None = None,
-    crosses: Iterable[Sequence[str]] = (),
-    formula: str | None = None,
-    family: str = "ols",
-    bins: Any = 10,
-    self_match: Any = 2_000,
-    seed: Any = 0,
-) -> list[str]:
-    """Return what is wrong with what an evaluation is asked, before anything is drawn."""
     problems = []
-    counted = tuple(targets) if variables is None else tuple(variables)
     if not counted:
         problems.append("variables must name at least one target to be counted. Got none instead.")
     problems += [
@@ -302,7 +193,7 @@ def evaluation_problems(
         for name in counted
         if name not in targets
     ]
-    for cross in crosses:
+    for cross in crossed:
         problems += column_problems(data, cross, "cross-tabulated variable")
         if len(set(cross)) < 2:
             problems.append("each of the crosses must name at least two variables.")
@@ -314,7 +205,46 @@ def evaluation_problems(
     if family not in FAMILIES:
         problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
     for name, value, least in (("bins", bins, 2), ("self_match", self_match, 0), ("seed", seed, 0)):
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (whole and value >= least):
+        if Whole(low=least, high=math.inf).fault(value):
             problems.append(f"{name} must be a whole number of at least {least}.")
-    return list(dict.fromkeys(problems))
+    if designation.records != data.records:
+        problems.append("designation must be of the same file as the implicates.")
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    tell = progress or (lambda _: None)
+    guessed = reconstruct(implicates, seed=seed)
+    tell(0.15)
+    constraints = find_constraints(data, targets, comparable_columns(data))
+    against = contradictions(implicates, constraints)
+    changed = changes_by_level(implicates, designation, counted)
+    exposure = true_exposure(implicates, designation, guessed)
+    visible = visibly_changed(implicates, designation, against)
+    tell(0.3)
+    matched = match_to_self(implicates, designation, most=int(self_match), seed=seed)
+    tell(0.45)
+    utility = compare_with_original(
+        implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
+    )
+    notes = utility.pop("notes")
+    if exposure.designated_only:
+        notes += ("true exposure is judged on the uniques that were designated as at risk",)
+    limits, asked = limits or GoalLimits(), asked or {}
+    return Evaluation(
+        implicates=len(implicates),
+        changed=changed,
+        mean_mode=changes_after_attack(implicates, designation, guessed, counted),
+        exposure=exposure,
+        visible=visible,
+        self_match=matched,
+        **utility,
+        notes=notes,
+        goals=(
+            goals.homogeneity_goal(utility["homogeneity"], limits, asked),
+            goals.relations_goal(utility["relations"], limits),
+            goals.monotone_goal(changed.average),
+            *goals.exposure_goals(exposure, limits, targets, asked),
+            goals.self_match_goal(matched, limits, targets, asked),
+            goals.decoy_goal(visible, designation),
+        ),
+        bars=tuple(target_bars(implicates, target) for target in targets),
+    )

@@ -82,22 +82,12 @@ class Goal:
     advice: str = ""
 
 
-def goal_table(goals: Sequence[Goal]) -> Table:
-    """Lay the goals out, with the advice below.
-
-    Examples
-    --------
-    >>> print(goal_table([Goal("self-match", 0.07, "at most 0.05", False, "Add a target.")])
-    ...       .to_text())
-    Goals
-      goal        measured  wanted        met
-      self-match    0.0700  at most 0.05  no
-      self-match: Add a target.
-    """
+def goal_table(goals: Sequence[Goal], more: Sequence[str] = ()) -> Table:
+    """Lay the goals out, with the advice and more notes below."""
     words = {True: "yes", False: "no", None: "not judged"}
     rows = [[one.goal, _measured(one.measured), one.wanted, words[one.met]] for one in goals]
     notes = [f"{one.goal}: {one.advice}" for one in goals if one.advice]
-    return Table("Goals", ["goal", "measured", "wanted", "met"], rows, notes)
+    return Table("Goals", ["goal", "measured", "wanted", "met"], rows, [*notes, *more])
 
 
 def _measured(value: float | tuple[float | None, ...] | None) -> str:
@@ -126,13 +116,8 @@ def homogeneity_goal(found: Distributions, limits: GoalLimits, asked: Asked = NO
     met = None if len(sparse) == len({one.name for one in found.tests}) else True
     if sparse and not failing:
         advice = f"Too few records changed to judge {listed(sparse)}."
-    return Goal(
-        Note("goal.homogeneity"),
-        found.smallest,
-        f"at least {limits.p:g}",
-        False if failing else met,
-        advice,
-    )
+    wanted, met = f"at least {limits.p:g}", False if failing else met
+    return Goal(Note("goal.homogeneity"), found.smallest, wanted, met, advice)
 
 
 def _is_sparse(one: VariableTest) -> bool:
@@ -165,11 +150,10 @@ def relations_goal(found: Relations, limits: GoalLimits) -> Goal:
 
 def monotone_goal(levels: Sequence[LevelChanges]) -> Goal:
     """Judge whether the mean number of variables changed rises with the level."""
-    judged = [row for row in levels if row.records >= LEAST_JUDGED and row.mean is not None]
     few = [row.level for row in levels if row.records < LEAST_JUDGED]
-    said = [f"Levels of fewer than {LEAST_JUDGED} records are not judged: {listed(few)}."]
-    said = said if few else []
-    means = [row.mean for row in judged if row.mean is not None]
+    unjudged = f"Levels of fewer than {LEAST_JUDGED} records are not judged: {listed(few)}."
+    said = [unjudged] if few else []
+    means = [r.mean for r in levels if r.records >= LEAST_JUDGED and r.mean is not None]
     met = None
     if len(means) >= 2:
         met = all(after >= before - ROUNDING for before, after in pairwise(means))
@@ -237,20 +221,18 @@ def decoy_goal(found: VisibleChanges, designation: Designation) -> Goal:
     if found.p_unique is None:
         return Goal(name, None, wanted, None, " ".join(sentences(found.notes)))
     met = found.p_unique <= asked + ROUNDING
-    advice = "" if met else _more_decoys(found.p_unique, designation)
-    return Goal(name, found.p_unique, wanted, met, advice)
-
-
-def _more_decoys(p_unique: float, designation: Designation) -> str:
-    if designation.changed.all() or p_unique == 1:
-        return (
+    advice = ""
+    if not met and (designation.changed.all() or found.p_unique == 1):
+        advice = (
             "There are no more common records to be decoys. Put fewer records at risk: by fewer "
             "keys, or a weight and a least probability."
         )
-    # So many unique records show for each decoy that does.
-    odds = p_unique / (1 - p_unique)
-    enough = math.ceil(100 * designation.decoys_asked**2 * odds) / 100
-    return f"Decoys keep their values more often than others: ask for decoys {enough:g}."
+    elif not met:
+        # So many unique records show for each decoy that does.
+        odds = found.p_unique / (1 - found.p_unique)
+        enough = math.ceil(100 * decoys**2 * odds) / 100
+        advice = f"Decoys keep their values more often than others: ask for decoys {enough:g}."
+    return Goal(name, found.p_unique, wanted, met, advice)
 
 
 def _more_change(keys: Sequence[str], targets: Sequence[str], asked: Asked) -> list[str]:

@@ -72,18 +72,17 @@ class Implicates:
 
     def frame(self, implicate: int) -> pl.DataFrame:
         """Return the file with the values of one implicate."""
-        changed = [self.column(implicate, target) for target in self.targets]
-        return self.data.frame.with_columns(changed)
+        return self.data.frame.with_columns(self.column(implicate, name) for name in self.targets)
 
     def column(self, implicate: int, target: str) -> pl.Series:
         """Return one target's values in one implicate."""
-        column = self.data.frame[target]
-        return column.gather(self.source(implicate, target))
+        return self.data.frame[target].gather(self.source(implicate, target))
 
-    def source(self, implicate: int, target: str) -> Ints:
-        """Return for each record of the file the record whose value of the target it has."""
+    def source(self, implicate: int, column: str) -> Ints:
+        """Return for each record of the file the record whose value of a column it has."""
         source = np.arange(self.data.records)
-        source[self.rows] = self.donors[implicate][:, self.targets.index(target)]
+        if column in self.targets:
+            source[self.rows] = self.donors[implicate][:, self.targets.index(column)]
         return source
 
 
@@ -173,7 +172,11 @@ def draw_implicates(
         sum(len(pool.subgroups) for pool in pools),
         sum(len(pool.subgroups) for pool in pools if pool.borrows),
         tuple(
-            _subgroup(data, strata, rows, at_risk)
+            Subgroup(
+                {n: level_label(data, n, int(data.codes(n).values[rows[0]])) for n in strata},
+                len(rows),
+                at_risk is not None and bool(at_risk[rows].all()),
+            )
             for pool in pools
             if pool.borrows
             for rows in pool.subgroups
@@ -229,16 +232,6 @@ def draw_pool(
     return draw
 
 
-def _subgroup(
-    data: Microdata, strata: Sequence[str], rows: Ints, at_risk: npt.NDArray[np.bool_] | None
-) -> Subgroup:
-    """Describe a subgroup by the labels of its strata."""
-    values = {
-        name: level_label(data, name, int(data.codes(name).values[rows[0]])) for name in strata
-    }
-    return Subgroup(values, len(rows), at_risk is not None and bool(at_risk[rows].all()))
-
-
 def _generator(seed: int, *unit: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=unit))
 
@@ -257,9 +250,17 @@ def _pools(
     A subgroup that is too small is pooled with those that differ in the last stratum variable,
     then in the last two, and so on up to the whole file.
     """
-    groups = [_groups(data, strata[:depth]) for depth in range(len(strata) + 1)]
+    groups = [np.zeros(data.records, dtype=np.int64)]
+    for name in strata:
+        codes = data.codes(name)
+        joined = groups[-1] * codes.size + codes.values
+        groups.append(np.unique(joined, return_inverse=True)[1].astype(np.int64))
     if at_risk is not None and plan.question.donors == "folds":
-        groups.append(_by_status(groups[-1], at_risk))
+        # Records at risk are apart from the others where a subgroup has enough of both.
+        finest = groups[-1]
+        few = np.minimum(np.bincount(finest, at_risk), np.bincount(finest, ~at_risk))
+        apart = at_risk & (few >= SMALLEST_STATUS)[finest]
+        groups.append(np.unique(finest * 2 + apart, return_inverse=True)[1].astype(np.int64))
     sizes = [np.bincount(g) for g in groups]
     finest, deepest = groups[-1], len(groups) - 1
     order = np.argsort(finest, kind="stable")
@@ -274,21 +275,3 @@ def _pools(
     for (depth, group), subgroups in served.items():
         rows = np.flatnonzero(groups[depth] == group)
         yield Pool(rows, subgroups, depth < len(strata))
-
-
-def _by_status(groups: Ints, at_risk: npt.NDArray[np.bool_]) -> Ints:
-    """Part the records at risk from the others where a subgroup has enough of both."""
-    few = np.minimum(np.bincount(groups, at_risk), np.bincount(groups, ~at_risk))
-    apart = at_risk & (few >= SMALLEST_STATUS)[groups]
-    _, number = np.unique(groups * 2 + apart, return_inverse=True)
-    return number.astype(np.int64)
-
-
-def _groups(data: Microdata, strata: Sequence[str]) -> Ints:
-    """Number the records' subgroups."""
-    number = np.zeros(data.records, dtype=np.int64)
-    for name in strata:
-        codes = data.codes(name)
-        joined = number * codes.size + codes.values
-        number = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-    return number

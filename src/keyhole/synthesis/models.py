@@ -43,11 +43,7 @@ def centred(gram: Floats) -> CentredGram:
 
 
 def canonical_fit(
-    moments: CentredGram,
-    predictors: Columns,
-    target: Columns,
-    dimensions: int,
-    ridge: float,
+    moments: CentredGram, predictors: Columns, target: Columns, dimensions: int, ridge: float
 ) -> tuple[Floats, Floats]:
     r"""Find the target's canonical variates, and regress them on the predictors.
 

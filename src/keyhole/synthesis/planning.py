@@ -23,7 +23,7 @@ from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_here, draw_implicates
 from keyhole.synthesis.release import unsafe_columns
 from keyhole.synthesis.remaining_risk import visibly_changed
-from keyhole.synthesis.rules import EditRules, Rule
+from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import (
     TargetChoice,
     choose_targets,
@@ -273,36 +273,24 @@ def _rules(question: Question, data: Microdata) -> Found:
     if isinstance(given, Mapping):
         parts = [((name,), {name: text}) for name, text in given.items()]
     for place, part in parts:
+        read = EditRules.read_sound if isinstance(part, str | os.PathLike) else EditRules.sound
         try:
-            rules, problems = _sound_rules(part)
+            rules, problems = read(part)
         except InputError as error:
             yield from ((("rules",), text) for text in error.problems)
             continue
         yield from ((("rules", *place), text) for text in problems)
         for rule in rules.rules:
-            yield from ((("rules", rule.name), text) for text in _rule_problems(rule, data))
-
-
-def _rule_problems(rule: Rule, data: Microdata) -> Sequence[str]:
-    alone = EditRules([rule])
-    try:
-        alone.bind(data)
-        broken = alone.broken(data)
-    except InputError as error:
-        return error.problems
-    if not (data.records and broken.all()):
-        return []
-    return [f"rule {rule.name!r} is kept by no record. Correct it, or leave it out."]
-
-
-def _sound_rules(given: Any) -> tuple[EditRules, list[str]]:
-    if isinstance(given, EditRules):
-        return given, []
-    return (
-        EditRules.read_sound(given)
-        if isinstance(given, str | os.PathLike)
-        else EditRules.sound(given)
-    )
+            said: Sequence[str] = []
+            try:
+                broken = EditRules([rule]).broken(data)
+                if data.records and broken.all():
+                    said = [
+                        f"rule {rule.name!r} is kept by no record. Correct it, or leave it out."
+                    ]
+            except InputError as error:
+                said = error.problems
+            yield from ((("rules", rule.name), text) for text in said)
 
 
 def read_rules(given: Any) -> EditRules | None:

@@ -150,22 +150,16 @@ def analysts_note(targets: Sequence[str], implicates: int, relations: Relations)
     """Return the note of a release."""
     names = [_quoted(name) for name in targets]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return NOTE.format(
-        folder=ALONE if implicates == 1 else FOLDER.format(m=implicates),
-        targets=listed,
-        doing=SINGLE if implicates == 1 else SEVERAL,
-        kept=_kept(relations),
-    )
-
-
-def _kept(relations: Relations) -> str:
     differ = [one for one in relations.beyond(NOT_KEPT) if max(one.original, one.synthetic) > WORTH]
     weaker = [one for one in differ if one.difference < 0][:MOST_NAMED]
     stronger = [one for one in differ if one.difference > 0][:MOST_NAMED]
     said = [KEPT]
     said += [WEAKER.format(named=_named(weaker))] if weaker else []
     said += [STRONGER.format(named=_named(stronger))] if stronger else []
-    return "\n\n".join(said if differ else [*said, NO_CHANGE])
+    said += [] if differ else [NO_CHANGE]
+    folder = ALONE if implicates == 1 else FOLDER.format(m=implicates)
+    doing = SINGLE if implicates == 1 else SEVERAL
+    return NOTE.format(folder=folder, targets=listed, doing=doing, kept="\n\n".join(said))
 
 
 def _named(pairs: Sequence[Relation]) -> str:
@@ -189,7 +183,12 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         raise OptionError(problems)
     with new_release(out) as temporary:
         _fill_release(made, temporary / "release")
-        _fill_internal(made, temporary / "internal")
+        folder = temporary / "internal"
+        parameters = {"keyhole": version("keyhole"), **made.parameters}
+        (folder / "parameters.json").write_text(_json(parameters))
+        (folder / "evaluation.json").write_text(_json(made.to_dict()))
+        (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
+        made.designation.to_frame().write_parquet(folder / "records.parquet")
     return out
 
 
@@ -235,33 +234,20 @@ def _fill_release(made: Synthesis, folder: Path) -> None:
     for i in range(len(made.implicates)):
         whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")
         whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
-    (folder / "codebook.json").write_text(_json(_codebook(data, names, made.choice.targets)))
+    codebook = [
+        {
+            "name": name,
+            "label": data.variable(name).label,
+            "kind": data.variable(name).kind,
+            "values": {str(v): w for v, w in data.variable(name).value_labels.items()},
+            "missing_codes": [str(code) for code in data.variable(name).missing_codes],
+            "may_be_synthetic": name in made.choice.targets,
+        }
+        for name in names
+    ]
+    (folder / "codebook.json").write_text(_json({"variables": codebook}))
     note = analysts_note(made.choice.targets, len(made.implicates), made.evaluation.relations)
     (folder / "analysts-note.md").write_text(note, encoding="utf-8")
-
-
-def _codebook(data: Microdata, names: list[str], targets: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "variables": [
-            {
-                "name": name,
-                "label": data.variable(name).label,
-                "kind": data.variable(name).kind,
-                "values": {str(v): w for v, w in data.variable(name).value_labels.items()},
-                "missing_codes": [str(code) for code in data.variable(name).missing_codes],
-                "may_be_synthetic": name in targets,
-            }
-            for name in names
-        ]
-    }
-
-
-def _fill_internal(made: Synthesis, folder: Path) -> None:
-    parameters = {"keyhole": version("keyhole"), **made.parameters}
-    (folder / "parameters.json").write_text(_json(parameters))
-    (folder / "evaluation.json").write_text(_json(made.to_dict()))
-    (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
-    made.designation.to_frame().write_parquet(folder / "records.parquet")
 
 
 def _json(value: Mapping[str, Any]) -> str:

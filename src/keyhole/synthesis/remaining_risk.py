@@ -7,12 +7,11 @@ replaced, so that being replaced must not mean being unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.core.marks import COUNT, Named, Share, figure
 from keyhole.core.notes import Note
@@ -20,7 +19,7 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Ints
 from keyhole.reidentification import link
 from keyhole.reidentification.question import Metric
 from keyhole.reidentification.rates import Interval, Rate
@@ -54,12 +53,9 @@ def contradictions(
         values = implicates.data.codes(constraint.target).values
         against = np.zeros(implicates.data.records, dtype=np.bool_)
         for place in range(len(implicates)):
-            groups = constraint.groups
-            if constraint.column in implicates.targets:
-                groups = groups[implicates.source(place, constraint.column)]
-            against |= ~constraint.allowed[
-                values[implicates.source(place, constraint.target)], groups
-            ]
+            groups = constraint.groups[implicates.source(place, constraint.column)]
+            drawn = values[implicates.source(place, constraint.target)]
+            against |= ~constraint.allowed[drawn, groups]
         found.append(Contradiction(constraint.target, constraint.column, int(against.sum())))
     return tuple(one for one in found if one.records)
 
@@ -155,54 +151,38 @@ def true_exposure(
     implicates: Implicates, designation: Designation, guessed: Mapping[str, Codes]
 ) -> TrueExposure:
     """Measure who is still alone with the original key."""
-    before = [implicates.data.codes(key) for key in designation.keys]
+    before = {key: implicates.data.codes(key) for key in designation.keys}
     unique = _cell_sizes(before) == 1
-    files = [
-        _aftermath(f"implicate {i + 1}", before, _codes_after(implicates, i, designation.keys),
-                   unique, designation.at_risk)
-        for i in range(len(implicates))
-    ]  # fmt: skip
-    after = [guessed.get(key, codes) for key, codes in zip(designation.keys, before, strict=True)]
-    again = _aftermath("mean or mode", before, after, unique, designation.at_risk)
+
+    def aftermath(name: str, after: Mapping[str, Codes]) -> FileExposure:
+        alone = _cell_sizes(after) == 1
+        own = np.all([before[key].values == after[key].values for key in before], axis=0)
+        still, at_risk = unique & alone & own, designation.at_risk
+        now = int(alone.sum())
+        return FileExposure(
+            name,
+            unique_before=int(unique.sum()),
+            still=int(still.sum()),
+            designated_exposure=_ratio(int((still & at_risk).sum()), int((unique & at_risk).sum())),
+            unique_after=now,
+            nobody=_ratio(int((alone & ~own).sum()), now),
+            laid_bare=_ratio(int((alone & own & ~unique).sum()), now),
+        )
+
+    files = []
+    for place in range(len(implicates)):
+        after = {
+            key: Codes(c.values[implicates.source(place, key)], c.levels, c.has_missing)
+            for key, c in before.items()
+        }
+        files.append(aftermath(f"implicate {place + 1}", after))
+    again = aftermath("mean or mode", {key: guessed.get(key, before[key]) for key in before})
     only = designation.least_probability is not None
     return TrueExposure(designation.keys, tuple(files), again, only)
 
 
-def _codes_after(implicates: Implicates, place: int, keys: Sequence[str]) -> list[Codes]:
-    after = []
-    for key in keys:
-        codes = implicates.data.codes(key)
-        if key in implicates.targets:
-            values = codes.values[implicates.source(place, key)]
-            codes = Codes(values, codes.levels, codes.has_missing)
-        after.append(codes)
-    return after
-
-
-def _cell_sizes(columns: Sequence[Codes]) -> npt.NDArray[np.int64]:
-    names = [str(place) for place in range(len(columns))]
-    return MemoryEngine(dict(zip(names, columns, strict=True))).cell_sizes(names)
-
-
-def _aftermath(
-    name: str, before: Sequence[Codes], after: Sequence[Codes], unique: Flags, at_risk: Flags
-) -> FileExposure:
-    alone = _cell_sizes(after) == 1
-    own = np.ones(len(unique), dtype=np.bool_)
-    for one, other in zip(before, after, strict=True):
-        if one is not other:
-            own &= one.values == other.values
-    still = unique & alone & own
-    now = int(alone.sum())
-    return FileExposure(
-        name,
-        unique_before=int(unique.sum()),
-        still=int(still.sum()),
-        designated_exposure=_ratio(int((still & at_risk).sum()), int((unique & at_risk).sum())),
-        unique_after=now,
-        nobody=_ratio(int((alone & ~own).sum()), now),
-        laid_bare=_ratio(int((alone & own & ~unique).sum()), now),
-    )
+def _cell_sizes(columns: Mapping[str, Codes]) -> Ints:
+    return MemoryEngine(dict(columns)).cell_sizes(tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -274,14 +254,9 @@ def visibly_changed(
         drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
         differs |= (drawn != drawn[0]).any(axis=0)
     who = implicates.rows[differs]
-    unique = _cell_sizes([implicates.data.codes(key) for key in designation.keys]) == 1
-    return VisibleChanges.counted(
-        len(implicates.rows),
-        len(who),
-        int(unique[who].sum()),
-        int(designation.at_risk[who].sum()),
-        against,
-    )
+    unique = _cell_sizes({key: implicates.data.codes(key) for key in designation.keys}) == 1
+    counts = int(unique[who].sum()), int(designation.at_risk[who].sum())
+    return VisibleChanges.counted(len(implicates.rows), len(who), *counts, against)
 
 
 def _seen(data: Microdata, target: str) -> Codes:
@@ -402,7 +377,7 @@ def _match(
     metric: Metric, puf: Microdata, unprotected: Microdata, eif: Microdata, rows: Ints
 ) -> MetricMatch:
     matched, suspected, pairs = _linked(metric, puf, eif, rows)
-    unchanged, _, _ = _linked(metric, unprotected, eif, rows)
+    unchanged, *_ = _linked(metric, unprotected, eif, rows)
     # An id dealt out at random confirms each pair of a record with chance 1 / n.
     baseline = MatchBaseline(unchanged.value, pairs / eif.records / len(rows))
     return MetricMatch(metric, len(rows), matched.count, suspected.value, baseline)

@@ -12,26 +12,14 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from keyhole.core.names import absent
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data.columns import named
-from keyhole.synthesis.rule_syntax import (
-    Arithmetic,
-    Constant,
-    Implies,
-    Junction,
-    Membership,
-    Missing,
-    Negative,
-    Node,
-    Not,
-    RuleColumn,
-    RuleComparison,
-)
+from keyhole.synthesis.rule_syntax import Node
 
 # "nothing" is a column without any value, which fits everywhere.
 Kind = Literal["number", "text", "date", "truth", "nothing"]
@@ -47,6 +35,11 @@ OPERATORS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+# What to do where text is compared with something else.
+REMEDIES = {
+    "number": " Put the value in quotes if the column holds text, and leave them out if numbers.",
+    "date": " Write a date without quotes, as 2020-01-31.",
+}
 DIGITS = 1e-9
 DAY_IN_MICROSECONDS = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -57,7 +50,7 @@ class Bound:
     """A rule as an expression, and the numeric columns it uses as conditions (0 or 1)."""
 
     expression: pl.Expr
-    flags: tuple[RuleColumn, ...]
+    flags: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +64,7 @@ class _Value:
 
 
 def bind_rule(tree: Node, schema: Mapping[str, pl.DataType]) -> Bound | list[RuleProblem]:
-    """Constraint a rule to columns; return everything that makes no sense instead, if anything.
-
-    Examples
-    --------
-    >>> from keyhole.synthesis.rule_syntax import parse_rule
-    >>> [str(problem) for problem in bind_rule(parse_rule("agee > 5"), {"age": pl.Int64()})]
-    ["character 1: column 'agee' is not a column of the data. Did you mean 'age'?"]
-    """
+    """Bind a rule to columns; return everything that makes no sense instead, if anything."""
     binder = _Binder(schema)
     expression = binder.condition(tree)
     if binder.problems or expression is None:
@@ -92,7 +78,7 @@ class _Binder:
 
     schema: Mapping[str, pl.DataType]
     problems: list[RuleProblem] = field(default_factory=list)
-    flags: list[RuleColumn] = field(default_factory=list)
+    flags: list[Node] = field(default_factory=list)
 
     def problem(self, at: int, text: str) -> None:
         self.problems.append(RuleProblem(at, text))
@@ -102,138 +88,113 @@ class _Binder:
         value = self.value(node)
         if value is None or value.kind in ("truth", "nothing"):
             return None if value is None else value.expression.cast(pl.Boolean)
-        if isinstance(node, RuleColumn) and value.kind == "number":
+        if node.sign == "column" and value.kind == "number":
             self.flags.append(node)
             return value.expression != 0
-        what = self.described(node, value)
-        how = f", as in {node.name} == 'yes'" if isinstance(node, RuleColumn) else ""
+        how = f", as in {node.value} == 'yes'" if node.sign == "column" else ""
+        what = _described(node, value)
         self.problem(node.at, f"a condition is expected, not {what}. Compare it{how}.")
         return None
 
     def value(self, node: Node) -> _Value | None:
-        match node:
-            case RuleColumn():
+        match node.sign:
+            case "column":
                 return self.column(node)
-            case Constant():
+            case "constant":
                 return _constant(node.value)
-            case Negative():
-                return self.negative(node)
-            case Arithmetic():
-                return self.arithmetic(node)
-            case RuleComparison():
-                return self.comparison(node)
-            case Membership():
-                return self.membership(node)
-            case Missing():
-                return self.missing(node)
-        return self.logic(node)
+            case "not" | "and" | "or" | "=>":
+                return self.logic(node)
+        values = [found for part in node.parts if (found := self.value(part)) is not None]
+        if len(values) < len(node.parts):
+            return None
+        match node.sign:
+            case "missing":
+                return _Value("truth", values[0].expression.is_null())
+            case "minus":
+                return self.negative(node, *values)
+            case "in":
+                return self.membership(node, *values)
+            case "+" | "-" | "*" | "/":
+                return self.arithmetic(node, *values)
+        return self.comparison(node, *values)
 
-    def logic(self, node: Not | Junction | Implies) -> _Value | None:
-        parts: tuple[Node, ...]
-        match node:
-            case Not():
-                parts = (node.operand,)
-            case Junction():
-                parts = node.parts
-            case Implies():
-                parts = (node.left, node.right)
-        found = [self.condition(part) for part in parts]
+    def logic(self, node: Node) -> _Value | None:
+        found = [self.condition(part) for part in node.parts]
         known = [part for part in found if part is not None]
         if len(known) < len(found):
             return None
-        match node:
-            case Not():
+        match node.sign:
+            case "not":
                 return _Value("truth", ~known[0])
-            case Implies():
+            case "=>":
                 return _Value("truth", ~known[0] | known[1])
-        joined = pl.all_horizontal(known) if node.operator == "and" else pl.any_horizontal(known)
+        joined = pl.all_horizontal(known) if node.sign == "and" else pl.any_horizontal(known)
         return _Value("truth", joined)
 
-    def column(self, node: RuleColumn) -> _Value | None:
-        dtype = self.schema.get(node.name)
+    def column(self, node: Node) -> _Value | None:
+        dtype = self.schema.get(node.value)
         if dtype is None:
-            self.problem(node.at, absent([node.name], list(self.schema))[0])
+            self.problem(node.at, absent([node.value], list(self.schema))[0])
             return None
-        value = _column(node.name, dtype)
+        value = _column(node.value, dtype)
         if value is None:
-            self.problem(node.at, f"column {node.name!r} holds values that rules cannot compare.")
+            self.problem(node.at, f"column {node.value!r} holds values that rules cannot compare.")
         return value
 
-    def negative(self, node: Negative) -> _Value | None:
-        value = self.value(node.operand)
-        if value is None:
-            return None
+    def negative(self, node: Node, value: _Value) -> _Value | None:
         if value.kind not in ("number", "nothing"):
-            what = self.described(node.operand, value)
+            what = _described(node.parts[0], value)
             self.problem(node.at, f"only a number can have a minus sign, not {what}.")
             return None
         return _Value("number", -_float(value), computed=value.computed)
 
-    def arithmetic(self, node: Arithmetic) -> _Value | None:
-        left, right = self.value(node.left), self.value(node.right)
-        if left is None or right is None:
-            return None
-        kind = _kind_of(node.operator, left.kind, right.kind)
+    def arithmetic(self, node: Node, left: _Value, right: _Value) -> _Value | None:
+        kind = _kind_of(node.sign, left.kind, right.kind)
         if kind is None:
-            one, other = self.described(node.left, left), self.described(node.right, right)
-            self.problem(node.at, f"{node.operator!r} cannot join {one} and {other}.")
+            one, other = map(_described, node.parts, (left, right))
+            self.problem(node.at, f"{node.sign!r} cannot join {one} and {other}.")
             return None
         first, second = _float(left), _float(right)
-        if node.operator == "/":
+        if node.sign == "/":
             # A quotient by nought is unknown. Each side stands once, or nested ones would explode.
             second = second.replace(0.0, None)
-        return _Value(kind, OPERATORS[node.operator](first, second), computed=True)
+        return _Value(kind, OPERATORS[node.sign](first, second), computed=True)
 
-    def comparison(self, node: RuleComparison) -> _Value | None:
-        left, right = self.value(node.left), self.value(node.right)
-        if left is None or right is None or not self.comparable(node, left, node.right, right):
+    def comparison(self, node: Node, left: _Value, right: _Value) -> _Value | None:
+        if not self.comparable(node.parts[0], left, node.parts[1], right):
             return None
-        if "truth" in (left.kind, right.kind) and node.operator not in ("==", "!="):
-            self.problem(
-                node.at, f"truth values have no order. Use '==' instead of {node.operator!r}."
-            )
+        if "truth" in (left.kind, right.kind) and node.sign not in ("==", "!="):
+            self.problem(node.at, f"truth values have no order. Use '==' instead of {node.sign!r}.")
             return None
-        return _Value("truth", _compared(node.operator, left, right))
+        return _Value("truth", _compared(node.sign, left, right))
 
-    def comparable(
-        self, node: RuleComparison | Membership, left: _Value, at: Node, right: _Value
-    ) -> bool:
+    def comparable(self, first: Node, left: _Value, second: Node, right: _Value) -> bool:
         """Note it if the two are of different kinds."""
         if left.kind == right.kind or "nothing" in (left.kind, right.kind):
             return True
-        first = node.left if isinstance(node, RuleComparison) else node.operand
-        one, other = self.described(first, left), self.described(at, right)
-        self.problem(
-            at.at, f"{one} cannot be compared with {other}. {_remedy(left, right)}".rstrip()
-        )
+        remedy = ""
+        if "text" in (left.kind, right.kind):
+            remedy = REMEDIES.get(right.kind if left.kind == "text" else left.kind, "")
+        one, other = _described(first, left), _described(second, right)
+        self.problem(second.at, f"{one} cannot be compared with {other}.{remedy}")
         return False
 
-    def membership(self, node: Membership) -> _Value | None:
-        value = self.value(node.operand)
-        if value is None:
+    def membership(self, node: Node, value: _Value) -> _Value | None:
+        items = [_constant(item.value) for item in node.value]
+        pairs = zip(node.value, items, strict=True)
+        fine = [self.comparable(node.parts[0], value, *pair) for pair in pairs]
+        if not all(fine):
             return None
-        items = [_constant(item.value) for item in node.items]
-        pairs = zip(node.items, items, strict=True)
-        wrong = [not self.comparable(node, value, item, found) for item, found in pairs]
-        if any(wrong):
-            return None
-        whole = value.whole and all(item.whole for item in items)
-        listed = [_plain(item.value, whole) for item in node.items]
-        inside = _at_hand(value, whole).is_in(listed)
         if value.kind == "nothing":
-            inside = pl.lit(None, dtype=pl.Boolean)
-        return _Value("truth", ~inside if node.negated else inside)
+            return _Value("truth", pl.lit(None, dtype=pl.Boolean))
+        whole = value.whole and all(item.whole for item in items)
+        listed = [_plain(item.value, whole) for item in node.value]
+        return _Value("truth", _at_hand(value, whole).is_in(listed))
 
-    def missing(self, node: Missing) -> _Value | None:
-        value = self.value(node.operand)
-        if value is None:
-            return None
-        found = value.expression.is_not_null() if node.negated else value.expression.is_null()
-        return _Value("truth", found)
 
-    def described(self, node: Node, value: _Value) -> str:
-        held = WORDS[value.kind]
-        return f"column {node.name!r}, which holds {held}" if isinstance(node, RuleColumn) else held
+def _described(node: Node, value: _Value) -> str:
+    held = WORDS[value.kind]
+    return f"column {node.value!r}, which holds {held}" if node.sign == "column" else held
 
 
 def _column(name: str, dtype: pl.DataType) -> _Value | None:
@@ -256,7 +217,7 @@ def _column(name: str, dtype: pl.DataType) -> _Value | None:
     return None
 
 
-def _constant(value: int | float | str | date | bool) -> _Value:
+def _constant(value: Any) -> _Value:
     if isinstance(value, bool):
         return _Value("truth", pl.lit(value))
     if isinstance(value, int):
@@ -267,14 +228,10 @@ def _constant(value: int | float | str | date | bool) -> _Value:
     return _Value(kind, pl.lit(_plain(value, whole=False), dtype=pl.Float64))
 
 
-def _plain(value: int | float | str | date | bool, whole: bool) -> int | float | str | bool:
+def _plain(value: Any, whole: bool) -> Any:
     if isinstance(value, date):
         return float(value.toordinal() - _EPOCH)
-    return (
-        float(value)
-        if isinstance(value, int) and not isinstance(value, bool | str) and not whole
-        else value
-    )
+    return float(value) if type(value) is int and not whole else value
 
 
 def _float(value: _Value) -> pl.Expr:
@@ -314,12 +271,3 @@ def _compared(sign: str, left: _Value, right: _Value) -> pl.Expr:
         strict = OPERATORS[sign[0]](one, other)
         return strict | near if sign.endswith("=") else strict & ~near
     return OPERATORS[sign](one, other)
-
-
-def _remedy(left: _Value, right: _Value) -> str:
-    kinds = {left.kind, right.kind}
-    if kinds == {"text", "number"}:
-        return "Put the value in quotes if the column holds text, and leave them out if numbers."
-    if kinds == {"text", "date"}:
-        return "Write a date without quotes, as 2020-01-31."
-    return ""

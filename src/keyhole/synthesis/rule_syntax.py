@@ -20,10 +20,9 @@ character of the rule at which it stands (from 1), for messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
-from typing import Literal as OneOf
+from typing import Any
 
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.core.tokens import Token, TokenReader
@@ -38,146 +37,33 @@ _SIGNS = r"=>|==|!=|<>|<=|>=|[-=<>+*/(),]"
 
 
 @dataclass(frozen=True, slots=True)
-class RuleColumn:
-    """The value of a column."""
+class Node:
+    """A part of a rule.
 
-    name: str
+    `sign` is that of a comparison, of arithmetic or of logic as the grammar has it, or one of
+    ``column`` (whose value is a name), ``constant``, ``minus``, ``in`` (whose value is a list of
+    constants) and ``missing``.
+    """
+
+    sign: str
     at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number, text, date or truth value."""
-
-    value: int | float | str | date | bool
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Negative:
-    """Minus a number."""
-
-    operand: Node
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """Two values joined by ``+``, ``-``, ``*`` or ``/``."""
-
-    operator: str
-    left: Node
-    right: Node
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class RuleComparison:
-    """Two values compared."""
-
-    operator: str
-    left: Node
-    right: Node
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Whether a value is one of a list, or (negated) none of it."""
-
-    operand: Node
-    items: tuple[Constant, ...]
-    negated: bool
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Whether a value is missing, or (negated) known."""
-
-    operand: Node
-    negated: bool
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The contrary of a condition."""
-
-    operand: Node
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Junction:
-    """Conditions joined by ``and``, or by ``or``."""
-
-    operator: OneOf["and", "or"]
-    parts: tuple[Node, ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Implies:
-    """If the left condition holds, so must the right."""
-
-    left: Node
-    right: Node
-    at: int
-
-
-Node = (
-    RuleColumn
-    | Constant
-    | Negative
-    | Arithmetic
-    | RuleComparison
-    | Membership
-    | Missing
-    | Not
-    | Junction
-    | Implies
-)
+    parts: tuple[Node, ...] = ()
+    value: Any = None
 
 
 def rule_columns(node: Node) -> frozenset[str]:
-    """Return the columns that a rule mentions.
-
-    Examples
-    --------
-    >>> sorted(rule_columns(RuleComparison("<", RuleColumn("entry", 1), RuleColumn("age", 9), 7)))
-    ['age', 'entry']
-    """
-    return frozenset(part.name for part in walk(node) if isinstance(part, RuleColumn))
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """Go through a tree, every part once."""
-    todo = [node]
+    """Return the columns that a rule mentions."""
+    todo, found = [node], set()
     while todo:
         part = todo.pop()
-        yield part
-        match part:
-            case Negative() | Membership() | Missing() | Not():
-                todo.append(part.operand)
-            case Arithmetic() | RuleComparison() | Implies():
-                todo += [part.left, part.right]
-            case Junction():
-                todo += part.parts
+        todo += part.parts
+        if part.sign == "column":
+            found.add(part.value)
+    return frozenset(found)
 
 
 def parse_rule(text: str) -> Node:
-    """Read a rule into a tree.
-
-    Examples
-    --------
-    >>> parse_rule("age >= 65").left
-    RuleColumn(name='age', at=1)
-    >>> parse_rule("age >= and")
-    Traceback (most recent call last):
-    ...
-    keyhole.core.tokens.SyntaxProblem: character 8: a value is expected, not 'and'.
-    """
+    """Read a rule into a tree."""
     if len(text) > MOST_CHARACTERS:
         problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."
         raise RuleProblem(MOST_CHARACTERS + 1, f"a rule {problem}")
@@ -200,25 +86,25 @@ class _Parser(TokenReader):
         self.deeper()
         left = self.chain("or")
         sign = self.take("=>", "implies")
-        tree = left if sign is None else Implies(left, self.implication(), sign.at)
+        tree = left if sign is None else Node("=>", sign.at, (left, self.implication()))
         self.depth -= 1
         return tree
 
-    def chain(self, operator: OneOf["and", "or"]) -> Node:
+    def chain(self, operator: str) -> Node:
         def part() -> Node:
             return self.chain("and") if operator == "or" else self.negation()
 
         parts, at = [part()], self.token.at
         while self.take(operator):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Junction(operator, tuple(parts), at)
+        return parts[0] if len(parts) == 1 else Node(operator, at, tuple(parts))
 
     def negation(self) -> Node:
         sign = self.take("not")
         if sign is None:
             return self.relation()
         self.deeper()
-        tree = Not(self.negation(), sign.at)
+        tree = Node("not", sign.at, (self.negation(),))
         self.depth -= 1
         return tree
 
@@ -226,17 +112,20 @@ class _Parser(TokenReader):
         left = self.sum()
         sign = self.take(*COMPARISONS)
         if sign is not None:
-            return RuleComparison(COMPARISONS[sign.text], left, self.sum(), sign.at)
+            return Node(COMPARISONS[sign.text], sign.at, (left, self.sum()))
         sign = self.take("is")
-        if sign is not None:
-            negated = self.take("not") is not None
-            self.expect("missing")
-            return Missing(left, negated, sign.at)
         negated = self.take("not") is not None
-        sign = self.expect("in") if negated else self.take("in")
-        return left if sign is None else Membership(left, self.items(), negated, sign.at)
+        if sign is not None:
+            self.expect("missing")
+            tree = Node("missing", sign.at, (left,))
+        else:
+            sign = self.expect("in") if negated else self.take("in")
+            if sign is None:
+                return left
+            tree = Node("in", sign.at, (left,), self.items())
+        return Node("not", sign.at, (tree,)) if negated else tree
 
-    def items(self) -> tuple[Constant, ...]:
+    def items(self) -> tuple[Node, ...]:
         self.expect("(")
         found = [self.item()]
         while self.take(","):
@@ -246,16 +135,16 @@ class _Parser(TokenReader):
         self.expect(")")
         return tuple(found)
 
-    def item(self) -> Constant:
+    def item(self) -> Node:
         at, minus = self.token.at, self.take("-") is not None
         tree = self.primary()
-        if not isinstance(tree, Constant):
+        if tree.sign != "constant":
             raise RuleProblem(at, "a list holds numbers, texts, dates or truth values only.")
         if not minus:
             return tree
         if isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
             raise RuleProblem(at, "only a number can have a minus sign.")
-        return Constant(-tree.value, at)
+        return Node("constant", at, value=-tree.value)
 
     def sum(self) -> Node:
         return self.arithmetic(self.product, "+", "-")
@@ -269,7 +158,7 @@ class _Parser(TokenReader):
             terms += 1
             if terms > MOST_TERMS:
                 raise RuleProblem(sign.at, f"more than {MOST_TERMS} terms are too many.")
-            tree = Arithmetic(sign.text, tree, part(), sign.at)
+            tree = Node(sign.text, sign.at, (tree, part()))
         return tree
 
     def unary(self) -> Node:
@@ -279,7 +168,7 @@ class _Parser(TokenReader):
         self.deeper()
         tree = self.unary()
         self.depth -= 1
-        return Negative(tree, sign.at) if sign.text == "-" else tree
+        return Node("minus", sign.at, (tree,)) if sign.text == "-" else tree
 
     def primary(self) -> Node:
         token = self.token
@@ -290,17 +179,15 @@ class _Parser(TokenReader):
         self.place += 1
         match token.kind:
             case "number":
-                return Constant(token.number, token.at)
+                return Node("constant", token.at, value=token.number)
             case "date":
-                return Constant(token.date, token.at)
+                return Node("constant", token.at, value=token.date)
             case "text":
-                return Constant(token.plain, token.at)
-            case "name":
-                return RuleColumn(token.plain, token.at)
+                return Node("constant", token.at, value=token.plain)
             case "word" if token.word in ("true", "false"):
-                return Constant(token.word == "true", token.at)
-            case "word" if token.word not in KEYWORDS:
-                return RuleColumn(token.text, token.at)
+                return Node("constant", token.at, value=token.word == "true")
+            case "name" | "word" if token.word not in KEYWORDS:
+                return Node("column", token.at, value=token.plain)
         raise RuleProblem(token.at, f"a value is expected, not {token.shown}.")
 
 

@@ -92,7 +92,7 @@ class EditRules:
         where = f"rules {str(path)!r}"
         strange = [key for key in content if key != "rules"]
         if strange or "rules" not in content:
-            got = f"{quoted(strange, most=3)}" if strange else "none"
+            got = quoted(strange, most=3) if strange else "none"
             raise FileError(
                 f"{where} must have a table [rules], or tables [[rules]], and nothing else. "
                 f"Got {got} instead."
@@ -120,14 +120,10 @@ class EditRules:
         return rules
 
     @classmethod
-    def sound(cls, given: Mapping[str, str] | Sequence[Any]) -> tuple[EditRules, list[str]]:
-        """Return the rules that can be read, and what is wrong with the others.
-
-        Examples
-        --------
-        >>> EditRules.sound({"a": "age >= 17", "b": "age >"})
-        (Rules: a, ["rule 'b', character 6: a value is expected, not the end."])
-        """
+    def sound(cls, given: Any) -> tuple[EditRules, list[str]]:
+        """Return the rules that can be read, and what is wrong with the others."""
+        if isinstance(given, EditRules):
+            return given, []
         named, problems = _named(given)
         rules = []
         for name, text in named:
@@ -153,7 +149,7 @@ class EditRules:
         return EditRules(rule for rule in self.rules if rule.columns & wanted)
 
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
-        """Constraint the rules to columns, or say everything that makes no sense in any of them.
+        """Bind the rules to columns, or say everything that makes no sense in any of them.
 
         Examples
         --------
@@ -164,11 +160,9 @@ class EditRules:
         keyhole.errors.ColumnError: rule 'a', character 1: column 'agee' is not a column of the ...
         """
         if isinstance(schema, Microdata):
-            known = [name for name in sorted(self.columns) if name in schema.names]
-            types: dict[str, pl.DataType] = {
-                name: schema.frame.schema[name] for name in schema.names
-            }
-            schema = types | {name: schema.column(name).dtype for name in known}
+            data = schema
+            known = self.columns & set(data.names)
+            schema = {**data.frame.schema, **{name: data.column(name).dtype for name in known}}
         bound, problems = [], []
         for rule in self.rules:
             found = bind_rule(rule.tree, schema)
@@ -186,8 +180,8 @@ class EditRules:
         A frame must have null where a value is missing, as `Microdata.column` gives it.
         """
         if isinstance(data, Microdata):
-            blanked = pl.DataFrame([data.column(name) for name in sorted(self.columns)])
-            return self.bind(data).broken(blanked)
+            bound = self.bind(data)
+            return bound.broken(pl.DataFrame([data.column(n) for n in sorted(self.columns)]))
         schema = tuple(data.schema.items())
         if self._last is None or self._last[0] != schema:
             self._last = (schema, self.bind(data.schema))
@@ -209,7 +203,17 @@ class BoundRules:
 
     def broken(self, frame: pl.DataFrame) -> Flags:
         """Tell for each record (row) and rule (column) whether the record breaks it."""
-        self._check_flags(frame)
+        # A number alone is a condition only if it says no more than yes or no.
+        problems = [
+            f"rule {name!r}, character {flag.at}: column {flag.value!r} is used as a condition "
+            f"and must hold 0, 1 or nothing. Got other numbers instead: compare it, as in "
+            f"{flag.value} == 1."
+            for name, bound in zip(self.rules.names, self.bound, strict=True)
+            for flag in bound.flags
+            if frame[flag.value].cast(pl.Float64).fill_nan(None).is_in([0.0, 1.0]).not_().any()
+        ]
+        if problems:
+            raise ColumnError(problems)
         if not self.bound:
             return np.zeros((frame.height, 0), dtype=np.bool_)
         held = frame.select(
@@ -219,24 +223,6 @@ class BoundRules:
         if held.height != frame.height:  # no rule depends on a value
             broken = np.repeat(broken[:1], frame.height, axis=0)
         return broken
-
-    def _check_flags(self, frame: pl.DataFrame) -> None:
-        """A number alone is a condition only if it says no more than yes or no."""
-        problems = [
-            f"rule {name!r}, character {flag.at}: column {flag.name!r} is used as a condition and "
-            f"must hold 0, 1 or nothing. Got other numbers instead: compare it, as in "
-            f"{flag.name} == 1."
-            for name, bound in zip(self.rules.names, self.bound, strict=True)
-            for flag in bound.flags
-            if not _says_yes_or_no(frame[flag.name])
-        ]
-        if problems:
-            raise ColumnError(problems)
-
-
-def _says_yes_or_no(numbers: pl.Series) -> bool:
-    told = numbers.cast(pl.Float64).fill_nan(None).drop_nulls()
-    return bool(told.is_in([0.0, 1.0]).all())
 
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -268,9 +254,12 @@ def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
     if len(pairs) > MOST_RULES:
         return [], [f"rules must be at most {MOST_RULES:,}. Got {len(pairs):,} instead."]
     good = [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
-    problems = [
-        _wrong(i, name) for i, (name, text) in enumerate(pairs, start=1) if (name, text) not in good
-    ]
+    problems = []
+    for i, (name, text) in enumerate(pairs, start=1):
+        if (name, text) not in good:
+            which = repr(name) if isinstance(name, str) and name.isprintable() else str(i)
+            told = "must be a text, or a table of name and rule"
+            problems.append(f"rule {which[:LONGEST_NAME]} {told}.")
     problems += [
         f"rule {i} must have a name of 1 to {LONGEST_NAME} printable characters."
         for i, (name, _) in enumerate(good, start=1)
@@ -290,8 +279,3 @@ def _entry(number: int, entry: Any) -> tuple[Any, Any]:
     if isinstance(entry, Mapping) and set(entry) <= {"name", "rule"}:
         return entry.get("name", f"rule {number}"), entry.get("rule")
     return None, None
-
-
-def _wrong(number: int, name: Any) -> str:
-    which = repr(name) if isinstance(name, str) and name.isprintable() else str(number)
-    return f"rule {which[:LONGEST_NAME]} must be a text, or a table of name and rule."

@@ -41,7 +41,7 @@ from keyhole.synthesis.chains import Match
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
-from keyhole.synthesis.implicates import Drawing, Implicates, draw_here
+from keyhole.synthesis.implicates import Drawing, draw_here
 from keyhole.synthesis.models import Model
 from keyhole.synthesis.planning import (
     Drawn,
@@ -155,8 +155,7 @@ def synthesise(
         ),
     ] = "folds",
     folds: Annotated[
-        int,
-        Option("How many folds the records to replace are blanked in.", low=2, high=1000),
+        int, Option("How many folds the records to replace are blanked in.", low=2, high=1000)
     ] = 5,
     match: Annotated[
         Match,
@@ -415,18 +414,14 @@ def _notes(made: Drawn) -> tuple[str, ...]:
     broken = plan.acceptance.broken_before
     if broken is not None and broken.any():
         notes.append(Note("synthesis.broken", records=int(broken.any(axis=1).sum())))
-    return (*notes, *_borrowing(drawn))
-
-
-def _borrowing(drawn: Implicates) -> list[str]:
-    """Name the subgroups that borrow; those of very few records could be people."""
-    if not drawn.borrowed:
-        return []
-    named = [str(one) for one in drawn.borrowing if one.records >= NAMED_FROM]
-    shown = "; ".join(named[:MOST_NAMED])
-    rest = drawn.borrowed - min(len(named), MOST_NAMED)
-    more = f"{'; and ' if shown else ''}{rest:,} more" if rest else ""
-    return [
-        f"{drawn.borrowed:,} of {drawn.subgroups:,} subgroups are too small for a model of their "
-        f"own and borrow that of their neighbours: {shown}{more}"
-    ]
+    if drawn.borrowed:
+        # Subgroups of very few records, which could be people, are not named.
+        named = [str(one) for one in drawn.borrowing if one.records >= NAMED_FROM]
+        shown = "; ".join(named[:MOST_NAMED])
+        rest = drawn.borrowed - min(len(named), MOST_NAMED)
+        more = f"{'; and ' if shown else ''}{rest:,} more" if rest else ""
+        notes.append(
+            f"{drawn.borrowed:,} of {drawn.subgroups:,} subgroups are too small for a model of "
+            f"their own and borrow that of their neighbours: {shown}{more}"
+        )
+    return tuple(notes)

@@ -55,11 +55,7 @@ class TargetChoice:
 
 
 def choose_targets(
-    data: Microdata,
-    designation: Designation,
-    *,
-    targets: Iterable[str],
-    targeted: bool = False,
+    data: Microdata, designation: Designation, *, targets: Iterable[str], targeted: bool = False
 ) -> TargetChoice:
     """Choose which targets of the designated records are replaced.
 
@@ -98,14 +94,16 @@ def choose_targets(
         replace = _targeted(designation, names, owner, mask, coincidence)
     else:
         replace = np.repeat(designation.changed[:, None], len(names), axis=1)
-    return TargetChoice(
-        targets=names,
-        targeted=targeted,
-        replace=replace,
-        unbroken_sets=len(lost),
-        unbroken_records=len(np.unique(lost)),
-        notes=tuple(_notes(designation, names, targeted, lost)),
-    )
+    records = len(np.unique(lost))
+    notes: list[str] = []
+    if len(lost):
+        notes.append(Note("synthesis.unbroken", uniques=len(lost), records=records))
+    spared = [name for name in names if name not in designation.keys]
+    if targeted and spared:
+        are, them, they = ("is", "it", "it is") if len(spared) == 1 else ("are", "them", "they are")
+        said = f"in no key: targeted replacement leaves {them} as {they}"
+        notes.append(f"{quoted(spared)} {are} {said}")
+    return TargetChoice(names, targeted, replace, len(lost), records, tuple(notes))
 
 
 def _target_sets(
@@ -148,42 +146,16 @@ def _targeted(
     chosen = break_all(starts, mask[order], noise, by_size)
     bits = (chosen[:, None] >> np.arange(len(names), dtype=np.uint64)) & np.uint64(1)
     replace = np.zeros((designation.records, len(names)), dtype=np.bool_)
-    replace[rows] = _with_a_second(bits.astype(np.bool_), designation.keys, names, coincidence)
+    chosen_flags = bits.astype(np.bool_)
+    # To a single target another one of the key is added, the one least likely to come back.
+    free = [place for place, name in enumerate(names) if name in designation.keys]
+    for place in sorted(free, key=lambda place: coincidence[place]):
+        chosen_flags[chosen_flags.sum(axis=1) == 1, place] = True
+    replace[rows] = chosen_flags
     decoys = np.flatnonzero(designation.decoy)
     if len(decoys):
         replace[decoys] = replace[generator.choice(rows, len(decoys))]
     return replace
-
-
-def _with_a_second(
-    replace: Flags, keys: Sequence[str], names: Sequence[str], coincidence: Sequence[float]
-) -> Flags:
-    """Add to a single target another one of the key, the one least likely to come back."""
-    free = [place for place, name in enumerate(names) if name in keys]
-    out = replace.copy()
-    for place in sorted(free, key=lambda place: coincidence[place]):
-        out[out.sum(axis=1) == 1, place] = True
-    return out
-
-
-def _notes(
-    designation: Designation,
-    names: tuple[str, ...],
-    targeted: bool,
-    lost: npt.NDArray[np.int64],
-) -> list[str]:
-    notes: list[str] = []
-    if len(lost):
-        records = len(np.unique(lost))
-        notes.append(Note("synthesis.unbroken", uniques=len(lost), records=records))
-    spared = [name for name in names if name not in designation.keys]
-    if targeted and spared:
-        notes.append(
-            f"{quoted(spared)} is in no key: targeted replacement leaves it as it is"
-            if len(spared) == 1
-            else f"{quoted(spared)} are in no key: targeted replacement leaves them as they are"
-        )
-    return notes
 
 
 def _check(data: Microdata, names: tuple[Any, ...], keys: Sequence[str], targeted: bool) -> None:
@@ -238,11 +210,7 @@ def order_targets(
 
 
 def default_predictors(
-    data: Microdata,
-    *,
-    keys: Iterable[str],
-    targets: Iterable[str],
-    strata: Iterable[str] = (),
+    data: Microdata, *, keys: Iterable[str], targets: Iterable[str], strata: Iterable[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return what predicts each target.
 

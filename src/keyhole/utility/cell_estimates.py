@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.combining import combine
 from keyhole.utility.implicates import shared_codes, split
 
@@ -37,11 +37,6 @@ def cell_counts(cells: Ints, size: int) -> Estimates:
     -----
     With :math:`\hat p` the share of a cell among n records, the count is :math:`n \hat p` and
     its variance :math:`n \hat p (1 - \hat p)`.
-
-    Examples
-    --------
-    >>> cell_counts(np.array([0, 0, 0, 1]), 2)
-    (array([3., 1.]), array([0.75, 0.75]))
     """
     counts = np.bincount(cells, minlength=size).astype(np.float64)
     return counts, counts * (1 - counts / len(cells))
@@ -55,11 +50,6 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
     With :math:`z_i = w_i` for records of the cell and 0 for others, the total is
     :math:`\sum z_i` and its variance :math:`\frac{n}{n-1} \sum (z_i - \bar z)^2`; not a number
     for one record.
-
-    Examples
-    --------
-    >>> cell_totals(np.array([0, 0, 0, 1]), 2, np.full(4, 10.0))
-    (array([30., 10.]), array([100., 100.]))
     """
     n = len(cells)
     totals: Floats = np.bincount(cells, weights, size).astype(np.float64)
@@ -78,12 +68,6 @@ def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
     The share is the mean of an indicator over the records of the group, and its variance is
     linearised as that of a mean: :math:`\frac{n}{n-1} \sum e_i^2` with
     :math:`e_i = w_i (d_i - \hat p) / \sum w_j` over the group.
-
-    Examples
-    --------
-    >>> found = cell_shares(np.array([0, 0, 0, 1]), np.array([0, 0]), np.ones(4))
-    >>> found[0].tolist(), found[1].round(4).tolist()
-    ([0.75, 0.25], [0.0625, 0.0625])
     """
     n, size = len(cells), len(groups)
     total = np.bincount(cells, weights, size)
@@ -104,12 +88,6 @@ def cell_means(cells: Ints, size: int, values: Floats, weights: Floats) -> Estim
     linearised, its variance is :math:`\frac{n}{n-1} \sum e_i^2` with
     :math:`e_i = w_i (y_i - \bar y) / \sum w_j`, n the records of the file. The mean is not a
     number in a cell without records, nor is the variance in one with a single record.
-
-    Examples
-    --------
-    >>> found = cell_means(np.array([0, 0, 1]), 2, np.array([1.0, 3.0, 5.0]), np.ones(3))
-    >>> found[0].tolist(), found[1].tolist()
-    ([2.0, 5.0], [0.75, nan])
     """
     there = ~np.isnan(values)
     n, cells, values, weights = len(cells), cells[there], values[there], weights[there]
@@ -141,14 +119,6 @@ def interval(
     With :math:`g` the logarithm or the logit of :math:`q / top`, the interval is
     :math:`g^{-1}(g(q) \pm t_\nu \, g'(q) \, se)`. An estimate at its bound, which has no such
     interval, has no error either where it is a count or a share.
-
-    Examples
-    --------
-    >>> few = np.array([2.0]), np.array([1.4]), np.array([np.inf])
-    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95)]
-    [[-0.74], [4.74]]
-    >>> [bound.round(2).tolist() for bound in interval(*few, level=0.95, scale="logit", top=100)]
-    [[0.5], [7.64]]
     """
     from scipy.stats import t
 
@@ -202,7 +172,7 @@ class Estimator:
         }
         return {**sides, "total": total}
 
-    def _estimate(self, place: int, cells: Ints, groups: Ints) -> tuple[Floats, Floats]:
+    def _estimate(self, place: int, cells: Ints, groups: Ints) -> Estimates:
         size = len(groups)
         weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
         if self.values is not None:
@@ -213,22 +183,24 @@ class Estimator:
             return cell_counts(cells, size)
         return cell_totals(cells, size, weights)
 
-    def _scale(self) -> tuple[Scale, float]:
-        """Return where an estimate is taken to be normal, and the most it can be."""
-        if self.values is not None:
-            return "plain", 1.0
-        if self.share is not None:
-            return "logit", 1.0
-        return ("logit", float(self.data[0].records)) if self.weights is None else ("log", 1.0)
-
-    def _combined(self, found: Sequence[tuple[Floats, Floats]]) -> tuple[pl.DataFrame, list[str]]:
+    def _combined(self, found: Sequence[Estimates]) -> tuple[pl.DataFrame, list[str]]:
         """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
         q, v = (np.stack(part) for part in zip(*found, strict=True))
         estimable = np.isfinite(q).all(axis=0)
         sure = estimable & np.isfinite(v).all(axis=0)
         columns = {name: np.full(q.shape[1], np.nan) for name in FIGURES}
         columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-        notes = _gaps(estimable, sure, "share" if self.share else "mean")
+        notes = []
+        if empty := int((~estimable).sum()):
+            notes.append(
+                f"the {'share' if self.share else 'mean'} of {empty:,} cells is not estimable: in "
+                f"some implicate they hold no record"
+            )
+        if single := int((estimable & ~sure).sum()):
+            notes.append(
+                f"the standard error of {single:,} cells is not estimable: in some implicate they "
+                f"hold a single record"
+            )
         if sure.any():
             if len(q) == 1:
                 se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), np.inf)
@@ -238,7 +210,12 @@ class Estimator:
                 se, df = (np.asarray(one, np.float64) for one in (combined.se, combined.df))
                 notes += combined.notes
             columns["se"][sure], columns["df"][sure] = se, df
-            scale, top = self._scale()
+            # Where an estimate is taken to be normal, and the most it can be.
+            scale: Scale = "plain" if self.values is not None else "logit"
+            counts = self.values is None and self.share is None
+            if counts and self.weights is not None:
+                scale = "log"
+            top = float(self.data[0].records) if counts else 1.0
             columns["low"][sure], columns["high"][sure] = interval(
                 columns["estimate"][sure], se, df, level=self.level, scale=scale, top=top
             )
@@ -259,18 +236,3 @@ def _find_cells(
         levels = pl.concat([codes.levels, codes.levels.clear(1)]).alias(name)
         labels.append(levels[found % codes.size])
     return pl.DataFrame(labels), split(cells, data)
-
-
-def _gaps(estimable: Flags, sure: Flags, what: str) -> list[str]:
-    empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
-    notes = []
-    if empty:
-        notes.append(
-            f"the {what} of {empty:,} cells is not estimable: in some implicate they hold no record"
-        )
-    if single:
-        notes.append(
-            f"the standard error of {single:,} cells is not estimable: in some implicate they "
-            f"hold a single record"
-        )
-    return notes

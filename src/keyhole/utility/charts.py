@@ -34,66 +34,42 @@ SIDES = ("original", "combined")
 
 def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     """Draw a bar a cell with its interval, a colour for each column of the table."""
-    rows, dropped = _bars(found)
+    known = [row for row in found.cells.iter_rows(named=True) if row["estimate"] is not None]
+    rows = [
+        {"side": _joined(row, found.rows), "head": _joined(row, found.cols),
+         **{name: row[name] for name in ("estimate", "se", "low", "high")}}
+        for row in known[:MOST]
+    ]  # fmt: skip
     names = list(dict.fromkeys(row["side"] for row in rows))
     heads = list(dict.fromkeys(row["head"] for row in rows))
     colours = [PALETTE[i % len(PALETTE)] for i in range(len(heads))]
+    down, across = plain(", ".join(found.rows)), plain(", ".join(found.cols))
     base = alt.Chart(inline(rows)).encode(
-        y=alt.Y("side:N", title=plain(", ".join(found.rows)), sort=names).axis(ticks=False)
+        y=alt.Y("side:N", title=down, sort=names).axis(ticks=False)
     )
+    figures = (("estimate", "estimate"), ("se", "se"), ("low", "from"), ("high", "to"))
+    tips = [alt.Tooltip("side:N", title=down)]
+    squares = None
     if found.cols:
         base = base.encode(yOffset=alt.YOffset("head:N", sort=heads))
+        squares = legend(heads, width=460, symbol="square", title=across)
+        tips.append(alt.Tooltip("head:N", title=across))
+    tips += [alt.Tooltip(f"{name}:Q", title=words, format=",.4~f") for name, words in figures]
     colour = alt.Color("head:N", sort=heads).scale(domain=heads, range=colours)
-    title = plain(", ".join(found.cols))
-    squares = legend(heads, width=460, symbol="square", title=title) if found.cols else None
-    x = alt.X("estimate:Q", title=_measured(found)).axis(
+    measured = "Records" if found.weight is None else f"Sum of {plain(found.weight)}"
+    if found.share is not None:
+        measured = "Share"
+    elif found.mean is not None:
+        measured = f"Mean of {plain(found.mean)}"
+    x = alt.X("estimate:Q", title=measured).axis(
         format="~s" if found.share is None else "~%", tickCount=6
     )
-    bars = base.mark_bar(opacity=0.75).encode(
-        x=x, color=colour.legend(squares), tooltip=_tips(found)
-    )
+    bars = base.mark_bar(opacity=0.75).encode(x=x, color=colour.legend(squares), tooltip=tips)
     sure = base.transform_filter(alt.datum.low != None)  # noqa: E711
     whiskers = sure.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     chart = alt.layer(bars, whiskers).properties(
         width=460, height=alt.Step(16 if found.cols else 22)
     )
-    return house_style(chart, title=found.title(), subtitle=_explanation(found, dropped), width=72)
-
-
-def _bars(found: Tabulation) -> tuple[list[dict[str, Any]], int]:
-    known = [row for row in found.cells.iter_rows(named=True) if row["estimate"] is not None]
-    rows = [
-        {
-            "side": _joined(row, found.rows),
-            "head": _joined(row, found.cols),
-            **{name: row[name] for name in ("estimate", "se", "low", "high")},
-        }
-        for row in known[:MOST]
-    ]
-    return rows, found.cells.height - len(rows)
-
-
-def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    return ", ".join(plain(cell_label(row[name]), 28) for name in names)
-
-
-def _measured(found: Tabulation) -> str:
-    if found.share is not None:
-        return "Share"
-    if found.mean is not None:
-        return f"Mean of {plain(found.mean)}"
-    return "Records" if found.weight is None else f"Sum of {plain(found.weight)}"
-
-
-def _tips(found: Tabulation) -> list[alt.Tooltip]:
-    tips = [alt.Tooltip("side:N", title=plain(", ".join(found.rows)))]
-    if found.cols:
-        tips.append(alt.Tooltip("head:N", title=plain(", ".join(found.cols))))
-    figures = (("estimate", "estimate"), ("se", "se"), ("low", "from"), ("high", "to"))
-    return tips + [alt.Tooltip(f"{name}:Q", title=words, format=",.4~f") for name, words in figures]
-
-
-def _explanation(found: Tabulation, dropped: int) -> list[str]:
     percent = f"{100 * found.level:g}%"
     lines = [
         f"Combined over {found.implicates} implicates of {found.records:,} records. Whiskers: "
@@ -102,9 +78,13 @@ def _explanation(found: Tabulation, dropped: int) -> list[str]:
         else f"One implicate of {found.records:,} records. Whiskers: {percent} intervals as of an "
         f"ordinary file, somewhat too short."
     ]
-    if dropped:
-        lines.append(f"{dropped:,} further cells are not drawn.")
-    return lines
+    dropped = found.cells.height - len(rows)
+    lines += [f"{dropped:,} further cells are not drawn."] if dropped else []
+    return house_style(chart, title=found.title(), subtitle=lines, width=72)
+
+
+def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
+    return ", ".join(plain(cell_label(row[name]), 28) for name in names)
 
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
@@ -126,10 +106,16 @@ def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     whiskers = base.transform_filter(alt.datum.low != None).mark_rule(strokeWidth=3)  # noqa: E711
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(x=x, tooltip=tips)
     chart = alt.layer(whiskers.encode(x=alt.X("low:Q", title=title), x2="high:Q"), dots)
-    return house_style(
-        chart.properties(width=460, height=alt.Step(14)), title=_overlapping(found),
-        subtitle=f"{found.family}: {plain(found.formula, 200)}", width=72,
-    )  # fmt: skip
+    finding = "The coefficients of one implicate have no interval"
+    if found.mean_overlap is not None:
+        least = min(found.coefficients, key=lambda one: 2.0 if one.overlap is None else one.overlap)
+        finding = (
+            f"The intervals overlap by {percentage(found.mean_overlap)} in the mean, least for "
+            f"{listed([least.name])}"
+        )
+    below = f"{found.family}: {plain(found.formula, 200)}"
+    chart = chart.properties(width=460, height=alt.Step(14))
+    return house_style(chart, title=finding, subtitle=below, width=72)
 
 
 def _intervals(found: Coefficients) -> list[dict[str, Any]]:
@@ -137,27 +123,11 @@ def _intervals(found: Coefficients) -> list[dict[str, Any]]:
     for one in found.coefficients[: MOST // 2]:
         if one.original_se == 0:
             continue
-        sides = zip(
-            SIDES,
-            (
-                (one.original, one.original_low, one.original_high),
-                (one.estimate, one.low, one.high),
-            ),
-            strict=True,
-        )
-        for side, (value, low, high) in sides:
-            places = [None if x is None else (x - one.original) / one.original_se
-                      for x in (value, low, high)]  # fmt: skip
+        before = (one.original, one.original_low, one.original_high)
+        after = (one.estimate, one.low, one.high)
+        for side, figures in zip(SIDES, (before, after), strict=True):
+            places = [None if x is None else (x - one.original) / one.original_se for x in figures]
             drawn = dict(zip(("value", "low", "high"), places, strict=True))
-            rows.append({"name": plain(one.name), "side": side, "text": amount(value), **drawn})
+            text = amount(figures[0])
+            rows.append({"name": plain(one.name), "side": side, "text": text, **drawn})
     return rows
-
-
-def _overlapping(found: Coefficients) -> str:
-    if found.mean_overlap is None:
-        return "The coefficients of one implicate have no interval"
-    least = min(found.coefficients, key=lambda one: 2.0 if one.overlap is None else one.overlap)
-    return (
-        f"The intervals overlap by {percentage(found.mean_overlap)} in the mean, least for "
-        f"{listed([least.name])}"
-    )

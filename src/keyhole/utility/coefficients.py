@@ -17,7 +17,7 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.results import Result
-from keyhole.utility.combining import Combined, combine_fits, level_problems
+from keyhole.utility.combining import combine_fits, level_problems
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.formulas import FUNCTIONS, formula_columns
 from keyhole.utility.implicates import load_sides, stack
@@ -175,8 +175,17 @@ def compare_coefficients(
     )
     combined = combine_fits(others, level=level)
     low, high = first.conf_int(alpha=1 - level).to_numpy().T
-    figures = zip(first.params, first.bse, low, high, strict=True)
-    rows = [_coefficient(combined, place, *map(float, row)) for place, row in enumerate(figures)]
+    rows = []
+    again = combined.estimates.iter_rows(named=True)
+    for *figures, row in zip(first.params, first.bse, low, high, again, strict=True):
+        estimate, se, least, most = map(float, figures)
+        overlap = None
+        if row["low"] is not None and row["high"] is not None:
+            overlap = interval_overlap((least, most), (row["low"], row["high"]))
+        difference = None if se == 0 else (row["estimate"] - estimate) / se
+        after = (row[name] for name in ("estimate", "se", "df", "low", "high"))
+        made: Any = (row["name"], estimate, se, least, most, *after, overlap, difference)
+        rows.append(Coefficient(*made))
     notes, every = list(combined.notes), sum(one.records for one in data)
     if len(part) < every:
         notes.append(
@@ -184,21 +193,6 @@ def compare_coefficients(
             f"model and are left out"
         )
     return Coefficients(formula, family, tuple(rows), combined.implicates, level, tuple(notes))
-
-
-def _coefficient(
-    combined: Combined, place: int, estimate: float, se: float, low: float, high: float
-) -> Coefficient:
-    row = combined.estimates.row(place, named=True)
-    found = {name: row[name] for name in ("estimate", "se", "df", "low", "high")}
-    overlap = None
-    if found["low"] is not None and found["high"] is not None:
-        overlap = interval_overlap((low, high), (found["low"], found["high"]))
-    difference = None if se == 0 else (row["estimate"] - estimate) / se
-    return Coefficient(
-        row["name"], estimate, se, low, high,
-        **found, overlap=overlap, standardised_difference=difference,
-    )  # fmt: skip
 
 
 def interval_overlap(one: Sequence[float], other: Sequence[float]) -> float:

@@ -144,54 +144,37 @@ def combine(
     >>> found.estimate, found.between, round(found.variance, 4), round(found.df)
     (11.0, 1.0, 4.3333, 338)
     """
-    q, v = _checked(estimates, variances, level, names)
-    figures = _figures(q, v, level)
-    notes = []
-    if len(q) == 1:
-        notes.append(f"se, df and interval are {ONE_IMPLICATE}")
-    elif np.isinf(np.asarray(figures["df"])).any():
-        notes.append(CERTAIN)
-    variance = figures.pop("variance")
-    if variance is not None and q.ndim == 1:
-        variance = float(variance)
-    return Combined(
-        len(q), level, _frame(figures, variance, names), tuple(notes), variance, q.ndim == 1
-    )
-
-
-def _frame(figures: dict[str, Any], variance: Any, names: Sequence[str]) -> pl.DataFrame:
-    figures["se"] = None if variance is None else np.sqrt(variance)
-    size = np.size(figures["estimate"])
-    columns = ("estimate", "se", "df", "low", "high", "within", "between")
-    series = {
-        name: pl.Series(
-            [None] * size if figures[name] is None else np.atleast_1d(figures[name]),
-            dtype=pl.Float64,
-        )
-        for name in columns
-    }
-    return pl.DataFrame({"name": list(names) or [f"{n}" for n in range(1, size + 1)], **series})
-
-
-def _figures(q: Floats, v: Floats, level: float) -> dict[str, Any]:
     from scipy.stats import t  # at infinitely many degrees of freedom the normal one
 
-    m = len(q)
-    estimate, within = q.mean(axis=0), v.mean(axis=0)
+    q, v = _checked(estimates, variances, level, names)
+    m, size, notes = len(q), np.size(q[0]), []
+    figures: dict[str, Any] = dict.fromkeys(("estimate", "se", "df", "low", "high"))
+    figures |= {"within": v.mean(axis=0), "between": None}
+    figures["estimate"] = estimate = q.mean(axis=0)
+    total = None
     if m == 1:
-        nothing = dict.fromkeys(("between", "variance", "df", "low", "high"))
-        return {"estimate": estimate, "within": within, **nothing}
-    # Estimates that are equal to the last digit have no variance, whatever their mean's rounding.
-    between = np.where((q == q[0]).all(axis=0), 0.0, q.var(axis=0, ddof=1))
-    added = between / m
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        df = np.where(added > 0, (m - 1) * (1 + within / added) ** 2, np.inf)
-    total = within + added
-    reach = np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64) * np.sqrt(total)
-    return {
-        "estimate": estimate, "within": within, "between": between, "variance": total,
-        "df": df, "low": estimate - reach, "high": estimate + reach,
-    }  # fmt: skip
+        notes.append(f"se, df and interval are {ONE_IMPLICATE}")
+    else:
+        # Estimates that are equal to the last digit have no variance, whatever their mean's
+        # rounding.
+        between = np.where((q == q[0]).all(axis=0), 0.0, q.var(axis=0, ddof=1))
+        added = between / m
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            df = np.where(added > 0, (m - 1) * (1 + figures["within"] / added) ** 2, np.inf)
+        total = figures["within"] + added
+        se = np.sqrt(total)
+        reach = np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64) * se
+        figures |= {"between": between, "se": se, "df": df}
+        figures |= {"low": estimate - reach, "high": estimate + reach}
+        notes += [CERTAIN] if np.isinf(df).any() else []
+    series = {
+        name: pl.Series([None] * size if part is None else np.atleast_1d(part), dtype=pl.Float64)
+        for name, part in figures.items()
+    }
+    frame = pl.DataFrame({"name": list(names) or [f"{n}" for n in range(1, size + 1)], **series})
+    is_scalar = q.ndim == 1
+    variance = float(total) if is_scalar and total is not None else total
+    return Combined(m, level, frame, tuple(notes), variance, is_scalar)
 
 
 def _checked(
@@ -211,44 +194,31 @@ def _checked(
                 f"something else instead: give a list."
             )
             continue
-        problems += _array_problems(name, found)
+        wrong = int((~np.isfinite(found)).sum())
+        if not len(found):
+            problems.append(f"{name} must be of at least one implicate. Got none instead.")
+        if wrong:
+            problems.append(
+                f"{name} must be finite numbers. Got {wrong} that are missing or infinite "
+                f"instead: an estimate must be there in every implicate."
+            )
+        if name == "variances" and (found < 0).any():
+            problems.append("variances must not be negative. Give squared standard errors.")
         arrays.append(found)
-    if len(arrays) == 2:
-        problems += _fit_problems(arrays[0], arrays[1], names)
-    if problems:
-        raise OptionError(problems)
-    return arrays[0], arrays[1]
-
-
-def _array_problems(name: str, found: Floats) -> list[str]:
-    if not len(found):
-        return [f"{name} must be of at least one implicate. Got none instead."]
-    problems = []
-    wrong = int((~np.isfinite(found)).sum())
-    if wrong:
-        problems.append(
-            f"{name} must be finite numbers. Got {wrong} that are missing or infinite instead: "
-            f"an estimate must be there in every implicate."
-        )
-    if name == "variances" and (found < 0).any():
-        problems.append("variances must not be negative. Give squared standard errors.")
-    return problems
-
-
-def _fit_problems(q: Floats, v: Floats, names: Sequence[str]) -> list[str]:
-    problems = []
-    if q.shape != v.shape:
-        shapes = " and ".join(" × ".join(map(str, array.shape)) for array in (q, v))
+    if len(arrays) == 2 and arrays[0].shape != arrays[1].shape:
+        shapes = " and ".join(" × ".join(map(str, array.shape)) for array in arrays)
         problems.append(
             f"estimates and variances must have one shape, a row for each implicate. Got {shapes} "
             f"instead."
         )
-    if names and len(names) != np.size(q[:1]):
+    if len(arrays) == 2 and names and len(names) != np.size(arrays[0][:1]):
         problems.append(
             f"names must be as many as there are estimates. Got {len(names)} for "
-            f"{np.size(q[:1])} instead."
+            f"{np.size(arrays[0][:1])} instead."
         )
-    return problems
+    if problems:
+        raise OptionError(problems)
+    return arrays[0], arrays[1]
 
 
 def level_problems(level: Any) -> list[str]:
@@ -307,10 +277,11 @@ def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:
     problems += [text for one in read[1:] for text in _difference(read[0], one)]
     if problems:
         raise OptionError(problems)
-    names = read[0][1]
-    order = [[mine.index(name) for name in names] for _, mine, _, _ in read]
-    estimates = [params[to] for (_, _, params, _), to in zip(read, order, strict=True)]
-    variances = [squares[to] for (_, _, _, squares), to in zip(read, order, strict=True)]
+    names, estimates, variances = read[0][1], [], []
+    for _, mine, params, squares in read:
+        order = [mine.index(name) for name in names]
+        estimates.append(params[order])
+        variances.append(squares[order])
     return combine(estimates, variances, level=level, names=names)
 
 
@@ -325,10 +296,19 @@ def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:
             "must have one coefficient for each parameter. Got a table of them instead: fit the "
             "equations one by one."
         )
-    names = _names(fit, params, len(values))
+    listed = getattr(params, "index", None)  # of a pandas series
+    if listed is None or callable(listed):
+        listed = getattr(getattr(fit, "model", None), "exog_names", None)
+        if listed is None or len(listed) != len(values):
+            listed = [f"x{place}" for place in range(1, len(values) + 1)]
+    names = [str(name) for name in listed]
     if repeated(names):
         return f"must have parameters of different names. {quoted(_plain(repeated(names)))} repeat."
-    squares = _variances(fit)
+    squares = None
+    if getattr(fit, "bse", None) is not None:
+        squares = np.square(np.asarray(fit.bse, dtype=np.float64))
+    elif callable(getattr(fit, "cov_params", None)):
+        squares = np.diag(np.asarray(fit.cov_params(), dtype=np.float64))
     if squares is None or squares.shape != values.shape:
         return "must tell how sure its coefficients are. It has neither bse nor cov_params()."
     if not (np.isfinite(values).all() and np.isfinite(squares).all()):
@@ -337,25 +317,6 @@ def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:
             "to that implicate. Leave out what determines something else."
         )
     return names, values, squares
-
-
-def _names(fit: Any, params: Any, size: int) -> list[str]:
-    index = getattr(params, "index", None)  # of a pandas series
-    if index is not None and not callable(index):
-        return [str(name) for name in index]
-    model = getattr(fit, "model", None)
-    listed = getattr(model, "exog_names", None)
-    if listed is not None and len(listed) == size:
-        return [str(name) for name in listed]
-    return [f"x{place}" for place in range(1, size + 1)]
-
-
-def _variances(fit: Any) -> Floats | None:
-    if getattr(fit, "bse", None) is not None:
-        return np.asarray(np.square(np.asarray(fit.bse, dtype=np.float64)), dtype=np.float64)
-    if callable(getattr(fit, "cov_params", None)):
-        return np.array(np.diag(np.asarray(fit.cov_params(), dtype=np.float64)))
-    return None
 
 
 Read = tuple[int, list[str], Floats, Floats]

@@ -10,6 +10,7 @@ changes are.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
@@ -301,8 +302,8 @@ class Distributions(Result):
             if one.bins is not None and one.bins < self.bins:
                 notes.append(f"{one.bins} bins instead of {self.bins}, since values are tied")
             for note in notes:
-                kind = re.sub("[0-9,]+", "", note)
-                said.setdefault((one.name, kind), []).append((one.implicate, note))
+                kind = one.name, re.sub("[0-9,]+", "", note)
+                said.setdefault(kind, []).append((one.implicate, note))
         lines = []
         for (name, _), [(implicate, note), *rest] in said.items():
             alike = all(other == note for _, other in rest)
@@ -363,17 +364,12 @@ def compare_distributions(
             f"{data[1].records:,} for {data[0].records:,} instead."
         )
     columns = {name: _binned(data, name, bins) for name in names}
-    raw = [
-        (one, place, _test(columns, one, place), columns[one[0]][2] if len(one) == 1 else None)
-        for one in asked
-        for place in range(1, len(data))
-    ]
-    adjusted = holm(test.p for _, _, test, _ in raw)
-    tests = tuple(
-        VariableTest(one, place, test, p, cut)
-        for (one, place, test, cut), p in zip(raw, adjusted, strict=True)
-    )
-    return Distributions(tests, bins)
+    every = list(itertools.product(asked, range(1, len(data))))
+    tests = [_test(columns, *one) for one in every]
+    adjusted = holm(test.p for test in tests)
+    cuts = [columns[one[0]][2] if len(one) == 1 else None for one, _ in every]
+    parts = zip(every, tests, adjusted, cuts, strict=True)
+    return Distributions(tuple(VariableTest(*one, t, p, cut) for one, t, p, cut in parts), bins)
 
 
 Column = tuple[list[Ints], int, int | None]
@@ -425,13 +421,7 @@ def quantile_bins(values: pl.Series, bins: int) -> Floats:
 
 
 def bin_numbers(series: pl.Series, edges: Floats) -> Ints:
-    """Return the bin of each number or date; a bin holds its upper edge, and the last is missing.
-
-    Examples
-    --------
-    >>> bin_numbers(pl.Series([0, 2, 3, None]), np.array([0.0, 2.0])).tolist()
-    [0, 1, 2, 3]
-    """
+    """Return the bin of each number or date, which holds its upper edge; missing is the last."""
     values = physical(series)
     places = np.searchsorted(edges, values, side="left").astype(np.int64)
     places[np.isnan(values)] = len(edges) + 1
@@ -439,8 +429,8 @@ def bin_numbers(series: pl.Series, edges: Floats) -> Ints:
 
 
 def _test(columns: dict[str, Column], names: tuple[str, ...], place: int) -> Homogeneity:
+    codes, levels, _ = columns[names[0]]
     if len(names) == 1:
-        codes, levels, _ = columns[names[0]]
         return homogeneity_test(codes[0], codes[place], levels)
     both = np.zeros(2 * len(columns[names[0]][0][0]), dtype=np.int64)
     for name in names:

@@ -11,13 +11,7 @@ NONE = "–"
 
 
 def amount(value: float | None) -> str:
-    """Write an estimate with about four digits that count; None says that there is none.
-
-    Examples
-    --------
-    >>> [amount(x) for x in (12345.678, 12.3456, -0.01234567, 1.2e-9, 0.0, None)]
-    ['12,345.7', '12.35', '-0.01235', '1.2e-09', '0', 'not estimable']
-    """
+    """Write an estimate with about four digits that count; None says that there is none."""
     if value is None or math.isnan(value):
         return "not estimable"
     size = abs(value)
@@ -31,13 +25,7 @@ def amount(value: float | None) -> str:
 
 
 def degrees(df: float | None) -> str:
-    """Write degrees of freedom; very many are as good as infinite.
-
-    Examples
-    --------
-    >>> [degrees(x) for x in (4.0, 338.4, 2.5e8, math.inf, None)]
-    ['4.0', '338.4', '1e6 or more', 'infinite', 'not estimable']
-    """
+    """Write degrees of freedom; very many are as good as infinite."""
     if df is None or math.isnan(df):
         return "not estimable"
     if math.isinf(df):
@@ -46,26 +34,14 @@ def degrees(df: float | None) -> str:
 
 
 def probability(p: float | None) -> str:
-    """Write a p-value; never as if it were nothing.
-
-    Examples
-    --------
-    >>> [probability(x) for x in (0.04567, 1e-9, 1.0, None)]
-    ['0.0457', '0.0001 or less', '1.0000', 'not estimable']
-    """
+    """Write a p-value; never as if it were nothing."""
     if p is None or math.isnan(p):
         return "not estimable"
     return f"{p:.4f}" if p > 1e-4 else "0.0001 or less"
 
 
 def decimals_for(errors: Iterable[float | None], estimates: Iterable[float | None]) -> int:
-    """Return how many decimals all figures of a table get: two digits of a middling error.
-
-    Examples
-    --------
-    >>> decimals_for([12.0, 31.0], [250.0]), decimals_for([0.004], [0.5]), decimals_for([], [81.5])
-    (0, 4, 2)
-    """
+    """Return how many decimals all figures of a table get: two digits of a middling error."""
     known = sorted(x for x in errors if x is not None and x > 0 and math.isfinite(x))
     if known:
         middle = known[(len(known) - 1) // 2]
@@ -75,37 +51,19 @@ def decimals_for(errors: Iterable[float | None], estimates: Iterable[float | Non
 
 
 def fixed(value: float | None, decimals: int) -> str:
-    """Write a figure with so many decimals.
-
-    Examples
-    --------
-    >>> fixed(1234.5678, 1), fixed(-0.01, 1), fixed(None, 1)
-    ('1,234.6', '0.0', '–')
-    """
+    """Write a figure with so many decimals."""
     if value is None or math.isnan(value):
         return NONE
     return f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
 def cell_label(value: Any) -> str:
-    """Write a value of a variable; a missing one says so.
-
-    Examples
-    --------
-    >>> cell_label("f"), cell_label(3.0), cell_label(None)
-    ('f', '3', 'missing')
-    """
+    """Write a value of a variable; a missing one says so."""
     if value is None:
         return "missing"
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def sentences(notes: Iterable[str]) -> list[str]:
-    """Write notes as sentences.
-
-    Examples
-    --------
-    >>> sentences(["no record changed"])
-    ['No record changed.']
-    """
+    """Write notes as sentences."""
     return [f"{note[0].upper()}{note[1:]}." for note in notes]

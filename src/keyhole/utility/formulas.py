@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from tokenize import TokenInfo
 from typing import Any
 
@@ -31,44 +31,47 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a formula names, or say everything that is wrong with it.
 
     A name that is no word goes in ``Q("…")``.
-
-    Examples
-    --------
-    >>> formula_columns('income ~ age + C(race) + Q("net wealth")', ["age", "race", "income",
-    ...                                                              "net wealth"])
-    ['income', 'age', 'race', 'net wealth']
     """
     tokens = _tokens(formula)
+    words = ["", *(token.string for token in tokens), "", ""]
+    calls = (*FUNCTIONS, *_BUILT_IN)
     problems, found = [], []
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+    for place, token in enumerate(tokens, 1):
+        word, called = token.string, words[place + 1] == "("
         if token.type == tokenize.STRING:
-            found.append(_quoted_name(token))
-        elif token.type == tokenize.NAME and not _is_function(token, after, names):
-            found.append(token.string)
-        problems += _token_problems(before, token, after)
-    problems += _power_problems(tokens)
+            found.append(_quoted_name(word))
+            if words[place - 1] != "(" or word[0] not in "\"'":
+                problems.append('formula must have quoted names in Q("…") alone.')
+        elif token.type == tokenize.NAME:
+            if not called or word not in calls or word in names:
+                found.append(word)
+            if called and word not in calls:
+                listed = ", ".join(calls)
+                problems.append(f"formula must call {listed} alone. Got {word!r} instead.")
+        elif token.type != tokenize.NUMBER and word not in _SIGNS:
+            problems.append(
+                f"formula must not have the sign {word!r}. It has names, numbers, ~ + - * / :."
+            )
+    # A tower of powers would never be done.
+    powers = [i for i, word in enumerate(words) if word == "**"]
+    if any(
+        words[i + 1] not in _EXPONENTS or words[i - 1][:1].isdigit() or words[i + 2] == "**"
+        for i in powers
+    ):
+        problems.append(
+            f"formula must have one of {', '.join(_EXPONENTS)} after '**', and a name or bracket "
+            f"before it."
+        )
+    elif len(powers) > 3:
+        problems.append("formula must have at most three '**'.")
     if len(tokens) > _MOST_TOKENS:
         problems.append(f"formula must have at most {_MOST_TOKENS} words and signs.")
-    if [token.string for token in tokens].count("~") != 1:
+    if words.count("~") != 1:
         problems.append("formula must have a response, '~' and predictors, like 'y ~ a + b'.")
     problems += absent(dict.fromkeys(found), list(names), purpose="variable of the formula")
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return list(dict.fromkeys(found))
-
-
-def _power_problems(tokens: Sequence[TokenInfo]) -> list[str]:
-    """Say of a power that is no small one so: a tower of them would never be done."""
-    words = ["", *(token.string for token in tokens), ""]
-    powers = [i for i, word in enumerate(words) if word == "**"]
-    for i in powers:
-        number_base = words[i - 1][:1].isdigit()
-        if words[i + 1] not in _EXPONENTS or number_base or words[i + 2 : i + 3] == ["**"]:
-            return [
-                f"formula must have one of {', '.join(_EXPONENTS)} after '**', and a name or "
-                f"bracket before it."
-            ]
-    return ["formula must have at most three '**'."] if len(powers) > 3 else []
 
 
 def _tokens(formula: Any) -> list[TokenInfo]:
@@ -83,32 +86,8 @@ def _tokens(formula: Any) -> list[TokenInfo]:
     return [token for token in read if token.type not in _LAYOUT]
 
 
-def _quoted_name(token: TokenInfo) -> str:
+def _quoted_name(word: str) -> str:
     try:
-        return str(ast.literal_eval(token.string))
+        return str(ast.literal_eval(word))
     except (ValueError, SyntaxError):
-        return token.string
-
-
-def _is_function(token: TokenInfo, after: TokenInfo | None, names: Iterable[str]) -> bool:
-    called = after is not None and after.string == "("
-    return called and token.string in (*FUNCTIONS, *_BUILT_IN) and token.string not in set(names)
-
-
-def _token_problems(
-    before: TokenInfo | None, token: TokenInfo, after: TokenInfo | None
-) -> list[str]:
-    if token.type == tokenize.NUMBER:
-        return []
-    if token.type == tokenize.STRING:
-        quoted = before is not None and before.string == "(" and token.string[0] in "\"'"
-        return [] if quoted else ['formula must have quoted names in Q("…") alone.']
-    if token.type == tokenize.NAME:
-        called = after is not None and after.string == "("
-        if called and token.string not in (*FUNCTIONS, *_BUILT_IN):
-            listed = ", ".join([*FUNCTIONS, *_BUILT_IN])
-            return [f"formula must call {listed} alone. Got {token.string!r} instead."]
-        return []
-    if token.string in _SIGNS:
-        return []
-    return [f"formula must not have the sign {token.string!r}. It has names, numbers, ~ + - * / :."]
+        return word

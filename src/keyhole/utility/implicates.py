@@ -22,11 +22,7 @@ Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
 
 
 def load_implicates(
-    source: Any,
-    columns: Iterable[str] | None = None,
-    *,
-    purpose: str = "column",
-    **reading: Any,
+    source: Any, columns: Iterable[str] | None = None, *, purpose: str = "column", **reading: Any
 ) -> tuple[Microdata, ...]:
     """Load implicates, one after the other, and keep the columns that are needed.
 
@@ -91,15 +87,7 @@ def _differences(shapes: Sequence[Shape]) -> list[str]:
 
 
 def stack(series: Sequence[pl.Series]) -> pl.Series:
-    """Put columns below each other; numbers of several types become one type, else text.
-
-    Examples
-    --------
-    >>> stack([pl.Series([1, 2]), pl.Series([1.5])]).to_list()
-    [1.0, 2.0, 1.5]
-    >>> stack([pl.Series([1]), pl.Series(["01"])]).to_list()
-    ['1', '01']
-    """
+    """Put columns below each other; numbers of several types become one type, else text."""
     if len({str(one.dtype) for one in series if one.dtype != pl.Null}) > 1 and not all(
         one.dtype.is_numeric() or one.dtype == pl.Null for one in series
     ):
@@ -119,13 +107,7 @@ def split(values: npt.NDArray[Any], data: Sequence[Microdata]) -> list[npt.NDArr
 
 
 def physical(series: pl.Series) -> Floats:
-    """Return numbers, or dates as they are stored; what is missing is not a number (NaN).
-
-    Examples
-    --------
-    >>> physical(pl.Series([1, None])).tolist()
-    [1.0, nan]
-    """
+    """Return numbers, or dates as they are stored; what is missing is not a number (NaN)."""
     array: Floats = series.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return array
 
@@ -142,13 +124,7 @@ def numbers(data: Microdata, name: str) -> Floats:
 
 
 def chosen(names: Any) -> tuple[str, ...]:
-    """Return names as a tuple; one name alone is meant as a list of one.
-
-    Examples
-    --------
-    >>> chosen(None), chosen("age"), chosen(["age", "sex"])
-    ((), ('age',), ('age', 'sex'))
-    """
+    """Return names as a tuple; one name alone is meant as a list of one."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
@@ -166,34 +142,23 @@ def load_sides(
 
     The columns are `variables`, all the original's if left out, and `more`. What is wrong with
     other options (`problems`) is told together with what is found here.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"a": [1], "b": [2]})
-    >>> before, after = load_sides(people, people.select("b"), "b")
-    >>> before.names, after.names
-    (('b',), ('b',))
     """
-    found = dict.fromkeys(problems)
+    found = list(problems)
     kind: type[InputError] = OptionError
     data: list[Microdata] = []
     wanted: tuple[str, ...] = chosen(variables)
     try:
         before = load(original)
         before.require_records()
-        if variables is None:
-            wanted = before.names
+        wanted = before.names if variables is None else wanted
         wanted = tuple(dict.fromkeys([*wanted, *more]))
         data = [before.select(before.require(wanted, purpose="variable"))]
     except InputError as error:
-        kind = type(error)
-        found.update(dict.fromkeys(error.problems))
+        kind, found = type(error), [*found, *error.problems]
     try:
         data += load_implicates(implicates, wanted, purpose="variable")
     except InputError as error:
-        kind = type(error)
-        found.update(dict.fromkeys(error.problems))
+        kind, found = type(error), [*found, *error.problems]
     if found:
-        raise kind(found)
+        raise kind(dict.fromkeys(found))
     return data

@@ -225,14 +225,6 @@ def at_detail_of(original: Microdata, protected: Microdata, names: Sequence[str]
     drawn among the original's categories stays as it is.
 
     Both have the same records in the same order, and the columns.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> before = load(pl.DataFrame({"state": ["MD", "MD", "VA", "TX"]}))
-    >>> after = load(pl.DataFrame({"state": ["E", None, "E", "W"]}))
-    >>> at_detail_of(before, after, ["state"]).frame["state"].to_list()
-    ['E', 'E', 'E', 'W']
     """
     columns, variables = [], []
     for name in names:

@@ -143,7 +143,17 @@ class Moments(Result):
         """Return the numbers, then the shares."""
         tables = []
         if self.measures:
-            tables.append(self._measure_table())
+            rows = [
+                [one.variable, *map(amount, (
+                    one.mean, one.synthetic_mean, one.relative_difference,
+                    one.variance, one.synthetic_variance, one.variance_ratio,
+                ))]
+                for one in self.measures
+            ]  # fmt: skip
+            columns = ["variable", "mean", "synthetic", "relative difference", "variance",
+                       "synthetic", "ratio"]  # fmt: skip
+            notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+            tables.append(Table("Means and variances", columns, rows, notes))
         if self.shares:
             rows = [
                 [one.variable, f"{one.categories:,}", amount(one.largest), amount(one.moved)]
@@ -152,19 +162,6 @@ class Moments(Result):
             columns = ["variable", "categories", "largest difference", "share moved"]
             tables.append(Table("Shares of categories", columns, rows))
         return tables
-
-    def _measure_table(self) -> Table:
-        rows = [
-            [one.variable, *map(amount, (
-                one.mean, one.synthetic_mean, one.relative_difference,
-                one.variance, one.synthetic_variance, one.variance_ratio,
-            ))]
-            for one in self.measures
-        ]  # fmt: skip
-        columns = ["variable", "mean", "synthetic", "relative difference", "variance", "synthetic",
-                   "ratio"]  # fmt: skip
-        notes = [f"Synthetic: the mean over {self.implicates} implicates."]
-        return Table("Means and variances", columns, rows, notes)
 
 
 def compare_moments(
@@ -213,16 +210,11 @@ def compare_moments(
 
 
 def _moments(data: Sequence[Microdata], name: str, weights: Sequence[Floats]) -> MeasureMoments:
-    found = np.array(
-        [_weighted(numbers(one, name), w) for one, w in zip(data, weights, strict=True)]
-    )
-    before, after = found[0], found[1:].mean(axis=0)
-    mean, after_mean, variance, after_variance = (
-        float(value) if np.isfinite(value) else None
-        for value in (before[0], after[0], before[1], after[1])
-    )
-    missing = float(before[2]), float(after[2])
-    return MeasureMoments(name, mean, after_mean, variance, after_variance, *missing)
+    both = zip(data, weights, strict=True)
+    found = np.array([_weighted(numbers(one, name), w) for one, w in both])
+    pairs = zip(found[0], found[1:].mean(axis=0), strict=True)
+    figures = [float(value) if np.isfinite(value) else None for pair in pairs for value in pair]
+    return MeasureMoments(name, *figures)  # type: ignore[arg-type]
 
 
 def _weighted(values: Floats, weights: Floats) -> tuple[float, float, float]:
@@ -325,24 +317,21 @@ class Correlations(Result):
 
     def tables(self) -> list[Table]:
         """Return the pairs that differ most, of each kind."""
-        return [self._table(kind) for kind in MEASURES if self._sorted(kind)]
-
-    def _sorted(self, kind: str) -> list[Correlation]:
-        mine = [one for one in self.pairs if one.kind == kind]
-        return sorted(mine, key=lambda one: -abs(one.difference or 0.0))
-
-    def _table(self, kind: str) -> Table:
-        found = self._sorted(kind)
-        rows = [
-            [one.first, one.second, *map(amount, (one.original, one.synthetic, one.difference))]
-            for one in found[:SHOWN]
-        ]
-        more = len(found) - SHOWN
-        notes = [f"Synthetic: the mean over {self.implicates} implicates."]
-        notes += [f"And {more:,} more, which differ less."] if more > 0 else []
-        columns = ["first", "second", MEASURES[kind], "synthetic", "difference"]
-        title = f"{MEASURES[kind][0].upper()}{MEASURES[kind][1:]} of pairs"
-        return Table(title, columns, rows, notes)
+        tables = []
+        for kind, measure in MEASURES.items():
+            mine = [one for one in self.pairs if one.kind == kind]
+            mine.sort(key=lambda one: -abs(one.difference or 0.0))
+            rows = [
+                [one.first, one.second, *map(amount, (one.original, one.synthetic, one.difference))]
+                for one in mine[:SHOWN]
+            ]
+            more = len(mine) - SHOWN
+            notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+            notes += [f"And {more:,} more, which differ less."] if more > 0 else []
+            columns = ["first", "second", measure, "synthetic", "difference"]
+            title = f"{measure[0].upper()}{measure[1:]} of pairs"
+            tables += [Table(title, columns, rows, notes)] if mine else []
+        return tables
 
 
 def compare_correlations(
@@ -409,13 +398,7 @@ def _correlated(data: Sequence[Microdata], names: Sequence[str]) -> list[Correla
 
 
 def pearson(x: Floats, y: Floats) -> float | None:
-    """Return the correlation over the records that have both; None if one does not vary.
-
-    Examples
-    --------
-    >>> pearson(np.array([1.0, 2.0, np.nan]), np.array([3.0, 1.0, 2.0]))
-    -1.0
-    """
+    """Return the correlation over the records that have both; None if one does not vary."""
     there = np.isfinite(x) & np.isfinite(y)
     x, y = x[there], y[there]
     if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():

@@ -189,14 +189,9 @@ def _design(data: Sequence[Microdata]) -> tuple[Any, list[str]]:
 
 
 def _number_terms(data: Sequence[Microdata], name: str) -> list[Floats]:
-    values = np.concatenate(
-        [
-            physical(one.column(name))
-            if one.column(name).dtype.is_temporal()
-            else numbers(one, name)
-            for one in data
-        ]
-    )
+    is_date = [one.column(name).dtype.is_temporal() for one in data]
+    both = zip(data, is_date, strict=True)
+    values = np.concatenate([physical(d.column(name)) if t else numbers(d, name) for d, t in both])
     missing = ~np.isfinite(values)
     terms = [missing.astype(np.float64)] if missing.any() else []
     there = values[~missing]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -109,13 +109,8 @@ class Tabulation(Result):
     def tables(self) -> list[Table]:
         """Return a cross-table of estimates with standard errors, or a list if it is too wide."""
         crossed = self._crossed() if self.cols else None
-        return [crossed or self._listed()]
-
-    def _decimals(self) -> int:
-        """Return the decimals that all figures of the table have."""
-        return decimals_for(self.cells["se"].to_list(), self.cells["estimate"].to_list())
-
-    def _listed(self) -> Table:
+        if crossed is not None:
+            return [crossed]
         columns = [*self.variables, "estimate", "se", "df", f"{100 * self.level:g}% from", "to"]
         rows = [
             [*(cell_label(row[name]) for name in self.variables), *self._written(row)]
@@ -123,7 +118,11 @@ class Tabulation(Result):
         ]
         for row in self.margins["total"].to_dicts() if self.cells.height > 1 else ():
             rows.append(["total", *[""] * (len(self.variables) - 1), *self._written(row)])
-        return Table(self.title(), columns, rows, self._notes(self.cells.height, rows))
+        return [Table(self.title(), columns, rows, self._notes(self.cells.height, rows))]
+
+    def _decimals(self) -> int:
+        """Return the decimals that all figures of the table have."""
+        return decimals_for(self.cells["se"].to_list(), self.cells["estimate"].to_list())
 
     def _written(self, row: Mapping[str, Any]) -> list[str]:
         places = self._decimals()
@@ -296,20 +295,15 @@ def figures_of(
 ) -> tuple[list[Floats] | None, list[Floats] | None]:
     """Return weights and values by implicate, or say everything that is wrong with them."""
     problems: dict[str, str] = {}
-
-    def note(one: Microdata, texts: Iterable[str]) -> None:
-        # What is wrong with all implicates alike is told once, of the first.
-        for text in texts:
-            problems.setdefault(text.replace(repr(one.name), ""), text)
-
     weights: list[Floats] = []
     values: list[Floats] = []
     for one in data:
+        said: list[str] = []
         try:
             if weight is not None:
                 weights.append(one.weights(weight))
         except InputError as error:
-            note(one, [f"{one.name!r}: {text}" for text in error.problems])
+            said += [f"{one.name!r}: {text}" for text in error.problems]
         try:
             if mean is not None:
                 values.append(numbers(one, mean))
@@ -319,7 +313,9 @@ def figures_of(
                         f"ones instead: declare them as missing codes."
                     )
         except InputError as error:
-            note(one, error.problems)
+            said += error.problems
+        for text in said:  # what is wrong with all implicates alike is told once, of the first
+            problems.setdefault(text.replace(repr(one.name), ""), text)
     if problems:
         raise ColumnError(problems.values())
     return weights if weight is not None else None, values if mean is not None else None
