@@ -155,6 +155,18 @@ def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
         keyhole.drivers(held, keys=["few", "id"])
 
 
+def test_zero_has_one_name_on_every_engine(tmp_path):
+    path = tmp_path / "people.parquet"
+    for values in ([-0.0, 0.0, 1.5, 1.5, -0.0], [0.0, -0.0, 1.5, 1.5, 0.0]):
+        pl.DataFrame({"real": values, "b": [1, 2, 1, 2, 2]}).write_parquet(path)
+        found = [
+            keyhole.drivers(path, keys=["real", "b"], engine=engine).to_dict() | {"engine": ""}
+            for engine in ("memory", "disk", "spark")
+        ]
+        assert found[0] == found[1] == found[2]
+        assert "-0.0" not in str(found)
+
+
 def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "MOST_LEVELS", 3)
     path = tmp_path / "people.csv"
@@ -290,11 +302,12 @@ def test_dependent_columns(veterans, monkeypatch):
         (keyhole.risk, {"keys": KEYS[:2], "household": "household"}),
     ],
 )
-def test_what_other_engines_can_do(veterans, ask, asked):
-    with pytest.raises(OptionError, match="engine must be memory or disk for"):
-        ask(veterans, **asked, engine="spark")
-    with pytest.raises(OptionError, match="engine must be memory or disk for"):
-        ask(open_records(veterans, engine="spark"), **asked)
+def test_what_other_engines_can_do(spark, veterans, ask, asked):
+    held = open_records(veterans, engine="spark")
+    ways = [(veterans, {"engine": "spark"}), (veterans, {"engine": spark}), (held, {})]
+    for source, where in [*ways, (spark.read.parquet(str(veterans)), {})]:
+        with pytest.raises(OptionError, match="engine must be memory or disk for"):
+            ask(source, **asked, **where)
 
 
 def test_single_records_are_out_of_reach(veterans):

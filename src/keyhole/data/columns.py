@@ -218,6 +218,8 @@ def _encode_numbers(series: pl.Series) -> tuple[Array, pl.Series]:
     codes, levels = _number_array(array)
     if series.dtype == pl.Enum:  # it cannot be made of its numbers
         return codes, series.drop_nulls().unique().sort()
+    if series.dtype.is_float():
+        levels += 0.0  # one name for 0.0 and -0.0, whichever comes first
     return codes, pl.Series(series.name, levels, dtype=physical.dtype).cast(series.dtype)
 
 

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ _SPELT = ("interval", "period")
 _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"
 _VALUE_BYTES, _COPIES, _LONG_CELLS = 8, 4, 1 << 14
+_PAGE_HEAD, _LONGEST_PAGE_HEAD = 1 << 9, 1 << 24
+_THRIFT = {1: "truth", 2: "truth", 4: "number", 5: "number", 6: "number", 8: "text", 12: "struct"}
 _PARSED: dict[str, pl.DataType] = {
     "Int64": pl.Int64(),
     "Float64": pl.Float64(),
@@ -299,13 +302,17 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
         return
     wanted, leaves = set(chosen), range(declared.num_columns)
     paths = [declared.schema.column(leaf).path for leaf in leaves]
-    read = [leaf for leaf in leaves if not wanted.isdisjoint((paths[leaf], _top(paths[leaf])))]
+    read = [leaf for leaf in leaves if {paths[leaf], paths[leaf].partition(".")[0]} & wanted]
     groups = [declared.row_group(group) for group in range(declared.num_row_groups)]
-    sizes = [
-        (group.column(leaf).total_uncompressed_size, group.num_rows)
-        for group in groups
-        for leaf in read
-    ]
+    try:
+        with path.open("rb", buffering=0) as file:
+            sizes = [
+                (_unpacked_size(file, group.column(leaf)), group.num_rows)
+                for group in groups
+                for leaf in read
+            ]
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+        raise unreadable(path, "Parquet") from None
     need = _COPIES * sum(size for size, rows in sizes if whole or size > _LONG_CELLS * rows)
     need = max(need, _VALUE_BYTES * declared.num_rows * len(read)) if whole else need
     memory = memory_for(path)
@@ -316,8 +323,48 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
         )
 
 
-def _top(path: str) -> str:
-    return path.partition(".")[0]
+def _unpacked_size(file: FileIO, chunk: Any) -> int:
+    """Return what a column unpacks to: readers take room by what each page says of itself.
+
+    A page begins with a struct that has the size of what it unpacks to as its field 2, and of
+    what is stored as 3. Its values are counted in the field 1 of its field 5 or 8.
+    """
+    at = chunk.dictionary_page_offset or chunk.data_page_offset
+    end = at + chunk.total_compressed_size
+    size = values = 0
+    while at < end:
+        file.seek(at)
+        head = file.read(_PAGE_HEAD)
+        try:
+            fields, length = _read_struct(head, 0)
+        except IndexError:  # long values among the statistics of the page
+            fields, length = _read_struct(head + file.read(_LONGEST_PAGE_HEAD), 0)
+        size, at = size + fields[2], at + length + fields[3]
+        values += (fields.get(5) or fields.get(8) or {1: 0})[1]
+        if fields[2] < 0 or fields[3] < 0 or values > chunk.num_values:
+            raise ValueError
+    return max(size, int(chunk.total_uncompressed_size))
+
+
+def _read_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
+    """Read the whole numbers of a struct of Thrift's compact protocol; also returns its end."""
+    fields: dict[int, Any] = {}
+    field = 0
+    while data[at]:
+        step, kind = divmod(data[at], 16)
+        field, at = field + step, at + 1
+        if not step or kind not in _THRIFT:
+            raise ValueError
+        if _THRIFT[kind] == "struct":
+            fields[field], at = _read_struct(data, at)
+        elif _THRIFT[kind] != "truth":  # which takes no room
+            number = shift = 0
+            while data[at] > 127:
+                number, shift, at = number | (data[at] & 127) << shift, shift + 7, at + 1
+            number, at = number | data[at] << shift, at + 1
+            fields[field] = number >> 1 ^ -(number & 1)
+            at += number if _THRIFT[kind] == "text" else 0
+    return fields, at + 1
 
 
 def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:

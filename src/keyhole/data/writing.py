@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from keyhole.core.files import require_room, write_whole
-from keyhole.data.columns import Variable, require_flat
+from keyhole.data.columns import Variable, require_calendar, require_flat
 from keyhole.data.excel import write_excel
 from keyhole.data.formats import find_format, suffix_of
 from keyhole.data.frames import write_arrow, write_parquet
@@ -49,6 +49,7 @@ def save(
             f"{target.name!r} must be in a format that can be written. Got .sas7bdat instead: "
             f"write SAS transport (.xpt), which SAS reads."
         )
+    require_calendar(data.frame)  # a step may have put in what no file can be read back from
     with write_whole(target, force=force, private=private) as temporary:
         try:
             _WRITERS[name](data, temporary)

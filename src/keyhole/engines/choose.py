@@ -194,7 +194,7 @@ def engine_problems(
             Problem("{master} is for counting on Spark. Leave it out, or use {engine} spark.")
         )
     else:
-        problems += import_module(SPARK).master_problems(master)
+        problems += import_module("keyhole.spark.session").master_problems(master)
     return problems
 
 
