@@ -31,11 +31,6 @@ class Request:
 
     `derived` has expressions by column; `partial` leaves out those that a file has already, and
     those whose columns it has not.
-
-    Examples
-    --------
-    >>> Request(missing_codes={"*": ["."], "age": [-9]}).codes_for("age")
-    ('.', -9)
     """
 
     columns: Sequence[str] | None = None
@@ -56,13 +51,7 @@ class Request:
         return [name for name in names if name in wanted]
 
     def making(self, names: Iterable[str]) -> list[str]:
-        """Return the derived columns that are asked for of a file with these columns, in order.
-
-        Examples
-        --------
-        >>> Request(["decade"], derived={"decade": "band(age, 10)"}).making(["age", "sex"])
-        ['decade']
-        """
+        """Return the derived columns that are asked for of a file with these columns, in order."""
         known, made = set(names), list[str]()
         for name in self.derived:
             can_be = name not in known and known.issuperset(self._sources(name))
@@ -149,13 +138,7 @@ class Request:
 
 
 def role_problems(roles: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the roles of columns.
-
-    Examples
-    --------
-    >>> role_problems({"age": "keys"})
-    ["the role of 'age' must be one of ... Got 'keys' instead."]
-    """
+    """Return what is wrong with the roles of columns."""
     return [
         f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
         for name, role in roles.items()
@@ -184,13 +167,7 @@ _UNFIT = {
 
 
 def name_problems(names: Iterable[tuple[int, str]], where: str) -> list[str]:
-    """Return what is wrong with the names of columns, which are told by their places.
-
-    Examples
-    --------
-    >>> name_problems([(1, "age"), (2, "^a$")], "'people'")
-    ["'people' has names that begin with ^ and end with $, ... (column 2)."]
-    """
+    """Return what is wrong with the names of columns, which are told by their places."""
     listed, problems = list(names), []
     for what, is_unfit in _UNFIT.items():
         places = [str(place) for place, name in listed if is_unfit(name)]

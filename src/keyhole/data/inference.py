@@ -41,15 +41,6 @@ def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
     """Type a column of text; empty cells are null already.
 
     Missing codes do not spoil a type.
-
-    Examples
-    --------
-    >>> infer(pl.Series(["02134", "10001"])).series.dtype
-    String
-    >>> infer(pl.Series(["34", ".", "51"]), codes=(".",)).parsed
-    Int64
-    >>> infer(pl.Series(["1.50", "2.25"])).decimals
-    2
     """
     found = _type(series)
     if found is None and codes:
@@ -152,13 +143,7 @@ def _same(text: pl.Series, series: pl.Series) -> bool:
 
 
 def fits_text(values: pl.Series, decimals: int) -> bool:
-    """Whether numbers can be written with so many decimals and read back the same.
-
-    Examples
-    --------
-    >>> fits_text(pl.Series([1.5, 2.25]), 2), fits_text(pl.Series([1.125]), 2)
-    (True, False)
-    """
+    """Whether numbers can be written with so many decimals and read back the same."""
     if not _sized(values, decimals):
         return False
     text = render_floats(values, decimals=decimals)
@@ -171,13 +156,7 @@ def _sized(values: pl.Series, decimals: int) -> bool:
 
 
 def without_decimals(series: pl.Series) -> pl.Series:
-    """Return whole numbers as such, where a format has one type of number only.
-
-    Examples
-    --------
-    >>> without_decimals(pl.Series([1.0, None])).dtype, without_decimals(pl.Series([1.5])).dtype
-    (Int64, Float64)
-    """
+    """Return whole numbers as such, where a format has one type of number only."""
     filled = series.drop_nulls()
     whole = (filled.is_finite() & (filled == filled.round()) & (filled.abs() < _EXACT)).all()
     return series.cast(pl.Int64) if whole and len(filled) else series

@@ -127,15 +127,6 @@ class Microdata:
             The columns asked for; one name alone is meant as a list of one.
         purpose
             What they are for, as the message calls them.
-
-        Examples
-        --------
-        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
-        >>> data.require(["agee", "age", "age"])
-        Traceback (most recent call last):
-        ...
-        keyhole.errors.ColumnError: key 'agee' is not a column of 'data'. Did you mean 'age'?
-        key 'age' is listed more than once. List it once.
         """
         return require_columns(names, self._places, purpose=purpose, called=self.name)
 
@@ -180,14 +171,7 @@ class Microdata:
     def with_roles(
         self, roles: Mapping[str, Role | None] | None = None, /, **more: Role | None
     ) -> Microdata:
-        """Return the data with these columns' roles, by name; ``None`` takes a role away.
-
-        Examples
-        --------
-        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
-        >>> data.with_roles(age="key").role("key")
-        ('age',)
-        """
+        """Return the data with these columns' roles, by name; ``None`` takes a role away."""
         wanted: dict[str, Role | None] = {**(roles or {}), **more}
         problems = absent(wanted, list(self._places), where=repr(self.name))
         problems += role_problems({name: role for name, role in wanted.items() if role is not None})
@@ -296,13 +280,7 @@ class Microdata:
 def require_columns(
     names: Iterable[str], columns: Collection[str], *, purpose: str, called: str
 ) -> tuple[str, ...]:
-    """Return the names if all are columns, each once; else say everything that is wrong.
-
-    Examples
-    --------
-    >>> require_columns(["sex"], ["sex", "age"], purpose="key", called="people")
-    ('sex',)
-    """
+    """Return the names if all are columns, each once; else say everything that is wrong."""
     asked = [names] if isinstance(names, str) else [str(name) for name in names]
     if len(asked) == 1 and asked[0] in columns:  # as each column is in its turn
         return tuple(asked)

@@ -101,7 +101,7 @@ def _rows(size: int, columns: int) -> int:
 
 class _Text(Pieces):
     def __init__(self, file: TextFile) -> None:
-        super().__init__(file.path)
+        super().__init__(Path())
         self._file, self.names = file, file.names
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:

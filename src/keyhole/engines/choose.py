@@ -75,13 +75,6 @@ def open_records(
         What is asked that cannot be done on Spark, if anything.
     options
         Whatever else `load` takes.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = open_records(pl.DataFrame({"sex": ["f", "m", "f"]}), engine="disk")
-    >>> people.records, people.codes("sex").values.tolist()
-    (3, [0, 1, 0])
     """
     if isinstance(source, AskedColumns):
         name = source.backend.name
@@ -213,11 +206,6 @@ def cluster_for(
 
     Verbs that know no place but memory and Spark ask this; `sources` is the data. `in_memory_for`
     has by its words what was asked for that can only be done in memory; options in braces.
-
-    Examples
-    --------
-    >>> cluster_for("auto", None, [], verb="a study") is None
-    True
     """
     name, session = _asked_engine(engine, sources)
     problems: list[str] = engine_problems(name, master=master)
@@ -239,13 +227,7 @@ def cluster_for(
 
 
 def backend_of(data: Records) -> Backend:
-    """Return where data is held and counted: in memory, if it names no other place.
-
-    Examples
-    --------
-    >>> backend_of(open_records({"sex": [1, 2]})).name
-    'memory'
-    """
+    """Return where data is held and counted: in memory, if it names no other place."""
     return cast("Backend", getattr(data, "backend", MEMORY_BACKEND))
 
 

@@ -60,25 +60,13 @@ MEMORY = InMemory()
 
 
 def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
-    """Cut a length into slices of at most so many.
-
-    Examples
-    --------
-    >>> list(parts(5, 2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut a length into slices of at most so many."""
     cuts = [*range(0, length, most), length]
     return (slice(a, b) for a, b in itertools.pairwise(cuts) if a < b)
 
 
 def count_codes(codes: Array, size: int) -> npt.NDArray[np.int64]:
-    """Count the records of each code.
-
-    Examples
-    --------
-    >>> count_codes(np.array([0, 2, 2], dtype=np.uint8), 4).tolist()
-    [1, 0, 2, 0]
-    """
+    """Count the records of each code."""
     out = np.zeros(size, dtype=np.int64)
     for some in parts(len(codes)):
         out += np.bincount(codes[some], minlength=size)

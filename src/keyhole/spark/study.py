@@ -17,7 +17,7 @@ import polars as pl
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, require_records
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
@@ -116,11 +116,10 @@ class _Sides:
         names = (*question.link, *question.strata)
         with failures():
             columns = puf.columns(names), eif.columns(names)
-        found = cls(
-            question, (puf, eif), columns, (_levels(puf, columns[0]), _levels(eif, columns[1]))
-        )
+        levels = _levels(puf, columns[0]), _levels(eif, columns[1])
+        found = cls(question, (puf, eif), columns, levels)
         for file, records in zip(found.files, found.records, strict=True):
-            file.require_records(records)
+            require_records(records, file.name)
         return found
 
     @property
@@ -305,11 +304,6 @@ class StudyCounts:
     counts: pl.DataFrame
     unused: Sequence[str]
 
-    @property
-    def question(self) -> Question:
-        """What was asked."""
-        return self.attack.question
-
     def of(self, kind: str) -> pl.DataFrame:
         """Return the counts of one kind."""
         return self.counts.filter(pl.col("kind") == KINDS.index(kind))
@@ -319,10 +313,6 @@ class StudyCounts:
         found = self.of(kind).group_by("key").agg(pl.col(SUMMED).sum()).sort("key")
         return {row[0]: row[1:] for row in found.iter_rows()}
 
-    def rates(self) -> Rates:
-        """Return the rates of the study."""
-        return Rates(self.records[0], *self.by_key("all").get(0, (0, 0, 0, 0)))
-
     def parts(self, kind: str, part: type[P]) -> tuple[P, ...]:
         """Return the rates by a number that pairs have."""
         found = self.by_key(kind).items()
@@ -330,18 +320,17 @@ class StudyCounts:
 
     def uses(self, rates: Rates) -> tuple[VariableUse, ...]:
         """Return on which variables pairs agree."""
-        found, unicity = self.by_key("variable"), self.question.metric == "unicity"
-        out = []
-        for i, name in enumerate(self.question.link):
+        question, found, out = self.attack.question, self.by_key("variable"), []
+        for i, name in enumerate(question.link):
             pairs, smallest, _, true = found.get(i, (0, 0, 0, 0))
-            held = Rate(smallest, rates.pairs) if unicity else None
+            held = Rate(smallest, rates.pairs) if question.metric == "unicity" else None
             both = Rate(pairs, rates.pairs), Rate(true, rates.true_pairs)
             out.append(VariableUse.counted(name, *both, held))
         return tuple(out)
 
     def baseline(self, rates: Rates) -> Baseline | None:
         """Return what chance would confirm, if that was asked for."""
-        permutations = self.question.permutations
+        permutations = self.attack.question.permutations
         if not permutations:
             return None
         counts = np.zeros(permutations, dtype=np.int64)
@@ -349,13 +338,11 @@ class StudyCounts:
             counts[key] = confirmed
         means = None
         if self.groups is not None:
-            means = tuple(self._by_chance(permutations, len(self.groups.strata.labels)))
+            found = self.of("chance").group_by("stratum").agg(pl.col("confirmed").sum())
+            sums = dict(found.iter_rows())
+            strata = range(len(self.groups.strata.labels))
+            means = tuple(sums.get(stratum, 0) / permutations for stratum in strata)
         return summarise(counts, rates.confirmed, rates.suspected, rates.puf_records, means)
-
-    def _by_chance(self, permutations: int, strata: int) -> list[float]:
-        found = self.of("chance").group_by("stratum").agg(pl.col("confirmed").sum())
-        sums = dict(found.iter_rows())
-        return [sums.get(stratum, 0) / permutations for stratum in range(strata)]
 
     def by_stratum(self, baseline: Baseline | None) -> tuple[RatesByStratum, ...]:
         """Return the rates in each stratum that has PUF records."""
@@ -379,20 +366,24 @@ class StudyCounts:
 
 def put_together(answers: StudyCounts, puf: Microdata) -> Study:
     """Make the study of its counts."""
-    groups, truth = answers.groups, answers.truth
-    rates = answers.rates()
+    question, groups, truth = answers.attack.question, answers.groups, answers.truth
+    rates = Rates(answers.records[0], *answers.by_key("all").get(0, (0, 0, 0, 0)))
     baseline = answers.baseline(rates)
     place: dict[str, Any] = (
         {"by_subset_size": answers.parts("place", RatesBySubset)}
-        if answers.question.metric == "unicity"
+        if question.metric == "unicity"
         else {"by_rank": answers.parts("place", RatesByRank)}
     )
+    left_out = [
+        f"the values of {quoted(answers.unused)} in the IUF are not used: what the perturbation "
+        f"bought is measured by the memory engine alone"
+    ] * bool(answers.unused)
     return Study(
-        linkage=Linkage.asked(answers.question, answers.attack.threshold),
+        linkage=Linkage.asked(question, answers.attack.threshold),
         eif_records=answers.records[1],
         rates=rates,
         baseline=baseline,
-        seed=int(answers.question.seed),
+        seed=int(question.seed),
         overlap=StudyOverlap.of(truth.overlap, rates.confirmed),
         by_stratum=answers.by_stratum(baseline),
         gaps=None if groups is None else groups.strata.gaps(groups.counts),
@@ -400,20 +391,11 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
         by_variables=answers.uses(rates),
         perturbation=None,
         warnings=(
-            *taken_as_categories(answers.question, puf),
+            *taken_as_categories(question, puf),
             *answers.attack.warnings,
             *incomplete_warnings(truth.incomplete, truth.rows),
-            *_left_out(answers.unused),
+            *left_out,
         ),
         engine="spark",
         **place,
     )
-
-
-def _left_out(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [
-        f"the values of {quoted(names)} in the IUF are not used: what the perturbation bought is "
-        f"measured by the memory engine alone"
-    ]
