@@ -507,3 +507,13 @@ def test_the_command_line_says_what_is_wrong(veterans, capsys, asked, said):
     assert out == ""
     assert err.count("keyhole: ") == 1
     assert re.search(said, err)
+
+
+def test_masters_paths_and_names_are_told():
+    from keyhole.spark.sources import called, escaped
+
+    masters = ("local", "local[3,2]", "local-cluster[2,3,1024]")
+    assert [session._cores(one) for one in masters] == [1, 3, 6]
+    assert [session.master_problems(one) == [] for one in ("local[2]", "locall")] == [True, False]
+    assert called("hdfs://host/census/2020.parquet") == "2020"
+    assert escaped(Path("people[1].parquet")) == r"people\[1\].parquet"

@@ -146,31 +146,24 @@ def role_problems(roles: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _is_pattern(name: str) -> bool:
-    return name[:1] == "^" and name[-1:] == "$"
-
-
-def _is_no_name(name: str) -> bool:
-    return len(name) > LONGEST_NAME or bool(_LINE_BREAK.search(name))
-
-
 # Such a name may be a record that an open quote drew into the first line: it is never shown.
 LONGEST_NAME = 200
-_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNFIT = {
     f"names with line breaks or more than {LONGEST_NAME} characters: is a quote in its first line "
-    f"not closed? Rename such columns, or leave them out": _is_no_name,
+    f"not closed? Rename such columns, or leave them out": re.compile(
+        rf"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|(?s:.{{{LONGEST_NAME + 1}}})"
+    ),
     # Polars takes them for patterns wherever the column is used.
     "names that begin with ^ and end with $, as patterns do. Rename such columns, or leave them "
-    "out": _is_pattern,
+    "out": re.compile(r"(?s)\A\^.*\$\Z"),
 }
 
 
 def name_problems(names: Iterable[tuple[int, str]], where: str) -> list[str]:
     """Return what is wrong with the names of columns, which are told by their places."""
     listed, problems = list(names), []
-    for what, is_unfit in _UNFIT.items():
-        places = [str(place) for place, name in listed if is_unfit(name)]
+    for what, unfit in _UNFIT.items():
+        places = [str(place) for place, name in listed if unfit.search(name)]
         if places:
             problems.append(f"{where} has {what} (column {', '.join(places[:10])}).")
     return problems

@@ -28,8 +28,8 @@ _KEY = "keyhole"
 _VALUE_BYTES, _COPIES, _LONG_CELLS = 8, 4, 1 << 14
 _PAGE_HEAD, _LONGEST_PAGE_HEAD = 1 << 9, 1 << 24
 _THRIFT = {1: "truth", 2: "truth", 4: "number", 5: "number", 6: "number", 8: "text", 12: "struct"}
-_PARSED = {str(dtype.base_type()): dtype for dtype in (pl.Int64(), pl.Float64(), pl.Date())}
-_PARSED["Datetime"] = pl.Datetime("us")
+_TYPES: tuple[pl.DataType, ...] = (pl.Int64(), pl.Float64(), pl.Date(), pl.Datetime("us"))
+_PARSED = {str(dtype.base_type()): dtype for dtype in _TYPES}
 _PLAIN_FACTS = ("label", "decimals", "trimmed", "measurement")
 # How other facts become plain, and are restored.
 _FACTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -58,15 +59,16 @@ def _type(series: pl.Series) -> Inferred | None:
     glance = series[:_GLANCE]
     if glance.null_count() == len(glance):
         glance = series.drop_nulls()[:_GLANCE]
-    for attempt in (_whole, _fixed, _shortest, _loose, _date, _stamp):
+    whole, day = partial(_exact, pl.Int64()), partial(_exact, pl.Date())
+    for attempt in (whole, _fixed, _shortest, _loose, day, _stamp):
         # A glance tells most types apart at no cost; only a promising one reads the column.
         if attempt(glance) is not None and (found := attempt(series)) is not None:
             return found
     return None
 
 
-def _whole(series: pl.Series) -> Inferred | None:
-    values = series.cast(pl.Int64, strict=False)
+def _exact(dtype: pl.DataType, series: pl.Series) -> Inferred | None:
+    values = parse_codes(series, dtype)
     return Inferred(values) if _same(values.cast(pl.String), series) else None
 
 
@@ -110,11 +112,6 @@ def _merges(series: pl.Series, values: pl.Series) -> bool:
     alike = forms.group_by("value").agg("text").filter(pl.col("text").list.len() > 1)
     # Most are one number in two forms, as 1.5 and 1.50 are.
     return any(len({Decimal(text) for text in texts}) > 1 for texts in alike["text"].to_list())
-
-
-def _date(series: pl.Series) -> Inferred | None:
-    values = parse_codes(series, pl.Date())
-    return Inferred(values) if _same(values.cast(pl.String), series) else None
 
 
 def _stamp(series: pl.Series) -> Inferred | None:

@@ -27,23 +27,11 @@ _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data came from.
+    """Where data came from: how a file was written, or what kind of frame was given.
 
-    Parameters
-    ----------
-    suffix
-        The extension of the file (``.csv``), or nothing for a frame.
-    native
-        The kind of frame that was given: ``polars``, ``polars lazy``, ``pandas``, ``pyarrow``;
-        or ``file``.
-    index, types, labels
-        The index, the types and the column labels of a frame of another library.
-    delimiter, encoding, line_ending
-        How a text file was written.
-    bom
-        Whether it began with a byte order mark.
-    file_label, notes, table_name, version
-        What a statistical file says of itself.
+    `native` is ``polars``, ``polars lazy``, ``pandas``, ``pyarrow`` or ``file``. `index`, `types`
+    and `labels` are those of a frame of another library; `bom` tells whether a text began with a
+    byte order mark; `file_label` and what follows it is what a statistical file says of itself.
     """
 
     suffix: str = ""
@@ -121,12 +109,7 @@ class Microdata:
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong.
 
-        Parameters
-        ----------
-        names
-            The columns asked for; one name alone is meant as a list of one.
-        purpose
-            What they are for, as the message calls them.
+        One name alone is meant as a list of one; `purpose` is what the message calls them.
         """
         return require_columns(names, self._places, purpose=purpose, called=self.name)
 
@@ -203,12 +186,9 @@ class Microdata:
         """
         frame = self.frame if frame is None else frame
         variables = tuple(self._carried(series) for series in frame)
-        origin = self.origin
-        if frame.height != self.records:
-            origin = dataclasses.replace(origin, index=None)
-        return dataclasses.replace(
-            self, frame=frame, variables=variables, name=name or self.name, origin=origin
-        )
+        index = self.origin.index if frame.height == self.records else None
+        origin = dataclasses.replace(self.origin, index=index)
+        return Microdata(frame, variables, name or self.name, origin)
 
     def _carried(self, series: pl.Series) -> Variable:
         """Return what is known of a column of this name in another frame."""

@@ -25,23 +25,19 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Counts cells of encoded columns held in memory.
+    """Counts cells of encoded columns; `storage` makes the arrays with a value for each record.
 
-    `storage` makes the arrays with a value for each record: in memory, or in mapped files.
-
-    Notes
-    -----
     The distinct patterns of all the columns are made once. A key that grows step by step
     refines the last partition; one that shrinks merges the last patterns.
     """
 
     def __init__(self, columns: Mapping[str, Codes], *, storage: Storage = MEMORY) -> None:
-        self._storage = storage
+        self.storage = storage
         self._names = tuple(columns)
         self._index = {name: i for i, name in enumerate(self._names)}
         self._columns = tuple(columns.values())
-        self._sizes = np.array([c.size for c in self._columns], dtype=np.int64)
-        self._plan = layout(self._sizes.tolist())
+        self.sizes = np.array([c.size for c in self._columns], dtype=np.int64)
+        self._plan = layout(self.sizes.tolist())
         self._base: DistinctPatterns | None = None
         self._partition: tuple[int, Partition] | None = None
         self._shrunk: DistinctPatterns | None = None
@@ -49,22 +45,12 @@ class MemoryEngine:
     @property
     def name(self) -> str:
         """What results call it."""
-        return self._storage.name
-
-    @property
-    def storage(self) -> Storage:
-        """Where arrays with a value a record are made."""
-        return self._storage
+        return self.storage.name
 
     @property
     def records(self) -> int:
         """Return the number of records."""
         return len(self._columns[0].values) if self._columns else 0
-
-    @property
-    def sizes(self) -> Ints:
-        """Return the number of codes of each column, in order."""
-        return self._sizes
 
     def numbers(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of the columns named, by which a `Partition` knows them."""
@@ -75,8 +61,8 @@ class MemoryEngine:
         from keyhole.engines.partition import Partition
 
         base = self._patterns()
-        rows, weights = copied(base.rows, self._storage), copied(base.weights, self._storage)
-        out = Partition(rows, weights, self._plan, cutoff, workers, self._storage)
+        rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
+        out = Partition(rows, weights, self._plan, cutoff, workers, self.storage)
         if keys:
             out.refine(self.numbers(keys))
         return out
@@ -85,12 +71,12 @@ class MemoryEngine:
         if self._base is None:
             from keyhole.engines.partition import DistinctPatterns
 
-            rows = self._storage.empty((self.records, self._plan.words), np.uint64)
+            rows = self.storage.empty((self.records, self._plan.words), np.uint64)
             pack([c.values for c in self._columns], self._plan, rows)
-            ones = self._storage.empty(self.records, np.int32)
+            ones = self.storage.empty(self.records, np.int32)
             ones[:] = 1
             everything = frozenset(range(len(self._names)))
-            self._base = DistinctPatterns.of(rows, ones, self._plan, everything, self._storage)
+            self._base = DistinctPatterns.of(rows, ones, self._plan, everything, self.storage)
         return self._base
 
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
@@ -120,7 +106,7 @@ class MemoryEngine:
     ) -> list[Tally]:
         """Tally the key with each candidate added in turn."""
         partition = self._refined(self.numbers(keys), cutoff)
-        return partition.tally_splits(self.numbers(candidates), self._sizes, self.records)
+        return partition.tally_splits(self.numbers(candidates), self.sizes, self.records)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
@@ -132,9 +118,8 @@ class MemoryEngine:
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
         """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
-        return RecordCells(
-            SortedCells(columns, drop=missing == "drop", storage=self._storage), missing
-        )
+        cells = SortedCells(columns, drop=missing == "drop", storage=self.storage)
+        return RecordCells(cells, missing)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -155,7 +140,7 @@ class MemoryEngine:
 
         held = self._merged(frozenset(self.numbers(keys)))
         places = dict(zip(keys, self.numbers(keys), strict=True))
-        self._storage.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
+        self.storage.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
         return PatternTable(held, places)
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
@@ -324,15 +309,12 @@ def _complete(
     """Keep the records of which nothing is missing, moved together in place."""
     left = 0
     for some in parts(len(rows)):
-        whole = np.flatnonzero(~missing_any([_part(c, some) for c in columns]))
+        held = [Codes(c.values[some], c.levels, c.has_missing) for c in columns]
+        whole = np.flatnonzero(~missing_any(held))
         rows[left : left + len(whole)] = rows[some][whole]
         tags[left : left + len(whole)] = tags[some][whole]
         left += len(whole)
     return copied(rows[:left], storage), copied(tags[:left], storage)
-
-
-def _part(column: Codes, some: slice) -> Codes:
-    return Codes(column.values[some], column.levels, column.has_missing)
 
 
 def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
@@ -431,7 +413,10 @@ def minimal_uniques(
     most = sum(math.comb(len(columns), k) for k in range(1, max_size + 1))
     arguments = (codes, cells.counts.astype(np.int32), missing, sizes, known, max_size)
     owner, mask = _watched(arguments, most, progress)
-    return first[owner].astype(np.int64), _moved_bits(mask, places)
+    moved = np.zeros_like(mask)
+    for bit, place in enumerate(places):
+        moved |= ((mask >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
+    return first[owner].astype(np.int64), moved
 
 
 def _bytes(columns: Sequence[Codes], patterns: int, max_size: int) -> int:
@@ -468,11 +453,3 @@ def _bits(flags: npt.NDArray[np.bool_]) -> Words:
     padded = np.zeros(-(-len(flags) // 64) * 64, dtype=np.bool_)
     padded[: len(flags)] = flags
     return np.packbits(padded, bitorder="little").view(np.uint64)
-
-
-def _moved_bits(mask: Words, places: Sequence[int]) -> Words:
-    """Move bit i of every mask to bit places[i]."""
-    out = np.zeros_like(mask)
-    for bit, place in enumerate(places):
-        out |= ((mask >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
-    return out

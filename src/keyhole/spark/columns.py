@@ -195,15 +195,8 @@ def _coded(found: _Found, source: SparkSource, request: Request) -> SparkColumn:
     # The code of a missing value, and then those of the values that are none.
     known = table[np.append(True, np.asarray(values.is_valid()))]
     coding = ValueCoding(values.drop_null(), known, has_missing=codes.has_missing)
-    return SparkColumn(
-        variable=variable,
-        coding=coding,
-        levels=codes.levels,
-        has_missing=codes.has_missing,
-        size=codes.size,
-        records=found.records,
-        counts=counts[: codes.size],
-    )
+    held = codes.levels, codes.has_missing, codes.size, found.records, counts[: codes.size]
+    return SparkColumn(variable, coding, *held)
 
 
 def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
@@ -216,15 +209,10 @@ def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
             f"out their type on Spark. Leave the column out, which sets nearly every record "
             f"apart, or write the file as Parquet, which tells the types."
         )
-    return SparkColumn(
-        variable=variable,
-        coding=ValueCoding(None, np.zeros(0, np.int32), partial(_blanks, variable, kept.dtype)),
-        levels=None,
-        has_missing=True,
-        size=int(total["levels"]),
-        records=int(total["records"]),
-        counts=None,
-    )
+    blanks = partial(_blanks, variable, kept.dtype)
+    coding = ValueCoding(None, np.zeros(0, np.int32), blanks)
+    size, records = int(total["levels"]), int(total["records"])
+    return SparkColumn(variable, coding, None, True, size, records, None)
 
 
 def _blanks(variable: Variable, dtype: pl.DataType, column: Any) -> npt.NDArray[np.bool_]:

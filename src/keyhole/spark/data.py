@@ -39,13 +39,11 @@ CELLS_AT_ONCE = 1 << 24
 
 def elsewhere(what: str) -> NoReturn:
     """Say that something needs the records here, and which engines have them."""
-    raise OptionError(
-        Problem(
-            "{engine} must be memory or disk for {0}. Got 'spark' instead, where the records stay "
-            "on the cluster.",
-            what,
-        )
+    template = (
+        "{engine} must be memory or disk for {0}. Got 'spark' instead, where the records stay on "
+        "the cluster."
     )
+    raise OptionError(Problem(template, what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class SparkBackend:
 
     def group(self, data: SparkData, by: str, code: int) -> SparkData:
         """Return the records of the data that have one code in a column."""
-        return data.where(by, code)
+        return _Part(data, by, code)
 
 
 class SparkCodes(Codes):
@@ -175,10 +173,6 @@ class SparkData(AskedColumns):
     def codes(self, name: str) -> Codes:
         """Return the levels of a column; the codes themselves stay on the cluster."""
         return SparkCodes(self.encoded([name]).columns[name])
-
-    def where(self, name: str, code: int) -> SparkData:
-        """Return the records that have one code in a column."""
-        return _Part(self, name, code)
 
     def column(self, name: str) -> pl.Series:
         """Refuse: the values stay on the cluster."""
@@ -329,7 +323,6 @@ class _Part(SparkData):
 
     @property
     def records(self) -> int:
-        """The number of records."""
         counts = self._whole.encoded([self._by]).columns[self._by].counts
         return 0 if counts is None else int(counts[self._code])
 

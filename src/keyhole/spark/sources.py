@@ -47,13 +47,11 @@ class LocalFiles:
         self._copies: list[WorkFolder] = []
         forms = {find_format(file) for file in self.files}
         if forms not in ({"text"}, {"Parquet"}):
-            raise OptionError(
-                Problem(
-                    "the spark engine reads Parquet and text files (.csv, .tsv). Got {0!r} "
-                    "instead: write it as Parquet, or use {engine} disk.",
-                    last_of(path),
-                )
+            template = (
+                "the spark engine reads Parquet and text files (.csv, .tsv). Got {0!r} instead: "
+                "write it as Parquet, or use {engine} disk."
             )
+            raise OptionError(Problem(template, last_of(path)))
         self.is_text = forms == {"text"}
         if not self.is_text:
             _require_names(self.files)
@@ -149,13 +147,8 @@ def _require_names(files: Sequence[Path]) -> None:
             reason = "has a colon and one of []{}*?\\ in its path"
         else:
             continue
-        raise FileError(
-            Problem(
-                "{0!r} {1}, so that Spark cannot read it. Rename it, or use {engine} disk.",
-                file.name,
-                reason,
-            )
-        )
+        template = "{0!r} {1}, so that Spark cannot read it. Rename it, or use {engine} disk."
+        raise FileError(Problem(template, file.name, reason))
 
 
 def escaped(path: Path) -> str:
@@ -200,16 +193,7 @@ class TextSource(_Checked):
 
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
         self._seen, self._session = seen, session
-
-    @property
-    def pieces(self) -> Pieces:
-        """What tells the values, and what is known of a column."""
-        return self._seen.pieces
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self._seen.names
+        self.pieces, self.names = seen.pieces, seen.names
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
@@ -316,12 +300,8 @@ class ParquetSource(FrameSource):
                 self._stamps |= {one.path for one in columns if one.physical_type == "INT96"}
         paths = [escaped(file) for file in seen.files]
         super().__init__(_read_parquet(session, paths, first.name), first.name)
+        self.pieces = seen.pieces
         require_header(first, self.names, known)
-
-    @cached_property
-    def pieces(self) -> Pieces:
-        """What tells the values, and what is known of a column."""
-        return self._seen.pieces
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""

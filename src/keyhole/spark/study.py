@@ -152,11 +152,10 @@ class _Sides:
         strata = [common_codes(*self.levels, name) for name in self.question.strata]
         frames = []
         for side, file in enumerate(self.files):
-            codes = {}
-            for i, name in enumerate(self.question.link):
-                codes[f"v{i}"] = name, self.columns[side][name].coding
+            held = self.columns[side]
+            codes = {f"v{i}": (n, held[n].coding) for i, n in enumerate(self.question.link)}
             for i, common in enumerate(strata):
-                own = self.columns[side][common.name].coding
+                own = held[common.name].coding
                 shared = (common.puf, common.eif)[side][own.codes]
                 codes[f"s{i}"] = common.name, replace(own, codes=shared)
             parts = ids[1] if side else ()
@@ -165,7 +164,8 @@ class _Sides:
 
     def groups(self, one: DataFrame, other: DataFrame) -> StratumGroups:
         """Count the records of each stratum, and number the strata as `study` does."""
-        names, keys = self.question.strata, _keys(self.question.strata)
+        names = self.question.strata
+        keys = [f"s{i}" for i in range(len(names))]
         table = collect(beside(one, other, *keys).groupBy("side", *keys).count())
         commons = [common_codes(*self.levels, name) for name in names]
         files, counts, found = [], [], []
@@ -177,10 +177,6 @@ class _Sides:
             found.append([tuple(map(int, row)) for row in zip(*codes, strict=True)])
         strata = number_strata(files[0], files[1], names)
         return StratumGroups(strata, (counts[0], counts[1]), (found[0], found[1]))
-
-
-def _keys(strata: Sequence[str]) -> list[str]:
-    return [f"s{i}" for i in range(len(strata))]
 
 
 def _levels(file: SparkFile, columns: dict[str, SparkColumn]) -> Microdata:
@@ -218,14 +214,12 @@ def _require_blocks(question: Question, eif_records: int) -> None:
         raise OptionError(problems)
     size = eif_records * (4 * len(question.link) + ID_BYTES)
     if size > BROADCAST:
-        raise OptionError(
-            Problem(
-                "{strata} must name columns to cut the work by, since the EIF's {0:,} records are "
-                "too many to be sent to every worker. Got none instead: name some, or use the "
-                "memory engine ({engine}), which needs none.",
-                eif_records,
-            )
+        template = (
+            "{strata} must name columns to cut the work by, since the EIF's {0:,} records are too "
+            "many to be sent to every worker. Got none instead: name some, or use the memory "
+            "engine ({engine}), which needs none."
         )
+        raise OptionError(Problem(template, eif_records))
 
 
 def _bare(attack: Attack) -> Attack:
@@ -258,7 +252,7 @@ def _attack(puf: DataFrame, eif: DataFrame, block: StudyBlock) -> Any:
     """Run the tasks; return their counts as a table of Arrow."""
     if not block.strata:
         return collect(puf.mapInArrow(count_by_broadcast(block, collect(eif)), COUNTS))
-    keys = _keys(block.attack.question.strata)
+    keys = [f"s{i}" for i in range(len(block.attack.question.strata))]
     both = puf.groupBy(*keys).cogroup(eif.groupBy(*keys))
     return collect(both.applyInArrow(count_by_stratum(block), COUNTS))
 

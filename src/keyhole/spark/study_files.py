@@ -126,14 +126,12 @@ class SparkFile:
         """Return the different values of columns, and how many records have each."""
         with self.source.checked():
             found = describe_on_spark(self.source, list(dict.fromkeys(names)), self.request)
+        template = (
+            "column {0!r} has {1:,} different values in {2!r}, too many for a study on Spark. "
+            "Round it, or use {engine} memory."
+        )
         problems = [
-            Problem(
-                "column {0!r} has {1:,} different values in {2!r}, too many for a study on Spark. "
-                "Round it, or use {engine} memory.",
-                name,
-                column.size,
-                self.name,
-            )
+            Problem(template, name, column.size, self.name)
             for name, column in found.items()
             if column.levels is None
         ]
