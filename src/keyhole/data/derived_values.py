@@ -24,6 +24,7 @@ import polars as pl
 from keyhole.core.expressions import CENSUS, LOW_POPULATION
 from keyhole.core.names import plural, quoted, shown
 from keyhole.data.columns import Variable
+from keyhole.data.microdata import type_in_words
 from keyhole.data.missing import text_forms
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
@@ -80,22 +81,12 @@ class Derived:
     def require(self, what: str, fits: bool, remedy: str) -> None:
         """Say so where the values are not what a function needs."""
         if not fits:
-            held = _held(self.values.dtype)
+            held = type_in_words(self.values.dtype)
             raise ColumnError(f"{what}. {_capital(self.called)} holds {held}: {remedy}.")
 
 
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:] if text.startswith("column") else text
-
-
-def _held(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "whole numbers"
-    if dtype.is_numeric():
-        return "numbers"
-    if dtype == pl.Boolean:
-        return "truth values"
-    return "dates" if dtype.is_temporal() else "text"
 
 
 def _is_date(dtype: pl.DataType) -> bool:

@@ -141,7 +141,7 @@ class Microdata:
         series = self.column(name)
         if not series.dtype.is_numeric():
             raise ColumnError(
-                f"weight {name!r} must hold numbers. Got {_described(series.dtype)} instead: "
+                f"weight {name!r} must hold numbers. Got {type_in_words(series.dtype)} instead: "
                 f"choose another column, or declare its missing codes."
             )
         values = series.cast(pl.Float64)
@@ -244,7 +244,7 @@ class Microdata:
         """Return what is known of the columns as a table; no values are shown."""
         types = self.frame.schema
         rows = [
-            [v.name, v.kind, v.role or "", _described(v.parsed or types[v.name]), v.label]
+            [v.name, v.kind, v.role or "", type_in_words(v.parsed or types[v.name]), v.label]
             for v in self.variables
         ]
         title = f"{self.name}: {self.records:,} records, {len(rows):,} columns"
@@ -302,7 +302,7 @@ def _weight_problems(name: str, values: pl.Series) -> list[str]:
     return problems
 
 
-def _described(dtype: pl.DataType) -> str:
+def type_in_words(dtype: pl.DataType) -> str:
     """Name a type in words a reader of the data would use."""
     if dtype.is_integer():
         return "whole numbers"

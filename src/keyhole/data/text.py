@@ -215,12 +215,19 @@ def _laid_out(
             f"Got {delimiter!r} instead."
         )
     read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in _text_lines(head):
+            read.append(line)
+            yield line
+
+    found: list[str] = []
     try:
         # Detected is the delimiter that gives the first records as many cells as the header.
         used = delimiter or max(DELIMITERS, key=lambda mark: _agreement(head, mark))
-        lines = (read.append(line) or line for line in _text_lines(head))  # type: ignore[func-returns-value]
-        names = next(filter(None, csv.reader(lines, delimiter=used)), [])
-        found = [] if delimiter is None or len(names) != 1 else _several(head)
+        names = next(filter(None, csv.reader(lines(), delimiter=used)), [])
+        if delimiter is not None and len(names) == 1:
+            found = [name for mark, name in DELIMITERS.items() if _agreement(head, mark)[0]]
     except csv.Error:
         raise FileError(
             f"{name!r} cannot be read as text with the delimiter {used!r}: a cell is too long. "
@@ -246,11 +253,6 @@ def _opened(content: Path | bytes) -> BinaryIO:
 def _text_lines(content: Path | bytes) -> io.TextIOWrapper:
     mark = "" if isinstance(content, bytes) else "-sig"  # which is cut off already here
     return io.TextIOWrapper(_opened(content), f"utf-8{mark}", newline="")
-
-
-def _several(head: bytes) -> list[str]:
-    """Return the delimiters, by name, that would give several columns."""
-    return [name for mark, name in DELIMITERS.items() if _agreement(head, mark)[0]]
 
 
 def _agreement(data: bytes, mark: str) -> tuple[bool, int]:
