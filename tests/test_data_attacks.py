@@ -19,7 +19,7 @@ from pyarrow import feather, parquet
 from tests.workbench import start, write_people
 
 from keyhole.core.apart import BrokenOffError, ask_apart, everything_apart
-from keyhole.data import guarding, load
+from keyhole.data import frames, guarding, load
 from keyhole.engines.choose import open_records
 from keyhole.errors import FileError, OptionError
 from keyhole.workbench import start_folder
@@ -132,6 +132,44 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> No
         assert (how != "read", "memory" in str(words)) == (True, True)
     # On disk records are counted a piece at a time, so that long cells alone are too much.
     assert all(how != "read" for how, _ in outcomes([paths[0], paths[2]], "disk"))
+
+
+def said_by_a_page(path: Path, *, unpacked: int | None = None, values: int | None = None) -> None:
+    """Write a Parquet file, and let its one page say other sizes than its metadata."""
+    table = pa.table({"a": np.arange(1000)})
+    parquet.write_table(table, path, compression="snappy", use_dictionary=False)
+    chunk = parquet.read_metadata(path).row_group(0).column(0)
+    content, start = bytearray(path.read_bytes()), chunk.data_page_offset
+    about, length = frames._read_struct(bytes(content[start : start + 200]), 0)
+
+    def number(value: int) -> bytes:  # a field of five bytes, after the one before it
+        groups = [2 * value >> shift & 127 for shift in range(0, 35, 7)]
+        return bytes([0x15, *(group | 128 for group in groups[:-1]), groups[-1]])
+
+    inner = [values or about[5][1], *(about[5][field] for field in (2, 3, 4))]
+    head = b"".join(map(number, (0, unpacked or about[2], about[3])))
+    head += b"\x2c" + b"".join(map(number, inner))
+    rest = length - len(head) - 6  # its statistics, of which there are fewer now
+    content[start : start + length] = head + bytes([0x1C, 0x18, rest, *b"x" * rest, 0, 0, 0])
+    path.write_bytes(content)
+
+
+def test_a_parquet_file_whose_pages_contradict_its_metadata_is_refused(tmp_path: Path) -> None:
+    said_by_a_page(tmp_path / "sound.parquet")
+    said_by_a_page(tmp_path / "size.parquet", unpacked=2**31 - 1)
+    said_by_a_page(tmp_path / "values.parquet", values=2**31 - 1)
+    paths = [tmp_path / f"{name}.parquet" for name in ("sound", "size", "values")]
+    for engine in ("memory", "disk"):
+        sound, size, values = outcomes(paths, engine)
+        assert sound == ("read", 1000)
+        assert (size[0], "too much for a Parquet file" in str(size[1])) == ("FileError", True)
+        assert (values[0], "cannot be read as Parquet" in str(values[1])) == ("FileError", True)
+
+
+def test_a_page_with_long_statistics_is_read(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x" * 3000, "y" * 3000] * 50})
+    parquet.write_table(table, tmp_path / "long.parquet", data_page_version="2.0")
+    assert load(tmp_path / "long.parquet").records == 100
 
 
 SHEET = (

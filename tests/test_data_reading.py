@@ -391,3 +391,14 @@ def test_a_name_with_stars_and_brackets_is_one_file(tmp_path, name, engine):
     with (tmp_path / name).open("wb") as file:
         pl.DataFrame({"a": [1, 2, 2, 3]}).write_parquet(file)
     assert keyhole.risk(tmp_path / name, keys=["a"], engine=engine).records == 4
+
+
+def test_extensions_and_amounts_are_told():
+    from keyhole.data.formats import find_format, suffix_of, written_suffix
+    from keyhole.engines.resources import format_size, parse_memory
+
+    assert [suffix_of(Path(name)) for name in ("p.v2.CSV.gz", "p.v2.dta")] == [".csv.gz", ".dta"]
+    assert [written_suffix(one) for one in (".csv", ".sas7bdat", "")] == [".csv", *[".parquet"] * 2]
+    assert [find_format(Path(name)) for name in ("p.csv.gz", "p.sav")] == ["text", "SPSS"]
+    assert [format_size(size) for size in (1.5e9, 256e6, 900)] == ["1.5 GB", "256 MB", "900 bytes"]
+    assert [parse_memory(one) for one in ("1GB", "1.5 GiB", 10**9)] == [10**9, 3 << 29, 10**9]

@@ -337,3 +337,13 @@ def test_microdata_made_by_hand_can_be_saved(tmp_path: Path) -> None:
     data = Microdata(FRAME.select("age"), (Variable("age", "measure"),))
     assert data.save(tmp_path / "p.csv").read_text() == 'age\n34\n""\n-9\n'
     assert dataclasses.replace(data, name="x").name == "x"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".dta", ".xlsx"])
+def test_a_day_that_no_calendar_has_is_refused_by_name(tmp_path, capfd, suffix):
+    data = load(pl.DataFrame({"seen": [dt.datetime(2020, 1, 31)], "age": [34]}))
+    beyond = data.frame.with_columns(seen=pl.lit(2**62).cast(pl.Datetime("us")))
+    with pytest.raises(ColumnError, match="'seen' holds dates outside the years 1 to 9999"):
+        data.replace(frame=beyond).save(tmp_path / f"people{suffix}")
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr().err == ""

@@ -508,7 +508,7 @@ def test_frames_stay_in_memory_unless_told_otherwise(monkeypatch):
 def test_what_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
     path = tmp_path / "veterans.csv"
     veterans_sample(400).save(path)
-    monkeypatch.setattr("keyhole.engines.minimal_uniques.RECORD_BYTES", 10**7)
+    monkeypatch.setattr("keyhole.engines.memory.RECORD_BYTES", 10**7)
     with pytest.raises(
         OptionError, match=r"search for minimal uniques takes about 4 GB.*memory 4.4GB"
     ):

@@ -155,6 +155,18 @@ def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
         keyhole.drivers(held, keys=["few", "id"])
 
 
+def test_zero_has_one_name_on_every_engine(tmp_path):
+    path = tmp_path / "people.parquet"
+    for values in ([-0.0, 0.0, 1.5, 1.5, -0.0], [0.0, -0.0, 1.5, 1.5, 0.0]):
+        pl.DataFrame({"real": values, "b": [1, 2, 1, 2, 2]}).write_parquet(path)
+        found = [
+            keyhole.drivers(path, keys=["real", "b"], engine=engine).to_dict() | {"engine": ""}
+            for engine in ("memory", "disk", "spark")
+        ]
+        assert found[0] == found[1] == found[2]
+        assert "-0.0" not in str(found)
+
+
 def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "MOST_LEVELS", 3)
     path = tmp_path / "people.csv"
@@ -290,11 +302,12 @@ def test_dependent_columns(veterans, monkeypatch):
         (keyhole.risk, {"keys": KEYS[:2], "household": "household"}),
     ],
 )
-def test_what_other_engines_can_do(veterans, ask, asked):
-    with pytest.raises(OptionError, match="engine must be memory or disk for"):
-        ask(veterans, **asked, engine="spark")
-    with pytest.raises(OptionError, match="engine must be memory or disk for"):
-        ask(open_records(veterans, engine="spark"), **asked)
+def test_what_other_engines_can_do(spark, veterans, ask, asked):
+    held = open_records(veterans, engine="spark")
+    ways = [(veterans, {"engine": "spark"}), (veterans, {"engine": spark}), (held, {})]
+    for source, where in [*ways, (spark.read.parquet(str(veterans)), {})]:
+        with pytest.raises(OptionError, match="engine must be memory or disk for"):
+            ask(source, **asked, **where)
 
 
 def test_single_records_are_out_of_reach(veterans):
@@ -494,3 +507,13 @@ def test_the_command_line_says_what_is_wrong(veterans, capsys, asked, said):
     assert out == ""
     assert err.count("keyhole: ") == 1
     assert re.search(said, err)
+
+
+def test_masters_paths_and_names_are_told():
+    from keyhole.spark.sources import called, escaped
+
+    masters = ("local", "local[3,2]", "local-cluster[2,3,1024]")
+    assert [session._cores(one) for one in masters] == [1, 3, 6]
+    assert [session.master_problems(one) == [] for one in ("local[2]", "locall")] == [True, False]
+    assert called("hdfs://host/census/2020.parquet") == "2020"
+    assert escaped(Path("people[1].parquet")) == r"people\[1\].parquet"

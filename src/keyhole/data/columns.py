@@ -107,19 +107,18 @@ class Codes:
         """The number of codes, missing included."""
         return len(self.levels) + self.has_missing
 
+    def decoded(self, codes: Array | None = None) -> pl.Series:
+        """Return the values of the records, or of some codes; missing ones are null."""
+        levels = self.levels.extend_constant(None, 1) if self.has_missing else self.levels
+        return levels.gather(self.values if codes is None else codes)
+
     def __repr__(self) -> str:
         missing = " and missing" if self.has_missing else ""
         return f"Codes of {self.levels.name!r}: {len(self.levels):,} levels{missing}"
 
 
 def named(names: Iterable[str]) -> cs.Selector:
-    """Return an expression for columns by their very names: stars and brackets are no patterns.
-
-    Examples
-    --------
-    >>> pl.DataFrame({"*": [1], "^a.*$": [2], "ab": [3]}).select(named(["^a.*$"])).columns
-    ['^a.*$']
-    """
+    """Return an expression for columns by their very names: stars and brackets are no patterns."""
     return cs.by_name(*names)
 
 
@@ -218,6 +217,8 @@ def _encode_numbers(series: pl.Series) -> tuple[Array, pl.Series]:
     codes, levels = _number_array(array)
     if series.dtype == pl.Enum:  # it cannot be made of its numbers
         return codes, series.drop_nulls().unique().sort()
+    if series.dtype.is_float():
+        levels += 0.0  # one name for 0.0 and -0.0, whichever comes first
     return codes, pl.Series(series.name, levels, dtype=physical.dtype).cast(series.dtype)
 
 

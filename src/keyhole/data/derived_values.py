@@ -8,7 +8,9 @@ lower bound and not their upper one.
 from __future__ import annotations
 
 import dataclasses
+import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -22,6 +24,7 @@ import polars as pl
 from keyhole.core.expressions import CENSUS, LOW_POPULATION
 from keyhole.core.names import plural, quoted, shown
 from keyhole.data.columns import Variable
+from keyhole.data.microdata import type_in_words
 from keyhole.data.missing import text_forms
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
@@ -38,18 +41,8 @@ NEAR = 1e-6
 class Derived:
     """Values that an expression gives, one for each combination of values of its columns.
 
-    Parameters
-    ----------
-    values
-        The values; missing ones are null.
-    variable
-        What is known of them.
-    counts
-        The records that have each.
-    written
-        The expression, or the column.
-    top, bottom
-        The limits where numbers were top- or bottom-coded.
+    `counts` are the records that have each; `written` is the expression, or the column; `top` and
+    `bottom` are the limits where numbers were top- or bottom-coded.
     """
 
     values: pl.Series
@@ -82,33 +75,18 @@ class Derived:
         """Return the values as text, missing ones None; whole numbers have no point."""
         if self.values.dtype.is_float():
             return [None if x is None else _plain(Fraction(repr(x))) for x in self.values.to_list()]
-        return list(map(_text, self.values.to_list()))
+        values = self.values.bin.encode("hex") if self.values.dtype == pl.Binary else self.values
+        return [None if x is None else str(x) for x in values.to_list()]
 
     def require(self, what: str, fits: bool, remedy: str) -> None:
         """Say so where the values are not what a function needs."""
         if not fits:
-            held = _held(self.values.dtype)
+            held = type_in_words(self.values.dtype)
             raise ColumnError(f"{what}. {_capital(self.called)} holds {held}: {remedy}.")
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:] if text.startswith("column") else text
-
-
-def _held(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "whole numbers"
-    if dtype.is_numeric():
-        return "numbers"
-    if dtype == pl.Boolean:
-        return "truth values"
-    return "dates" if dtype.is_temporal() else "text"
 
 
 def _is_date(dtype: pl.DataType) -> bool:
@@ -156,20 +134,16 @@ def _floors(numbers: list[Any], step: Fraction, start: Fraction, whole: bool) ->
     if whole:
         width, first = int(step), int(start)
         return [None if x is None else (x - first) // width for x in numbers]
-    known = np.array([x for x in numbers if x is not None], dtype=np.float64)
+    known = np.array([0 if x is None else x for x in numbers], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         quotients = (known - float(start)) / float(step)
-    doubtful = ~(np.abs(quotients - np.rint(quotients)) > NEAR * np.maximum(np.abs(quotients), 1))
-    found = iter(zip(quotients.tolist(), doubtful.tolist(), strict=True))
-    out: list[int | None] = []
-    for x in numbers:
-        if x is None:
-            out.append(None)
-            continue
-        quotient, is_doubtful = next(found)
-        exact = is_doubtful or abs(quotient) > 1e12
-        out.append(int((_exact(x) - start) // step) if exact else int(np.floor(quotient)))
-    return out
+        size = np.abs(quotients)
+        near = ~(np.abs(quotients - np.rint(quotients)) > NEAR * np.maximum(size, 1))
+    rows = zip(numbers, quotients.tolist(), (near | (size > 1e12)).tolist(), strict=True)
+    return [
+        None if x is None else int((_exact(x) - start) // step) if exact else math.floor(quotient)
+        for x, quotient, exact in rows
+    ]
 
 
 def _exact(number: Any) -> Fraction:
@@ -178,13 +152,7 @@ def _exact(number: Any) -> Fraction:
 
 
 def _plain(number: Fraction) -> str:
-    """Write a number without an exponent.
-
-    Examples
-    --------
-    >>> _plain(Fraction("0.30")), _plain(Fraction(20))
-    ('0.3', '20')
-    """
+    """Write a number without an exponent."""
     if number.denominator == 1:
         return str(number.numerator)
     places = 0
@@ -261,18 +229,14 @@ def _coded(given: Derived, limit: float, *, is_top: bool) -> Derived:
     pick: Callable[[Any, Any], Any] = min if is_top else max
     numbers = [float(x) if isinstance(x, Decimal) else x for x in numbers]
     found = [None if x is None else pick(x, put) for x in numbers]
-    dtype = pl.Float64 if not is_whole else _whole_type(found)
+    is_wide = is_whole and any(x is not None and abs(x) >= 1 << 63 for x in found)
+    dtype = pl.Int128() if is_wide else pl.Int64() if is_whole else pl.Float64()
     words = f"{_plain(_exact(limit))} or {'more' if is_top else 'less'}"
     hit = any(x == put for x in found)
     labels = {**given.variable.value_labels, **({put: words} if hit else {})}
     variable = Variable("", given.variable.kind, value_labels=labels, measurement="ordinal")
     new = dataclasses.replace(given, values=pl.Series(found, dtype=dtype), variable=variable)
     return dataclasses.replace(new, top=put) if is_top else dataclasses.replace(new, bottom=put)
-
-
-def _whole_type(numbers: list[int | None]) -> pl.DataType:
-    known = [x for x in numbers if x is not None]
-    return pl.Int128() if any(abs(x) >= 1 << 63 for x in known) else pl.Int64()
 
 
 def _dates(given: Derived, function: str) -> Any:
@@ -353,10 +317,7 @@ def labels(given: Derived) -> Derived:
     by_text = {form: words for value, words in known.items() for form in text_forms([value])}
     order = {words: place for place, words in enumerate(dict.fromkeys(known.values()))}
     texts = [None if x is None else by_text.get(x, x) for x in given.texts()]
-    for one in texts:
-        if one is not None:
-            order.setdefault(one, len(order))
-    groups = [None if one is None else order[one] for one in texts]
+    groups = [None if one is None else order.setdefault(one, len(order)) for one in texts]
     return given.labelled(groups, {place: words for words, place in order.items()})
 
 
@@ -394,10 +355,9 @@ def pool(given: Derived, least: int, *, other: str = OTHER) -> Derived:
     """Pool the categories that few records have."""
     texts = given.texts()
     order = given.values.rank("dense").to_list()
-    held: dict[int, int] = {}
+    held: Counter[int] = Counter()
     for place, count in zip(order, given.counts.tolist(), strict=True):
-        if place is not None:
-            held[place] = held.get(place, 0) + count
+        held.update({} if place is None else {place: count})
     last = len(held) + 1
     words = {p: str(word) for p, word in zip(order, texts, strict=True) if p is not None}
     kept = {place: word for place, word in words.items() if held[place] >= least}
@@ -410,18 +370,15 @@ def joined_values(*parts: Derived) -> Derived:
     """Take several columns as one category; it is missing where any of them is."""
     ranks = [part.values.rank("dense").to_list() for part in parts]
     rows = [None if None in row else row for row in zip(*ranks, strict=True)]
-    texts = list(zip(*(part.texts() for part in parts), strict=True))
-    order = {row: place for place, row in enumerate(sorted({row for row in rows if row}))}
+    texts = zip(*(part.texts() for part in parts), strict=True)
+    known = {row: text for row, text in zip(rows, texts, strict=True) if row is not None}
+    order = {row: place for place, row in enumerate(sorted(known))}
     words: dict[int, str] = {}
-    taken: dict[str, int] = {}
-    for row, text in sorted(
-        (row, text) for row, text in zip(rows, texts, strict=True) if row is not None
-    ):
-        if order[row] in words:
-            continue
-        label = ", ".join(map(str, text))
-        taken[label] = taken.get(label, 0) + 1
-        words[order[row]] = label if taken[label] == 1 else f"{label} ({taken[label]})"
+    taken: Counter[str] = Counter()
+    for row, place in order.items():
+        label = ", ".join(map(str, known[row]))
+        taken[label] += 1
+        words[place] = label if taken[label] == 1 else f"{label} ({taken[label]})"
     return parts[0].labelled([None if row is None else order[row] for row in rows], words)
 
 
@@ -468,29 +425,17 @@ def _read_table(path: str) -> pl.DataFrame:
     """Read a small table, all its cells as text."""
     from keyhole.data.reading import load
 
-    table = load(path)
+    table, nobody = load(path), np.zeros(0, np.int64)
     if not table.records:
         raise ColumnError(f"{path} has no rows.")
-    return pl.DataFrame({v.name: _cells(table, v.name) for v in table.variables})
+    texts = {v.name: Derived(table.frame[v.name], v, nobody).texts() for v in table.variables}
+    cells = {name: [x or None for x in column] for name, column in texts.items()}
+    return pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String))
 
 
-def _cells(table: Any, name: str) -> pl.Series:
-    given = Derived(table.frame[name], table.variable(name), np.zeros(0, np.int64))
-    return pl.Series([x or None for x in given.texts()], dtype=pl.String)
-
-
+_NAMED = (band, cut, top, bottom, year, quarter, month, prefix, text, labels, pool)
 EVALUATORS: Mapping[str, Callable[..., Derived]] = {
-    "band": band,
-    "cut": cut,
-    "top": top,
-    "bottom": bottom,
-    "year": year,
-    "quarter": quarter,
-    "month": month,
-    "prefix": prefix,
-    "text": text,
+    **{function.__name__: function for function in _NAMED},
     "map": map_,
-    "labels": labels,
-    "pool": pool,
     "join": joined_values,
 }

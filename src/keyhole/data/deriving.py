@@ -8,6 +8,7 @@ memory and on disk, at the cost of one look-up a record. Missing stays missing.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,13 +51,7 @@ class ColumnSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """One derived column: its name and its expression.
-
-    Examples
-    --------
-    >>> Derivation.of("age10", "band(age,10)").line
-    'age10 = band(age, 10)'
-    """
+    """One derived column: its name and its expression."""
 
     name: str
     tree: Expression
@@ -78,13 +73,7 @@ class Derivation:
 
 
 def derivations_of(lines: Any) -> tuple[Derivation, ...]:
-    """Read derived columns from a table or from lines, or raise everything that is wrong.
-
-    Examples
-    --------
-    >>> [one.name for one in derivations_of(["age10 = band(age, 10)"])]
-    ['age10']
-    """
+    """Read derived columns from a table or from lines, or raise everything that is wrong."""
     if lines is None:
         return ()
     kind = Derivations()
@@ -113,14 +102,7 @@ def derive_codes(
 ) -> tuple[Variable, Codes]:
     """Return a derived column as codes, and what is known of it.
 
-    Parameters
-    ----------
-    data
-        Data in memory or on disk that has the columns of the expression.
-    derivation
-        The derived column.
-    empty
-        What makes the array for the codes, given its length and type; on disk a mapped file.
+    `empty` makes the array for the codes, given its length and type; on disk a mapped file.
 
     Examples
     --------
@@ -134,9 +116,7 @@ def derive_codes(
     rows = _Rows.of(held, derivation)
     columns = {}
     for place, (name, codes) in enumerate(zip(derivation.columns, held, strict=True)):
-        levels = codes.levels.extend_constant(None, 1) if codes.has_missing else codes.levels
-        values = levels.gather(rows.codes_of(place))
-        written = str(ColumnName(name))
+        values, written = codes.decoded(rows.codes_of(place)), str(ColumnName(name))
         columns[name] = Derived(values, data.variable(name), rows.counts, written)
     try:
         found = evaluate_expression(derivation.tree, columns)
@@ -179,14 +159,11 @@ def with_derived(data: Microdata, request: Request) -> Microdata:
 
 def _added(data: Microdata, derivation: Derivation, request: Request) -> Microdata:
     """Return data with one more column."""
-    name = derivation.name
     variable, codes = derive_codes(data, derivation)
-    levels = codes.levels.extend_constant(None, 1) if codes.has_missing else codes.levels
-    values = levels.gather(codes.values).alias(name)
-    variable = request.declared(variable)
-    frame = data.frame.with_columns(values)
-    new = dataclasses.replace(data, frame=frame, variables=(*data.variables, variable))
-    new._codes.update({**data._codes, name: codes})
+    frame = data.frame.with_columns(codes.decoded().alias(derivation.name))
+    variables = (*data.variables, request.declared(variable))
+    new = dataclasses.replace(data, frame=frame, variables=variables)
+    new._codes.update({**data._codes, derivation.name: codes})
     return new
 
 
@@ -235,8 +212,8 @@ class _Rows:
 
     @classmethod
     def of(cls, held: Sequence[Codes], derivation: Derivation) -> _Rows:
-        sizes = tuple(max(codes.size, 1) for codes in held)
-        rows = cls(held, sizes, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        sizes, none = tuple(max(codes.size, 1) for codes in held), np.zeros(0, np.int64)
+        rows = cls(held, sizes, none, none, none)
         span, records = rows.span, len(held[0].values)
         if span <= max(MOST_PAIRS, *sizes):
             counts = np.zeros(span, dtype=np.int64)
@@ -256,11 +233,7 @@ class _Rows:
 
     @property
     def span(self) -> int:
-        """The number of combinations there could be."""
-        span = 1
-        for size in self.sizes:
-            span *= size
-        return span
+        return math.prod(self.sizes)
 
     def spread(self, codes: Array, out: Array) -> None:
         """Give each record the code of its combination."""
@@ -279,9 +252,7 @@ class _Rows:
 
     def codes_of(self, place: int) -> Array:
         """Return the code of one column in each combination."""
-        after = 1
-        for size in self.sizes[place + 1 :]:
-            after *= size
+        after = math.prod(self.sizes[place + 1 :])
         return (self.places // after % self.sizes[place]).astype(np.uint32)
 
 

@@ -31,11 +31,6 @@ class Request:
 
     `derived` has expressions by column; `partial` leaves out those that a file has already, and
     those whose columns it has not.
-
-    Examples
-    --------
-    >>> Request(missing_codes={"*": ["."], "age": [-9]}).codes_for("age")
-    ('.', -9)
     """
 
     columns: Sequence[str] | None = None
@@ -56,13 +51,7 @@ class Request:
         return [name for name in names if name in wanted]
 
     def making(self, names: Iterable[str]) -> list[str]:
-        """Return the derived columns that are asked for of a file with these columns, in order.
-
-        Examples
-        --------
-        >>> Request(["decade"], derived={"decade": "band(age, 10)"}).making(["age", "sex"])
-        ['decade']
-        """
+        """Return the derived columns that are asked for of a file with these columns, in order."""
         known, made = set(names), list[str]()
         for name in self.derived:
             can_be = name not in known and known.issuperset(self._sources(name))
@@ -149,13 +138,7 @@ class Request:
 
 
 def role_problems(roles: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the roles of columns.
-
-    Examples
-    --------
-    >>> role_problems({"age": "keys"})
-    ["the role of 'age' must be one of ... Got 'keys' instead."]
-    """
+    """Return what is wrong with the roles of columns."""
     return [
         f"the role of {name!r} must be one of {quoted(ROLES)}. Got {role!r} instead."
         for name, role in roles.items()
@@ -163,37 +146,24 @@ def role_problems(roles: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _is_pattern(name: str) -> bool:
-    return name[:1] == "^" and name[-1:] == "$"
-
-
-def _is_no_name(name: str) -> bool:
-    return len(name) > LONGEST_NAME or bool(_LINE_BREAK.search(name))
-
-
 # Such a name may be a record that an open quote drew into the first line: it is never shown.
 LONGEST_NAME = 200
-_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNFIT = {
     f"names with line breaks or more than {LONGEST_NAME} characters: is a quote in its first line "
-    f"not closed? Rename such columns, or leave them out": _is_no_name,
+    f"not closed? Rename such columns, or leave them out": re.compile(
+        rf"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|(?s:.{{{LONGEST_NAME + 1}}})"
+    ),
     # Polars takes them for patterns wherever the column is used.
     "names that begin with ^ and end with $, as patterns do. Rename such columns, or leave them "
-    "out": _is_pattern,
+    "out": re.compile(r"(?s)\A\^.*\$\Z"),
 }
 
 
 def name_problems(names: Iterable[tuple[int, str]], where: str) -> list[str]:
-    """Return what is wrong with the names of columns, which are told by their places.
-
-    Examples
-    --------
-    >>> name_problems([(1, "age"), (2, "^a$")], "'people'")
-    ["'people' has names that begin with ^ and end with $, ... (column 2)."]
-    """
+    """Return what is wrong with the names of columns, which are told by their places."""
     listed, problems = list(names), []
-    for what, is_unfit in _UNFIT.items():
-        places = [str(place) for place, name in listed if is_unfit(name)]
+    for what, unfit in _UNFIT.items():
+        places = [str(place) for place, name in listed if unfit.search(name)]
         if places:
             problems.append(f"{where} has {what} (column {', '.join(places[:10])}).")
     return problems

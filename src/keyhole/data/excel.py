@@ -119,13 +119,8 @@ class _Content(BytesIO):
 def _workbook(frame: pl.DataFrame, folder: str) -> bytes:
     import xlsxwriter  # type: ignore[import-untyped]
 
-    options = {
-        "strings_to_formulas": False,
-        "strings_to_urls": False,
-        "strings_to_numbers": False,
-        "constant_memory": True,
-        "tmpdir": folder,
-    }
+    never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
+    options = {**dict.fromkeys(never, False), "constant_memory": True, "tmpdir": folder}
     content = _Content()
     book = xlsxwriter.Workbook(content, options)
     try:
@@ -177,13 +172,11 @@ def _fill_sheet(book: Any, frame: pl.DataFrame) -> None:
 def _cell(series: pl.Series) -> pl.Series:
     """Bring a column to a type that Excel has."""
     dtype = series.dtype
-    if dtype.is_float():
-        return series.cast(pl.Float64).fill_nan(None)
     if dtype.is_integer():
         small = series.cast(pl.Int128).abs().max()
         return series if not isinstance(small, int) or small <= _EXACT else series.cast(pl.String)
-    if dtype.is_decimal():
-        return series.cast(pl.Float64)
+    if dtype.is_numeric():
+        return series.cast(pl.Float64).fill_nan(None)
     # Excel's calendar begins in 1900.
     if dtype in (pl.Date, pl.Datetime) and not (series.dt.year() < 1900).any():
         return series if dtype == pl.Date else series.dt.replace_time_zone(None)

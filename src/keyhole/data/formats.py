@@ -27,16 +27,7 @@ EXTENSIONS = {
     ".dta": "Stata",
     ".xlsx": "Excel",
 }
-_PROPER = {
-    "Parquet": ".parquet",
-    "Arrow": ".arrow",
-    "SAS": ".sas7bdat",
-    "SAS transport": ".xpt",
-    "SPSS": ".sav",
-    "Stata": ".dta",
-    "Excel": ".xlsx",
-    "gzip": ".gz",
-}
+_PROPER = {"gzip": ".gz", **{form: suffix for suffix, form in reversed(EXTENSIONS.items())}}
 _BEGINNINGS = (
     (b"PAR1", "Parquet"),
     (b"ARROW1", "Arrow"),
@@ -51,25 +42,13 @@ _BEGINNINGS = (
 
 
 def suffix_of(path: Path) -> str:
-    """Return the extension, with the one before ``.gz``.
-
-    Examples
-    --------
-    >>> suffix_of(Path("people.v2.CSV.gz")), suffix_of(Path("people.v2.dta"))
-    ('.csv.gz', '.dta')
-    """
+    """Return the extension, with the one before ``.gz``."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
 def find_format(path: Path, *, writing: bool = False) -> str:
-    """Return the format an extension stands for; only text may be packed (``.gz``).
-
-    Examples
-    --------
-    >>> find_format(Path("people.csv.gz")), find_format(Path("people.sav"))
-    ('text', 'SPSS')
-    """
+    """Return the format an extension stands for; only text may be packed (``.gz``)."""
     suffix = suffix_of(path)
     found = EXTENSIONS.get(suffix.removesuffix(".gz"))
     if found is None or (suffix.endswith(".gz") and found != "text"):
@@ -83,7 +62,12 @@ def find_format(path: Path, *, writing: bool = False) -> str:
 
 def require_file(path: Path) -> None:
     """Say what is wrong with a path that cannot be read as what its extension says."""
-    mode = _mode(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise FileError(_no_such_file(path)) from None
+    except OSError as error:
+        raise _refused(path, error) from None
     if stat.S_ISDIR(mode):
         raise FileError(f"{str(path)!r} must be a file. Got a folder instead: name a file in it.")
     if not stat.S_ISREG(mode):  # to read from it may wait for ever, and is possible once only
@@ -103,16 +87,6 @@ def require_file(path: Path) -> None:
             f"{path.name!r} is named as {_called(wanted)} but holds {_called(held)}. Rename it so "
             f"that it ends in {_PROPER[held]}."
         )
-
-
-def _mode(path: Path) -> int:
-    """Return what kind of thing a path leads to, or say why it leads to nothing."""
-    try:
-        return path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise FileError(_no_such_file(path)) from None
-    except OSError as error:
-        raise _refused(path, error) from None
 
 
 def _refused(path: Path, error: OSError) -> FileError:
@@ -162,13 +136,7 @@ def _no_such_file(path: Path) -> str:
 
 
 def written_suffix(suffix: str) -> str:
-    """Return an extension if files can be written with it, else that of Parquet.
-
-    Examples
-    --------
-    >>> written_suffix(".csv"), written_suffix(".sas7bdat"), written_suffix("")
-    ('.csv', '.parquet', '.parquet')
-    """
+    """Return an extension if files can be written with it, else that of Parquet."""
     try:
         fit = find_format(Path(f"x{suffix}"), writing=True) != "SAS"
     except InputError:

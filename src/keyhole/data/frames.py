@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,17 @@ _SPELT = ("interval", "period")
 _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"
 _VALUE_BYTES, _COPIES, _LONG_CELLS = 8, 4, 1 << 14
-_PARSED: dict[str, pl.DataType] = {
-    "Int64": pl.Int64(),
-    "Float64": pl.Float64(),
-    "Date": pl.Date(),
-    "Datetime": pl.Datetime("us"),
+_PAGE_HEAD, _LONGEST_PAGE_HEAD = 1 << 9, 1 << 24
+_THRIFT = {1: "truth", 2: "truth", 4: "number", 5: "number", 6: "number", 8: "text", 12: "struct"}
+_TYPES: tuple[pl.DataType, ...] = (pl.Int64(), pl.Float64(), pl.Date(), pl.Datetime("us"))
+_PARSED = {str(dtype.base_type()): dtype for dtype in _TYPES}
+_PLAIN_FACTS = ("label", "decimals", "trimmed", "measurement")
+# How other facts become plain, and are restored.
+_FACTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "value_labels": (lambda labels: [list(pair) for pair in labels.items()], dict),
+    "missing_codes": (list, tuple),
+    "missing_ranges": (list, lambda ranges: tuple((low, high) for low, high in ranges)),
+    "parsed": (lambda dtype: str(dtype.base_type()), _PARSED.__getitem__),
 }
 
 
@@ -36,40 +44,27 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns.
 
     Names that are not text are taken by their text. A lazy frame is collected.
-
-    Examples
-    --------
-    >>> frame, origin = read_frame(pl.DataFrame({"a": [1], "b": [2]}).lazy(), Request(["b"]))
-    >>> frame.columns, origin.native
-    (['b'], 'polars lazy')
     """
-    if isinstance(source, pl.DataFrame):
-        return source.select(named(request.choose(source.columns, "the frame"))), Origin(
-            native="polars"
-        )
+    library = type(source).__module__.partition(".")[0]
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
         frame = source.select(named(request.choose(names, "the frame"))).collect()
         return frame, Origin(native="polars lazy")
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+    if library == "pandas" and hasattr(source, "columns"):
         return _read_pandas(source, request)
-    if type(source).__module__.partition(".")[0] == "pyarrow" and hasattr(source, "schema"):
+    if library == "pyarrow" and hasattr(source, "schema"):
         chosen = request.choose(source.schema.names, "the frame")
         return from_arrow(source.select(chosen)), Origin(native="pyarrow", types=source.schema)
     if isinstance(source, Mapping):
         return _read_columns(source, request)
-    return _read_other(source, request)
+    frame = source if isinstance(source, pl.DataFrame) else _to_polars(source)
+    return frame.select(named(request.choose(frame.columns, "the frame"))), Origin(native="polars")
 
 
 def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataFrame, Origin]:
     columns = {str(name): values for name, values in source.items()}
-    series: dict[str, pl.Series] = {}
-    problems = []
-    for name in request.choose(list(columns), "the data"):
-        try:
-            series[name] = pl.Series(name, columns[name])
-        except _FAILURES:  # what a library says of a value it cannot take would show the value
-            problems.append(_mixed(name))
+    chosen = request.choose(list(columns), "the data")
+    series, problems = _taken({name: partial(pl.Series, name, columns[name]) for name in chosen})
     lengths = sorted({len(column) for column in series.values()})
     if len(lengths) > 1:
         problems.append(f"columns must have the same length. Got {lengths} instead.")
@@ -78,14 +73,23 @@ def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataF
     return pl.DataFrame(series), Origin(native="polars")
 
 
-def _mixed(name: str) -> str:
-    return (
-        f"column {name!r} must hold values of one type. Got mixed types instead: turn them into "
-        f"text or into numbers before loading."
-    )
+def _taken(
+    columns: Mapping[str, Callable[[], pl.Series]],
+) -> tuple[dict[str, pl.Series], list[str]]:
+    """Make columns; also returns what is wrong with those that cannot be made."""
+    series, problems = {}, []
+    for name, make in columns.items():
+        try:
+            series[name] = make()
+        except _FAILURES:  # what a library says of a value it cannot take would show the value
+            problems.append(
+                f"column {name!r} must hold values of one type. Got mixed types instead: turn them "
+                f"into text or into numbers before loading."
+            )
+    return series, problems
 
 
-def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
+def _to_polars(source: Any) -> pl.DataFrame:
     import narwhals as nw
 
     try:
@@ -95,24 +99,16 @@ def _read_other(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
             f"data must be the path of a file or a frame (Polars, pandas, PyArrow). "
             f"Got {type(source).__name__} instead."
         ) from None
-    collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    polars = collected.to_polars()
-    return polars.select(named(request.choose(polars.columns, "the frame"))), Origin(
-        native="polars"
-    )
+    return (frame.collect() if isinstance(frame, nw.LazyFrame) else frame).to_polars()
 
 
 def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     names = [str(name) for name in source.columns]
     chosen = set(request.choose(names, "the frame"))
     places = [place for place, name in enumerate(names) if name in chosen]
-    series: dict[str, pl.Series] = {}
-    problems = []
-    for place in places:
-        try:
-            series[names[place]] = _from_pandas(source.iloc[:, place], names[place])
-        except _FAILURES:  # what a library says of a value it cannot take would show the value
-            problems.append(_mixed(names[place]))
+    series, problems = _taken(
+        {names[place]: partial(_from_pandas, source, place, names[place]) for place in places}
+    )
     if problems:
         raise ColumnError(problems)
     types = {names[place]: source.dtypes.iloc[place] for place in places}
@@ -121,26 +117,21 @@ def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     return pl.DataFrame(series), origin
 
 
-def _from_pandas(column: Any, name: str) -> pl.Series:
+def _from_pandas(source: Any, place: int, name: str) -> pl.Series:
     import narwhals as nw
 
-    series: pl.Series = nw.from_native(_spelt(column), series_only=True).to_polars().alias(name)
+    pd: Any = sys.modules["pandas"]  # the frame is one of its own
+    column = source.iloc[:, place]
+    categories = getattr(column.dtype, "categories", None)
+    dtype = column.dtype if categories is None else categories.dtype
+    if isinstance(dtype, pd.IntervalDtype | pd.PeriodDtype) or (
+        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _SPELT
+    ):  # bands and periods go by their texts: "(0, 5]", "2020-01"
+        column = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
+    series: pl.Series = nw.from_native(column, series_only=True).to_polars().alias(name)
     if series.dtype == pl.Object:
         raise TypeError
     return series
-
-
-def _spelt(column: Any) -> Any:
-    """Return bands and periods of pandas as their texts: "(0, 5]", "2020-01"."""
-    pd: Any = sys.modules["pandas"]  # the column is one of its own
-
-    categories = getattr(column.dtype, "categories", None)
-    dtype = column.dtype if categories is None else categories.dtype
-    if not isinstance(dtype, pd.IntervalDtype | pd.PeriodDtype) and not (
-        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _SPELT
-    ):
-        return column
-    return column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
 
 
 def to_native(frame: pl.DataFrame, origin: Origin) -> Any:
@@ -197,14 +188,7 @@ def _to_arrow(frame: pl.DataFrame, origin: Origin) -> Any:
 
 
 def from_arrow(table: Any) -> pl.DataFrame:
-    """Turn a table of Arrow into a frame.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> from_arrow(pyarrow.table({"age": [34, None]}))["age"].to_list()
-    [34, None]
-    """
+    """Turn a table of Arrow into a frame."""
     problems = [
         f"column {field.name!r} is of Arrow's type {str(field.type)!r}, which is not supported: "
         f"leave it out, or turn it into numbers or text."
@@ -299,13 +283,17 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
         return
     wanted, leaves = set(chosen), range(declared.num_columns)
     paths = [declared.schema.column(leaf).path for leaf in leaves]
-    read = [leaf for leaf in leaves if not wanted.isdisjoint((paths[leaf], _top(paths[leaf])))]
+    read = [leaf for leaf in leaves if {paths[leaf], paths[leaf].partition(".")[0]} & wanted]
     groups = [declared.row_group(group) for group in range(declared.num_row_groups)]
-    sizes = [
-        (group.column(leaf).total_uncompressed_size, group.num_rows)
-        for group in groups
-        for leaf in read
-    ]
+    try:
+        with path.open("rb", buffering=0) as file:
+            sizes = [
+                (_unpacked_size(file, group.column(leaf)), group.num_rows)
+                for group in groups
+                for leaf in read
+            ]
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+        raise unreadable(path, "Parquet") from None
     need = _COPIES * sum(size for size, rows in sizes if whole or size > _LONG_CELLS * rows)
     need = max(need, _VALUE_BYTES * declared.num_rows * len(read)) if whole else need
     memory = memory_for(path)
@@ -316,8 +304,48 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
         )
 
 
-def _top(path: str) -> str:
-    return path.partition(".")[0]
+def _unpacked_size(file: FileIO, chunk: Any) -> int:
+    """Return what a column unpacks to: readers take room by what each page says of itself.
+
+    A page begins with a struct that has the size of what it unpacks to as its field 2, and of
+    what is stored as 3. Its values are counted in the field 1 of its field 5 or 8.
+    """
+    at = chunk.dictionary_page_offset or chunk.data_page_offset
+    end = at + chunk.total_compressed_size
+    size = values = 0
+    while at < end:
+        file.seek(at)
+        head = file.read(_PAGE_HEAD)
+        try:
+            fields, length = _read_struct(head, 0)
+        except IndexError:  # long values among the statistics of the page
+            fields, length = _read_struct(head + file.read(_LONGEST_PAGE_HEAD), 0)
+        size, at = size + fields[2], at + length + fields[3]
+        values += (fields.get(5) or fields.get(8) or {1: 0})[1]
+        if fields[2] < 0 or fields[3] < 0 or values > chunk.num_values:
+            raise ValueError
+    return max(size, int(chunk.total_uncompressed_size))
+
+
+def _read_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
+    """Read the whole numbers of a struct of Thrift's compact protocol; also returns its end."""
+    fields: dict[int, Any] = {}
+    field = 0
+    while data[at]:
+        step, kind = divmod(data[at], 16)
+        field, at = field + step, at + 1
+        if not step or kind not in _THRIFT:
+            raise ValueError
+        if _THRIFT[kind] == "struct":
+            fields[field], at = _read_struct(data, at)
+        elif _THRIFT[kind] != "truth":  # which takes no room
+            number = shift = 0
+            while data[at] > 127:
+                number, shift, at = number | (data[at] & 127) << shift, shift + 7, at + 1
+            number, at = number | data[at] << shift, at + 1
+            fields[field] = number >> 1 ^ -(number & 1)
+            at += number if _THRIFT[kind] == "text" else 0
+    return fields, at + 1
 
 
 def read_arrow(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
@@ -369,37 +397,18 @@ def write_arrow(data: Microdata, path: Path) -> None:
 
 def _notes(variables: tuple[Variable, ...]) -> str:
     """Write down what the format has no place of its own for; roles stay at home."""
-    noted = {variable.name: _noted(variable) for variable in variables}
-    filled = {name: note for name, note in noted.items() if note}
+    noted = (*_PLAIN_FACTS, *_FACTS)
+    facts = plain_facts({v.name: {key: getattr(v, key) for key in noted} for v in variables})
+    filled = {name: note for name, note in facts.items() if note}
     return json.dumps(filled, sort_keys=True, default=str) if filled else ""
 
 
-def _noted(variable: Variable) -> dict[str, Any]:
-    note = {
-        "label": variable.label,
-        "value_labels": [list(pair) for pair in variable.value_labels.items()],
-        "missing_codes": list(variable.missing_codes),
-        "missing_ranges": [list(ends) for ends in variable.missing_ranges],
-        "decimals": variable.decimals,
-        "trimmed": variable.trimmed,
-        "parsed": str(variable.parsed.base_type()) if variable.parsed is not None else None,
-        "measurement": variable.measurement,
-    }
-    return {key: value for key, value in note.items() if value not in ("", [], None, False)}
-
-
 def read_facts(metadata: Mapping[Any, Any] | None) -> dict[str, Facts]:
-    """Read what a file's metadata says of its columns; what we did not write is left aside.
-
-    Examples
-    --------
-    >>> read_facts({b"keyhole": b'{"age": {"label": "Age in years"}}'})["age"]["label"]
-    'Age in years'
-    """
+    """Read what a file's metadata says of its columns; what we did not write is left aside."""
     metadata = metadata or {}
     notes = metadata.get(_KEY) or metadata.get(_KEY.encode()) or "{}"
     try:
-        return {name: _fact(note) for name, note in json.loads(notes).items()}
+        return restored_facts(json.loads(notes))
     except (ValueError, TypeError, AttributeError, KeyError):
         return {}
 
@@ -407,28 +416,22 @@ def read_facts(metadata: Mapping[Any, Any] | None) -> dict[str, Facts]:
 def plain_facts(facts: Mapping[str, Facts]) -> dict[str, Any]:
     """Return what a file says of its columns as plain values, for `restored_facts`."""
     return {
-        name: {key: _plain_fact(key, value) for key, value in known.items() if value is not None}
+        name: {
+            key: _FACTS[key][0](value) if key in _FACTS else value
+            for key, value in known.items()
+            if value
+        }
         for name, known in facts.items()
     }
 
 
-def _plain_fact(key: str, value: Any) -> Any:
-    if key == "value_labels":
-        return [list(pair) for pair in value.items()]
-    return str(value.base_type()) if key == "parsed" else value
-
-
 def restored_facts(plain: Mapping[str, Any]) -> dict[str, Facts]:
     """Return what a file says of its columns, from `plain_facts`."""
-    return {name: _fact(note) for name, note in plain.items()}
-
-
-def _fact(note: Mapping[str, Any]) -> Facts:
-    plain = ("label", "decimals", "trimmed", "measurement", "format", "width")
-    known: dict[str, Any] = {key: note[key] for key in plain if key in note}
-    known["value_labels"] = dict(note.get("value_labels", ()))
-    known["missing_codes"] = tuple(note.get("missing_codes", ()))
-    known["missing_ranges"] = tuple((low, high) for low, high in note.get("missing_ranges", ()))
-    if "parsed" in note:
-        known["parsed"] = _PARSED[note["parsed"]]
-    return known
+    known = {*_PLAIN_FACTS, *_FACTS, "format", "width"}
+    return {
+        name: {
+            key: _FACTS[key][1](note[key]) if key in _FACTS else note[key]
+            for key in known & note.keys()
+        }
+        for name, note in plain.items()
+    }

@@ -10,6 +10,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Hashable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,8 @@ def read_here(
 ) -> ReadFile:  # fmt: skip
     """Read the wanted columns of a file of a format in this process."""
     if form == "text":
-        text, origin = read_text(
-            path,
-            lambda names: request.choose(names, repr(path.name)),
-            encoding=encoding,
-            delimiter=delimiter,
-        )
-        return text, origin, {}
+        choose = partial(request.choose, where=repr(path.name))
+        return *read_text(path, choose, encoding=encoding, delimiter=delimiter), {}
     origin = Origin(suffix=path.suffix.lower())
     if form == "Excel":
         from keyhole.data.excel import read_excel
@@ -105,36 +101,35 @@ def ask_reader(
 
 def _plain_request(request: Request) -> dict[str, Any]:
     """Return a request without the values of missing codes: it is read to choose columns only."""
+
+    def words(declared: Mapping[str, Any]) -> dict[str, Any]:
+        plain = str | int | float | None
+        return {k: one if isinstance(one, plain) else str(one) for k, one in declared.items()}
+
+    def shape(codes: Any) -> list[Any]:
+        listed = codes if isinstance(codes, list | tuple | set | frozenset) else [codes]
+        return [] if all(isinstance(code, Hashable) for code in listed) else [[]]
+
     codes = request.missing_codes
     by_name = codes if isinstance(codes, Mapping) else {"*": codes}
     return {
         "columns": None if request.columns is None else list(request.columns),
-        "roles": {name: _shown(role) for name, role in request.roles.items()},
-        "kinds": {name: _shown(kind) for name, kind in request.kinds.items()},
+        "roles": words(request.roles),
+        "kinds": words(request.kinds),
         "labels": dict.fromkeys(request.labels, ""),
-        "missing_codes": {name: _plain_codes(listed) for name, listed in by_name.items()},
+        "missing_codes": {name: shape(listed) for name, listed in by_name.items()},
         "derived": dict(request.derived),
         "partial": request.partial,
     }
 
 
-def _shown(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else str(value)
-
-
-def _plain_codes(codes: Any) -> list[Any]:
-    listed = codes if isinstance(codes, list | tuple | set | frozenset) else [codes]
-    return [] if all(isinstance(code, Hashable) for code in listed) else [[]]
-
-
 def answer_read(given: Mapping[str, Any]) -> bytes:
     """Read a file for `read_apart`, in the process of its own."""
     how = (given["encoding"], given["delimiter"], given["sheet"])
-    frame, origin, facts = read_here(
-        Path(given["path"]), given["form"], Request(**given["request"]), *how
-    )
-    told = {**dataclasses.asdict(origin), "notes": list(origin.notes)}
-    said = json.dumps({"origin": told, "facts": plain_facts(facts)}).encode()
+    request = Request(**given["request"])
+    frame, origin, facts = read_here(Path(given["path"]), given["form"], request, *how)
+    told = {"origin": dataclasses.asdict(origin), "facts": plain_facts(facts)}
+    said = json.dumps(told).encode()
     out = io.BytesIO()
     frame.write_ipc(out)
     return b"".join([len(said).to_bytes(_LONGEST, "big"), said, out.getbuffer()])

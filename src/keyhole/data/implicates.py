@@ -19,15 +19,7 @@ _NAME = re.compile(r"implicate-([0-9]+)(\.[a-z0-9]+(?:\.gz)?)", re.IGNORECASE)
 
 
 def find_implicates(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the files ``implicate-1.csv``, ``implicate-2.csv`` and so on of a folder, in order.
-
-    Examples
-    --------
-    >>> find_implicates("nowhere")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: 'nowhere' does not exist. Give the folder 'release' of a synthesis.
-    """
+    """Return the files ``implicate-1.csv``, ``implicate-2.csv`` and so on of a folder, in order."""
     path = Path(folder)
     if not path.is_dir():
         wrong = "is a file" if path.exists() else "does not exist"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -41,15 +42,6 @@ def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
     """Type a column of text; empty cells are null already.
 
     Missing codes do not spoil a type.
-
-    Examples
-    --------
-    >>> infer(pl.Series(["02134", "10001"])).series.dtype
-    String
-    >>> infer(pl.Series(["34", ".", "51"]), codes=(".",)).parsed
-    Int64
-    >>> infer(pl.Series(["1.50", "2.25"])).decimals
-    2
     """
     found = _type(series)
     if found is None and codes:
@@ -67,15 +59,16 @@ def _type(series: pl.Series) -> Inferred | None:
     glance = series[:_GLANCE]
     if glance.null_count() == len(glance):
         glance = series.drop_nulls()[:_GLANCE]
-    for attempt in (_whole, _fixed, _shortest, _loose, _date, _stamp):
+    whole, day = partial(_exact, pl.Int64()), partial(_exact, pl.Date())
+    for attempt in (whole, _fixed, _shortest, _loose, day, _stamp):
         # A glance tells most types apart at no cost; only a promising one reads the column.
         if attempt(glance) is not None and (found := attempt(series)) is not None:
             return found
     return None
 
 
-def _whole(series: pl.Series) -> Inferred | None:
-    values = series.cast(pl.Int64, strict=False)
+def _exact(dtype: pl.DataType, series: pl.Series) -> Inferred | None:
+    values = parse_codes(series, dtype)
     return Inferred(values) if _same(values.cast(pl.String), series) else None
 
 
@@ -121,11 +114,6 @@ def _merges(series: pl.Series, values: pl.Series) -> bool:
     return any(len({Decimal(text) for text in texts}) > 1 for texts in alike["text"].to_list())
 
 
-def _date(series: pl.Series) -> Inferred | None:
-    values = parse_codes(series, pl.Date())
-    return Inferred(values) if _same(values.cast(pl.String), series) else None
-
-
 def _stamp(series: pl.Series) -> Inferred | None:
     if not series.str.contains(_STAMP).all():
         return None
@@ -152,13 +140,7 @@ def _same(text: pl.Series, series: pl.Series) -> bool:
 
 
 def fits_text(values: pl.Series, decimals: int) -> bool:
-    """Whether numbers can be written with so many decimals and read back the same.
-
-    Examples
-    --------
-    >>> fits_text(pl.Series([1.5, 2.25]), 2), fits_text(pl.Series([1.125]), 2)
-    (True, False)
-    """
+    """Whether numbers can be written with so many decimals and read back the same."""
     if not _sized(values, decimals):
         return False
     text = render_floats(values, decimals=decimals)
@@ -171,13 +153,7 @@ def _sized(values: pl.Series, decimals: int) -> bool:
 
 
 def without_decimals(series: pl.Series) -> pl.Series:
-    """Return whole numbers as such, where a format has one type of number only.
-
-    Examples
-    --------
-    >>> without_decimals(pl.Series([1.0, None])).dtype, without_decimals(pl.Series([1.5])).dtype
-    (Int64, Float64)
-    """
+    """Return whole numbers as such, where a format has one type of number only."""
     filled = series.drop_nulls()
     whole = (filled.is_finite() & (filled == filled.round()) & (filled.abs() < _EXACT)).all()
     return series.cast(pl.Int64) if whole and len(filled) else series

@@ -27,23 +27,11 @@ _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data came from.
+    """Where data came from: how a file was written, or what kind of frame was given.
 
-    Parameters
-    ----------
-    suffix
-        The extension of the file (``.csv``), or nothing for a frame.
-    native
-        The kind of frame that was given: ``polars``, ``polars lazy``, ``pandas``, ``pyarrow``;
-        or ``file``.
-    index, types, labels
-        The index, the types and the column labels of a frame of another library.
-    delimiter, encoding, line_ending
-        How a text file was written.
-    bom
-        Whether it began with a byte order mark.
-    file_label, notes, table_name, version
-        What a statistical file says of itself.
+    `native` is ``polars``, ``polars lazy``, ``pandas``, ``pyarrow`` or ``file``. `index`, `types`
+    and `labels` are those of a frame of another library; `bom` tells whether a text began with a
+    byte order mark; `file_label` and what follows it is what a statistical file says of itself.
     """
 
     suffix: str = ""
@@ -121,21 +109,7 @@ class Microdata:
     def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
         """Return the names if all are columns, each once; else say everything that is wrong.
 
-        Parameters
-        ----------
-        names
-            The columns asked for; one name alone is meant as a list of one.
-        purpose
-            What they are for, as the message calls them.
-
-        Examples
-        --------
-        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
-        >>> data.require(["agee", "age", "age"])
-        Traceback (most recent call last):
-        ...
-        keyhole.errors.ColumnError: key 'agee' is not a column of 'data'. Did you mean 'age'?
-        key 'age' is listed more than once. List it once.
+        One name alone is meant as a list of one; `purpose` is what the message calls them.
         """
         return require_columns(names, self._places, purpose=purpose, called=self.name)
 
@@ -167,7 +141,7 @@ class Microdata:
         series = self.column(name)
         if not series.dtype.is_numeric():
             raise ColumnError(
-                f"weight {name!r} must hold numbers. Got {_described(series.dtype)} instead: "
+                f"weight {name!r} must hold numbers. Got {type_in_words(series.dtype)} instead: "
                 f"choose another column, or declare its missing codes."
             )
         values = series.cast(pl.Float64)
@@ -180,14 +154,7 @@ class Microdata:
     def with_roles(
         self, roles: Mapping[str, Role | None] | None = None, /, **more: Role | None
     ) -> Microdata:
-        """Return the data with these columns' roles, by name; ``None`` takes a role away.
-
-        Examples
-        --------
-        >>> data = Microdata(pl.DataFrame({"age": [1]}), [Variable("age", "measure")])
-        >>> data.with_roles(age="key").role("key")
-        ('age',)
-        """
+        """Return the data with these columns' roles, by name; ``None`` takes a role away."""
         wanted: dict[str, Role | None] = {**(roles or {}), **more}
         problems = absent(wanted, list(self._places), where=repr(self.name))
         problems += role_problems({name: role for name, role in wanted.items() if role is not None})
@@ -219,12 +186,9 @@ class Microdata:
         """
         frame = self.frame if frame is None else frame
         variables = tuple(self._carried(series) for series in frame)
-        origin = self.origin
-        if frame.height != self.records:
-            origin = dataclasses.replace(origin, index=None)
-        return dataclasses.replace(
-            self, frame=frame, variables=variables, name=name or self.name, origin=origin
-        )
+        index = self.origin.index if frame.height == self.records else None
+        origin = dataclasses.replace(self.origin, index=index)
+        return Microdata(frame, variables, name or self.name, origin)
 
     def _carried(self, series: pl.Series) -> Variable:
         """Return what is known of a column of this name in another frame."""
@@ -280,7 +244,7 @@ class Microdata:
         """Return what is known of the columns as a table; no values are shown."""
         types = self.frame.schema
         rows = [
-            [v.name, v.kind, v.role or "", _described(v.parsed or types[v.name]), v.label]
+            [v.name, v.kind, v.role or "", type_in_words(v.parsed or types[v.name]), v.label]
             for v in self.variables
         ]
         title = f"{self.name}: {self.records:,} records, {len(rows):,} columns"
@@ -296,13 +260,7 @@ class Microdata:
 def require_columns(
     names: Iterable[str], columns: Collection[str], *, purpose: str, called: str
 ) -> tuple[str, ...]:
-    """Return the names if all are columns, each once; else say everything that is wrong.
-
-    Examples
-    --------
-    >>> require_columns(["sex"], ["sex", "age"], purpose="key", called="people")
-    ('sex',)
-    """
+    """Return the names if all are columns, each once; else say everything that is wrong."""
     asked = [names] if isinstance(names, str) else [str(name) for name in names]
     if len(asked) == 1 and asked[0] in columns:  # as each column is in its turn
         return tuple(asked)
@@ -344,7 +302,7 @@ def _weight_problems(name: str, values: pl.Series) -> list[str]:
     return problems
 
 
-def _described(dtype: pl.DataType) -> str:
+def type_in_words(dtype: pl.DataType) -> str:
     """Name a type in words a reader of the data would use."""
     if dtype.is_integer():
         return "whole numbers"

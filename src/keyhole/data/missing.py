@@ -21,13 +21,7 @@ _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?
 
 
 def text_forms(codes: Iterable[Any]) -> set[str]:
-    """Return the texts that a list of missing codes stands for.
-
-    Examples
-    --------
-    >>> sorted(text_forms([-9, "."]))
-    ['-9', '-9.0', '.']
-    """
+    """Return the texts that a list of missing codes stands for."""
     forms = set()
     for code in codes:
         text = str(code).strip() if isinstance(code, int | float) else str(code)
@@ -40,14 +34,7 @@ def text_forms(codes: Iterable[Any]) -> set[str]:
 
 
 def blank(series: pl.Series, variable: Variable) -> pl.Series:
-    """Return the column with declared missing codes, empty text and NaN turned to null.
-
-    Examples
-    --------
-    >>> age = Variable("age", "measure", missing_codes=(-9,), parsed=pl.Int64())
-    >>> blank(pl.Series("age", ["34", "-9", "", "51"]), age).to_list()
-    [34, None, None, 51]
-    """
+    """Return the column with declared missing codes, empty text and NaN turned to null."""
     series = blank_codes(require_flat(series), variable.missing_codes)
     if variable.missing_ranges and series.dtype.is_numeric():
         for lowest, highest in variable.missing_ranges:
@@ -60,13 +47,7 @@ def blank(series: pl.Series, variable: Variable) -> pl.Series:
 
 
 def parse_codes(series: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Read text as values of a type; what cannot be read becomes null.
-
-    Examples
-    --------
-    >>> parse_codes(pl.Series(["2020-01-31T10:00:00"]), pl.Datetime("us")).to_list()
-    [datetime.datetime(2020, 1, 31, 10, 0)]
-    """
+    """Read text as values of a type; what cannot be read becomes null."""
     if dtype == pl.Datetime:
         plain = series.str.replace("T", " ", literal=True)
         return plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")

@@ -38,8 +38,8 @@ class Pieces(ABC):
     What a format tells of its columns, their types and facts, is set when it is opened.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or Path()
         self.names: tuple[str, ...] = ()
         self.types: dict[str, pl.DataType] = {}
         self._facts: dict[str, Facts] = {}
@@ -101,7 +101,7 @@ def _rows(size: int, columns: int) -> int:
 
 class _Text(Pieces):
     def __init__(self, file: TextFile) -> None:
-        super().__init__(file.path)
+        super().__init__()
         self._file, self.names = file, file.names
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Batch]:
@@ -244,7 +244,7 @@ class FramePieces(Pieces):
     """A frame in memory, in pieces like the others."""
 
     def __init__(self, frame: pl.DataFrame, facts: Mapping[str, Facts] | None = None) -> None:
-        super().__init__(Path())
+        super().__init__()
         self._facts.update(facts or {})
         self._frame, self.names = frame, tuple(frame.columns)
         self.types.update(frame.schema)

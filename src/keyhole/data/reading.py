@@ -197,13 +197,7 @@ def request_of(
     derive: Any = None,
     partial: bool = False,
 ) -> Request:
-    """Read what a caller of `load` declares about the columns.
-
-    Examples
-    --------
-    >>> request_of("age", missing_codes=[-9]).codes_for("age")
-    (-9,)
-    """
+    """Read what a caller of `load` declares about the columns."""
     if columns is not None and not isinstance(columns, Iterable):
         raise OptionError(f"columns must be a list of names. Got {type(columns).__name__} instead.")
     listed = [columns] if isinstance(columns, str) else columns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,16 @@ _FLOATS = {
     "Stata": (0.0, 2.0**1023),
     "SAS transport": (2.0**-260, 2.0**248),
 }
-_SPSS_WORDS = re.findall(r"\w+", "all and by eq ge gt le lt ne not or to with")
-_STATA_WORDS = re.findall(
-    r"\w+",
-    "_all _b byte _coef _cons double float if in int long _n _pi _pred _rc _skip using with",
-)
+# What names are like, how many bytes they may have, and words that they may not be.
+_NAMES = {
+    "SPSS": (r"[^\W\d_][\w.@#$]*", 64, "all and by eq ge gt le lt ne not or to with"),
+    "Stata": (
+        r"[^\W\d]\w*",
+        32,
+        "_all _b byte _coef _cons double float if in int long _n _pi _pred _rc _skip using with",
+    ),
+    "SAS transport": (r"[A-Za-z_][A-Za-z0-9_]*", 32, ""),
+}
 _MAP = b"<map>"
 _PLACES = 14  # of Stata's map, eight bytes each: the last is where the file ends
 _TAG = re.compile(r"^\.[A-Za-z_]$")
@@ -65,7 +70,16 @@ def read_statistical(
     cells, about = read_with_metadata(path, name, encoding, usecols=chosen)
     found = {column: read_column(column, cells[column], about, name) for column in chosen}
     frame = pl.DataFrame({column: series for column, (series, _) in found.items()})
-    return frame, _origin(path, about), {column: facts for column, (_, facts) in found.items()}
+    with path.open("rb") as file:
+        version = 8 if b"LIBV8" in file.read(80) else 5
+    origin = Origin(
+        suffix=path.suffix.lower(),
+        file_label=about.file_label or "",
+        notes=tuple(about.notes or ()),
+        table_name=about.table_name or "",
+        version=version,
+    )
+    return frame, origin, {column: facts for column, (_, facts) in found.items()}
 
 
 def read_with_metadata(
@@ -92,18 +106,6 @@ def read_with_metadata(
             f"{path.name!r} cannot be read as {name} data: it is broken, not whole, or has "
             f"features that are not supported. Copy it again or write it anew.{doubt}"
         ) from None
-
-
-def _origin(path: Path, about: Any) -> Origin:
-    with path.open("rb") as file:
-        modern = b"LIBV8" in file.read(80)
-    return Origin(
-        suffix=path.suffix.lower(),
-        file_label=about.file_label or "",
-        notes=tuple(about.notes or ()),
-        table_name=about.table_name or "",
-        version=8 if modern else 5,
-    )
 
 
 def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[pl.Series, Facts]:
@@ -162,7 +164,6 @@ def write_spss(data: Microdata, path: Path) -> None:
     """Write an SPSS file with labels, formats, measurement levels and missing values."""
     import pyreadstat
 
-    _require_names(data, "SPSS", re.compile(r"^[^\W\d_][\w.@#$]*$"), 64, _SPSS_WORDS)
     frame = _frame(data, "SPSS")
     same = data.origin.suffix in (".sav", ".zsav")
     pyreadstat.write_sav(
@@ -183,7 +184,6 @@ def write_stata(data: Microdata, path: Path) -> None:
     """Write a Stata file with labels, formats and its own missing values (``.a``)."""
     import pyreadstat
 
-    _require_names(data, "Stata", re.compile(r"^[^\W\d]\w*$"), 32, _STATA_WORDS)
     frame = _frame(data, "Stata")
     tags = {v.name: _tags(v) for v in data.variables if frame.schema[v.name] == pl.Object}
     pyreadstat.write_dta(
@@ -200,7 +200,6 @@ def write_transport(data: Microdata, path: Path) -> None:
     """Write a SAS transport file with labels and formats; it has no place for value labels."""
     import pyreadstat
 
-    _require_names(data, "SAS transport", re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$"), 32)
     frame = _frame(data, "SAS transport")
     pyreadstat.write_xport(
         frame,
@@ -221,20 +220,6 @@ def _stays_old(data: Microdata, frame: pl.DataFrame) -> bool:
     text = all(dtype == pl.String for dtype in frame.dtypes)
     blank = text and frame.height > 0 and not any(frame.row(-1))
     return old and not blank and all(len(name) <= 8 for name in data.names)
-
-
-def _require_names(
-    data: Microdata, name: str, shape: re.Pattern[str], longest: int, words: Sequence[str] = ()
-) -> None:
-    problems = [
-        f"column {column!r} has a name that {name} cannot hold: it must be a letter with letters, "
-        f"digits and underscores after it, of {longest} bytes at most, and no word of its own. "
-        f"Rename it, or write .csv."
-        for column in data.names
-        if not shape.fullmatch(column) or len(column.encode()) > longest or column.lower() in words
-    ]
-    if problems:
-        raise ColumnError(problems)
 
 
 def _labels(data: Microdata, frame: pl.DataFrame, *, formats: bool) -> dict[str, Any]:
@@ -330,8 +315,19 @@ def _tags(variable: Variable) -> list[str]:
 
 def _frame(data: Microdata, name: str) -> pl.DataFrame:
     """Bring every column to a type that the format has, or say all that cannot be."""
+    shape, longest, words = _NAMES[name]
+    problems = [
+        f"column {column!r} has a name that {name} cannot hold: it must be a letter with letters, "
+        f"digits and underscores after it, of {longest} bytes at most, and no word of its own. "
+        f"Rename it, or write .csv."
+        for column in data.names
+        if not re.fullmatch(shape, column)
+        or len(column.encode()) > longest
+        or column.lower() in words.split()
+    ]
+    if problems:
+        raise ColumnError(problems)
     columns: dict[str, pl.Series] = {}
-    problems: list[str] = []
     for variable in data.variables:
         try:
             columns[variable.name] = _written(data.frame[variable.name], variable, name)
@@ -407,12 +403,9 @@ def _require_written(path: Path, name: str, data: Microdata) -> None:
     place in the file, so if all are found nothing before the last is left out. Only Stata has
     something after it, and says at which byte it ends.
     """
-    import pyreadstat
-
     records = None
-    with suppress(Exception):  # the reader raises plain exceptions of many kinds
-        reader = getattr(pyreadstat, _READERS[name])
-        records = len(reader(str(path), usecols=[data.names[0]], output_format="polars")[0])
+    with suppress(FileError):
+        records = len(read_with_metadata(path, name, None, usecols=[data.names[0]])[0])
     if records == data.records and (name != "Stata" or _is_ended(path)):
         return
     require_room(path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import polars as pl
 
@@ -46,16 +46,6 @@ _OURS = "ours"
 Choose = Callable[[Sequence[str]], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """How a text is laid out: its names, and where its records begin."""
-
-    names: list[str]
-    start: int
-    delimiter: str
-    line_ending: str
-
-
 def read_text(
     path: Path, choose: Choose, *, encoding: str | None = None, delimiter: str | None = None
 ) -> tuple[pl.DataFrame, Origin]:
@@ -67,43 +57,62 @@ def read_text(
 
     `choose`, given all names, returns those to be read.
     """
-    data = b"".join(_unpacked(path)) if path.suffix.lower() == ".gz" else _plain(path)
+    if _is_packed(path) or path.stat().st_size <= _LONGEST:
+        data = b"".join(_unpacked(path))
+    else:
+        for _ in _unpacked(path):  # to see that it has lines, before there is memory taken for it
+            pass
+        data = path.read_bytes()
     used, mark = _encoding(data, encoding)
     data = data[len(mark) :] if mark else data
     if used != "utf-8":  # Parsing checks UTF-8 as it goes; to check it here takes as long again.
-        data = _decode(data, used, path.name).encode()
+        data = "".join(_decoded([data], used, path.name)).encode()
     if _is_blank(data, None):
         raise _empty(path.name)
-    _refuse_binary(data, path.name)
-    try:
-        layout = _layout(data, delimiter, path.name)
-        chosen = choose(layout.names)
-        frame = _parse(data, layout, chosen, path.name)
-        _check_quotes([data], lambda: _Lines(data), layout.delimiter, path.name)
-    except UnicodeDecodeError:
-        _decode(data, "utf-8", path.name)
-        raise
+    _refuse_binary([data], path.name)
+    file = _laid_out(data, data, 0, delimiter, path.name)
+    frame = file.read(choose(file.names))
+    file.check_quotes()
     origin = Origin(
         suffix=suffix_of(path),
-        delimiter=layout.delimiter,
+        delimiter=file.delimiter,
         encoding=used,
-        line_ending=layout.line_ending,
+        line_ending=file.line_ending,
         bom=bool(mark),
     )
     return frame, origin
 
 
-def _plain(path: Path) -> bytes:
-    if path.stat().st_size > _LONGEST:
-        for _ in _unpacked(path):  # to see that it has lines, before there is memory taken for it
-            pass
-    return path.read_bytes()
+def open_text(
+    path: Path, copy: Callable[[], Path], *, encoding: str | None, delimiter: str | None
+) -> TextFile:
+    """Open a text; one that is packed or not in UTF-8 is first copied as plain UTF-8."""
+    used, mark = _encoding(b"".join(_unpacked(path, 8)), encoding)
+    plain, skipped = path, len(mark)
+    if _is_packed(path) or used != "utf-8":
+        plain, skipped, blocks = copy(), 0, _unpacked(path)
+        with plain.open("xb") as out:
+            rest = chain([next(blocks, b"")[len(mark) :]], blocks)
+            out.writelines(text.encode() for text in _decoded(rest, used, path.name))
+    with plain.open("rb") as file:
+        file.seek(skipped)
+        head = file.read(_AT_ONCE)
+        _refuse_binary(_bounded(plain, chain([head], _blocks(file))), path.name)
+    if not head.strip():
+        raise _empty(path.name)
+    cut = head.rfind(b"\n") + 1
+    head = head[:cut] if len(head) == _AT_ONCE and cut else head
+    return _laid_out(plain, head, skipped, delimiter, path.name)
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def _unpacked(path: Path, most: int = -1) -> Iterator[bytes]:
     """Give the bytes of a file in blocks, unpacked; or its first ones only."""
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        with gzip.open(path) if _is_packed(path) else path.open("rb") as file:
             if most >= 0:
                 yield file.read(most)
             else:
@@ -142,14 +151,10 @@ def _blocks(file: Any) -> Iterator[bytes]:
 
 def _encoding(beginning: bytes, encoding: str | None) -> tuple[str, bytes]:
     """Return the encoding of a text and the byte order mark it begins with, if any."""
-    used = _known_encoding(encoding or "utf-8")
-    return next(((of, mark) for mark, of in _MARKS if beginning.startswith(mark)), (used, b""))
-
-
-def _known_encoding(encoding: str) -> str:
+    encoding = encoding or "utf-8"
     try:
-        found = codecs.lookup(encoding).name
-        if found in _NO_ENCODINGS:
+        used = codecs.lookup(encoding).name
+        if used in _NO_ENCODINGS:
             raise LookupError
         "".encode(encoding)
     except (LookupError, TypeError, ValueError):
@@ -157,7 +162,8 @@ def _known_encoding(encoding: str) -> str:
             f"encoding must be one that Python knows for text files, like 'utf-8' or 'cp1252'. "
             f"Got {encoding!r} instead."
         ) from None
-    return "utf-8" if found == "utf-8-sig" else found  # a mark is seen for itself
+    used = "utf-8" if used == "utf-8-sig" else used  # a mark is seen for itself
+    return next(((of, mark) for mark, of in _MARKS if beginning.startswith(mark)), (used, b""))
 
 
 def _is_blank(data: bytes | memoryview, blanks: bytes | None) -> bool:
@@ -169,227 +175,144 @@ def _empty(name: str) -> FileError:
     return FileError(f"{name!r} is empty. Give a file with a header and records.")
 
 
-def _decode(data: bytes, encoding: str, name: str) -> str:
-    try:
-        return str(data, encoding)
-    except UnicodeError as error:
-        line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        raise _not_in(encoding, name, line) from None
+def _decoded(blocks: Iterable[bytes], encoding: str, name: str) -> Iterator[str]:
+    """Decode a text a block at a time, or say which line cannot be."""
+    decoder, lines = codecs.getincrementaldecoder(encoding)(), 1
+    for block in chain(blocks, [b""]):
+        try:
+            yield decoder.decode(block, final=not block)
+        except UnicodeError as error:
+            lines += block.count(b"\n", 0, getattr(error, "start", 0))
+            template = (
+                "{0!r} is not in the encoding {1!r}: line {2} cannot be decoded. Say which it is "
+                "in ({encoding} cp1252 for most files of Western Windows programs)."
+            )
+            raise FileError(Problem(template, name, encoding, lines)) from None
+        lines += block.count(b"\n")
 
 
-def _not_in(encoding: str, name: str, line: int) -> FileError:
-    template = (
-        "{0!r} is not in the encoding {1!r}: line {2} cannot be decoded. Say which it is in "
-        "({encoding} cp1252 for most files of Western Windows programs)."
-    )
-    return FileError(Problem(template, name, encoding, line))
+def _refuse_binary(blocks: Iterable[bytes], name: str) -> None:
+    line = 1
+    for block in blocks:
+        place = block.find(b"\0")
+        if place >= 0:
+            template = (
+                "{0!r} holds zero bytes (the first in line {1}), so it is not plain text. If it is "
+                "UTF-16 say so ({encoding} utf-16-le); else write it anew."
+            )
+            raise FileError(Problem(template, name, line + block.count(b"\n", 0, place)))
+        line += block.count(b"\n")
 
 
-def _refuse_binary(data: bytes, name: str) -> None:
-    place = data.find(b"\0")
-    if place >= 0:
-        template = (
-            "{0!r} holds zero bytes (the first in line {1}), so it is not plain text. If it is "
-            "UTF-16 say so ({encoding} utf-16-le); else write it anew."
-        )
-        raise FileError(Problem(template, name, data.count(10, 0, place) + 1))
-
-
-def _layout(data: bytes, delimiter: str | None, name: str) -> _Layout:
+def _laid_out(
+    content: Path | bytes, head: bytes, skipped: int, delimiter: str | None, name: str
+) -> TextFile:
+    """Find the delimiter and the names of a text at its head, which begins after `skipped`."""
     one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
     if delimiter is not None and (not one or delimiter in '\0\r\n"'):
         raise OptionError(
             f"delimiter must be one character of ASCII, and none that ends a line or quotes. "
             f"Got {delimiter!r} instead."
         )
-    # Detected is the delimiter that gives the first records as many cells as the header.
-    used = delimiter or max(DELIMITERS, key=lambda mark: _agreement(data, mark))
-    lines = _Lines(data)
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in _text_lines(head):
+            read.append(line)
+            yield line
+
+    found: list[str] = []
     try:
-        header = next(filter(None, csv.reader(lines, delimiter=used)), [])
+        # Detected is the delimiter that gives the first records as many cells as the header.
+        used = delimiter or max(DELIMITERS, key=lambda mark: _agreement(head, mark))
+        names = next(filter(None, csv.reader(lines(), delimiter=used)), [])
+        if delimiter is not None and len(names) == 1:
+            found = [name for mark, name in DELIMITERS.items() if _agreement(head, mark)[0]]
     except csv.Error:
         raise FileError(
             f"{name!r} cannot be read as text with the delimiter {used!r}: a cell is too long. "
             f"Check that every quotation mark is closed."
         ) from None
-    if delimiter is not None and len(header) == 1:
-        _hint_delimiter(data, delimiter, name)
-    ending = "\r\n" if lines.last.endswith("\r\n") else "\r" if lines.last.endswith("\r") else "\n"
-    return _Layout(header, lines.read, used, ending)
-
-
-def _hint_delimiter(data: bytes, delimiter: str, name: str) -> None:
-    found = [name for mark, name in DELIMITERS.items() if _agreement(data, mark)[0]]
+    except UnicodeDecodeError:
+        raise _undecoded(content, name) from None
     if found:
         raise FileError(
             f"{name!r} has one column when read with the delimiter {delimiter!r}, but several "
             f"with a {found[0]}. Give the delimiter that the file has, or leave it to be found."
         )
+    last = read[-1] if read else ""
+    ending = "\r\n" if last.endswith("\r\n") else "\r" if last.endswith("\r") else "\n"
+    start = skipped + sum(len(line.encode()) for line in read)
+    return TextFile(content, name, tuple(names), used, start, ending)
+
+
+def _opened(content: Path | bytes) -> BinaryIO:
+    return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
+
+
+def _text_lines(content: Path | bytes) -> io.TextIOWrapper:
+    mark = "" if isinstance(content, bytes) else "-sig"  # which is cut off already here
+    return io.TextIOWrapper(_opened(content), f"utf-8{mark}", newline="")
 
 
 def _agreement(data: bytes, mark: str) -> tuple[bool, int]:
     rows: list[list[str]] = []
     with suppress(csv.Error):  # a cell too long for a glance
-        rows.extend(filter(None, islice(csv.reader(_Lines(data), delimiter=mark), _GLANCE)))
+        rows.extend(filter(None, islice(csv.reader(_text_lines(data), delimiter=mark), _GLANCE)))
     widths = Counter(map(len, rows))
     width = len(rows[0]) if rows else 1
     return width > 1 and 2 * widths[width] > len(rows), width
 
 
-def _parse(data: bytes, layout: _Layout, chosen: list[str], name: str) -> pl.DataFrame:
-    """Parse the records of the chosen columns.
-
-    PyArrow's parser, since it refuses rows with too few cells, where others fill them up.
-    Columns go under their places, because any text may be a name.
-    """
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from pyarrow import csv as arrow_csv
-
-    body = memoryview(data)[layout.start :]
-    if _is_blank(body, b"\r\n"):
-        return pl.DataFrame(schema=dict.fromkeys(chosen, pl.String))
-    places = {column: str(place) for place, column in enumerate(layout.names)}
-    wanted, kind = [places[column] for column in chosen], pa.large_string()
-    read = partial(arrow_csv.read_csv, pa.py_buffer(body))
+def _undecoded(content: Path | bytes, name: str) -> FileError:
+    """Return which line of a text is not UTF-8."""
     try:
-        table = read(**_options(layout.names, layout.delimiter, wanted, kind, _BLOCK))
-    except pa.ArrowInvalid:
-        _decode(data, "utf-8", name)
-        try:  # in one block, for a file with cells longer than a block
-            block = min(len(body) + 1, _LARGEST)
-            table = read(**_options(layout.names, layout.delimiter, wanted, kind, block))
-        except pa.ArrowInvalid:
-            _check_quotes([data], lambda: _Lines(data), layout.delimiter, name)
-            raise _malformed(_Lines(data), layout.delimiter, len(layout.names), name) from None
-    # Typed columns are made contiguous later; to do it to their text first would be for nothing.
-    frame = cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
-    return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
-
-
-def _options(
-    names: Sequence[str], delimiter: str, wanted: list[str], kind: Any, block: int
-) -> dict[str, Any]:
-    """Return how PyArrow is to parse a text: every wanted column as text, empty cells as null."""
-    from pyarrow import csv as arrow_csv
-
-    return {
-        "read_options": arrow_csv.ReadOptions(
-            column_names=[str(place) for place in range(len(names))], block_size=block
-        ),
-        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        "convert_options": arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted, kind),
-            include_columns=wanted,
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    }
-
-
-class _Lines:
-    r"""The lines of a text in UTF-8, counting the bytes that were read.
-
-    Examples
-    --------
-    >>> lines = _Lines("größe\n1\n".encode())
-    >>> next(iter(lines)), lines.read
-    ('größe\n', 8)
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")
-        self.read = 0
-        self.last = ""
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.read += len(line.encode())
-            self.last = line
-            yield line
-
-
-def _check_quotes(
-    blocks: Iterable[bytes], lines: Callable[[], Iterable[str]], delimiter: str, name: str
-) -> None:
-    r"""Refuse a text with a quotation mark that is not closed: parsers take the rest as one cell.
-
-    Examples
-    --------
-    >>> _check_quotes([b'a,b\n1,"x\n'], lambda: ["a,b\n", '1,"x\n'], ",", "a.csv")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: 'a.csv', line 2: a quotation mark is opened that is not closed. ...
-    """
-    if sum(block.count(b'"') for block in blocks) % 2 == 0:
-        return
-    # A line of our own at the end stays apart from the rest only if no quotation mark is open.
-    line, row = 1, None
-    for line, row in _numbered(chain(lines(), ["\r\n", _OURS]), delimiter):  # noqa: B007
-        pass
-    if row != [_OURS]:
-        raise _open_quote(name, line) from None  # what a parser says of a cell would show it
-
-
-def _malformed(lines: Iterable[str], delimiter: str, expected: int, name: str) -> FileError:
-    """Say which row does not have as many cells as the header, or which quote is not closed."""
-    for line, row in _numbered(lines, delimiter):
-        if row is None:
-            return _open_quote(name, line)
-        if row and len(row) != expected:
-            mark = DELIMITERS.get(delimiter, repr(delimiter))
-            return FileError(
-                f"{name!r}, line {line}: must have {expected} cells, as the header has. Got "
-                f"{len(row)} instead. Check that the delimiter is a {mark}, and that cells which "
-                f"hold one are in quotation marks."
-            )
-    return FileError(
-        f"{name!r} cannot be read as text with the delimiter {delimiter!r}. Check that cells which "
-        f"hold quotation marks have them doubled."
-    )
-
-
-def _numbered(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str] | None]]:
-    """Give each row with the line it begins in; none for one with a cell past all measure."""
-    reader = csv.reader(lines, delimiter=delimiter)
-    line = 1
-    try:
-        for row in reader:
-            yield line, row
-            line = reader.line_num + 1
-    except csv.Error:
-        yield line, None
-
-
-def _open_quote(name: str, line: int) -> FileError:
-    """Say that a quotation mark is not closed."""
-    return FileError(
-        f"{name!r}, line {line}: a quotation mark is opened that is not closed. Close it, or "
-        f"double it if it is part of the text."
-    )
+        with _opened(content) as file:
+            for _ in _decoded(_blocks(file), "utf-8", name):
+                pass
+    except FileError as error:
+        return error
+    raise AssertionError("a text that is UTF-8 was not decoded")
 
 
 class TooLongError(Exception):
     """A cell may be longer than the pieces: they must be read again in larger ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TextFile:
-    """A text in UTF-8: where it is, what its columns are called, where its records begin."""
+    """A text in UTF-8, here or in a file: what its columns are called, where its records begin."""
 
-    path: Path
+    content: Path | bytes
     called: str
     names: tuple[str, ...]
     delimiter: str
     start: int
+    line_ending: str
 
-    def _has_records(self) -> bool:
-        """Whether anything but blank lines follows the header."""
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            return any(block.strip(b"\r\n") for block in _blocks(file))
+    def read(self, chosen: list[str]) -> pl.DataFrame:
+        """Read the chosen columns of a text that is here."""
+        import pyarrow as pa  # type: ignore[import-untyped]
+        from pyarrow import csv as arrow_csv
+
+        assert isinstance(self.content, bytes)
+        body = memoryview(self.content)[self.start :]
+        if _is_blank(body, b"\r\n"):
+            return pl.DataFrame(schema=dict.fromkeys(chosen, pl.String))
+        read, kind = partial(arrow_csv.read_csv, pa.py_buffer(body)), pa.large_string()
+        try:
+            table = read(**self._options(chosen, kind, _BLOCK))
+        except pa.ArrowInvalid:
+            try:  # in one block, for a file with cells longer than a block
+                table = read(**self._options(chosen, kind, min(len(body) + 1, _LARGEST)))
+            except pa.ArrowInvalid:
+                raise self._fault() from None
+        # Typed columns are made contiguous later; to do it to their text first is for nothing.
+        frame = cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
+        return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Any]:
-        """Yield Arrow's batches of the chosen columns, each of about so many bytes of text.
+        """Yield Arrow's batches of the chosen columns of a file, each of about so many bytes.
 
         Raises
         ------
@@ -399,103 +322,95 @@ class TextFile:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        if not self._has_records():
-            return
-        places = {column: str(place) for place, column in enumerate(self.names)}
-        wanted = [places[column] for column in chosen]
-        # Texts are numbered as they are parsed: most columns have few different ones.
-        kind = pa.dictionary(pa.int32(), pa.string())
-        block = min(size, _LARGEST)
-        options = _options(self.names, self.delimiter, wanted, kind, block)
-        with self.path.open("rb") as file:
+        assert isinstance(self.content, Path)
+        with self.content.open("rb") as file:
             file.seek(self.start)
+            if not any(block.strip(b"\r\n") for block in _blocks(file)):
+                return
+            file.seek(self.start)
+            # Texts are numbered as they are parsed: most columns have few different ones.
+            kind, block = pa.dictionary(pa.int32(), pa.string()), min(size, _LARGEST)
             try:
-                yield from arrow_csv.open_csv(file, **options)
+                yield from arrow_csv.open_csv(file, **self._options(chosen, kind, block))
             except pa.ArrowInvalid:
-                if block < min(self.path.stat().st_size, _LONGEST):
+                if block < min(self.content.stat().st_size, _LONGEST):
                     raise TooLongError from None
                 raise self._fault() from None
 
-    def check_quotes(self) -> None:
-        """Say so if a quotation mark is not closed, which parsers take as one long cell."""
-        with self.path.open("rb") as file, self._lines() as lines:
-            _check_quotes(_blocks(file), lambda: lines, self.delimiter, self.called)
+    def _options(self, chosen: Sequence[str], kind: Any, block: int) -> dict[str, Any]:
+        """Return how PyArrow is to parse: every chosen column as text, empty cells as null.
 
-    def _lines(self) -> io.TextIOWrapper:
-        return self.path.open(encoding="utf-8-sig", newline="")
+        PyArrow's parser, since it refuses rows with too few cells, where others fill them up.
+        Columns go under their places, because any text may be a name.
+        """
+        from pyarrow import csv as arrow_csv
+
+        places = {column: str(place) for place, column in enumerate(self.names)}
+        wanted = [places[column] for column in chosen]
+        return {
+            "read_options": arrow_csv.ReadOptions(
+                column_names=list(map(str, range(len(self.names)))), block_size=block
+            ),
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=True
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(wanted, kind),
+                include_columns=wanted,
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        }
+
+    def check_quotes(self) -> None:
+        """Refuse a text with an open quotation mark: parsers take the rest as one cell."""
+        with _opened(self.content) as file:
+            if sum(block.count(b'"') for block in _blocks(file)) % 2 == 0:
+                return
+        # A line of our own at the end stays apart from the rest only if no quotation mark is open.
+        line, row = 1, None
+        for line, row in self._rows("\r\n", _OURS):  # noqa: B007
+            pass
+        if row != [_OURS]:
+            raise self._open_quote(line)
+
+    def _rows(self, *more: str) -> Iterator[tuple[int, list[str] | None]]:
+        """Give each row with the line it begins in; none for one with a cell past all measure."""
+        line = 1
+        with _text_lines(self.content) as lines:
+            reader = csv.reader(chain(lines, more), delimiter=self.delimiter)
+            try:
+                for row in reader:
+                    yield line, row
+                    line = reader.line_num + 1
+            except csv.Error:  # what it says of a cell would show it
+                yield line, None
+            except UnicodeDecodeError:
+                raise _undecoded(self.content, self.called) from None
+
+    def _open_quote(self, line: int) -> FileError:
+        return FileError(
+            f"{self.called!r}, line {line}: a quotation mark is opened that is not closed. Close "
+            f"it, or double it if it is part of the text."
+        )
 
     def _fault(self) -> FileError:
-        """Return what is wrong with a text that does not parse."""
+        """Return which row does not have as many cells as the header, or which quote is open."""
         try:
             self.check_quotes()
-            with self._lines() as lines:
-                return _malformed(lines, self.delimiter, len(self.names), self.called)
-        except UnicodeDecodeError:
-            return _undecoded(self.path, self.called)
+            for line, row in self._rows():
+                if row is None:
+                    return self._open_quote(line)
+                if row and len(row) != len(self.names):
+                    mark = DELIMITERS.get(self.delimiter, repr(self.delimiter))
+                    return FileError(
+                        f"{self.called!r}, line {line}: must have {len(self.names)} cells, as the "
+                        f"header has. Got {len(row)} instead. Check that the delimiter is a "
+                        f"{mark}, and that cells which hold one are in quotation marks."
+                    )
         except FileError as error:
             return error
-
-
-def open_text(
-    path: Path, copy: Callable[[], Path], *, encoding: str | None, delimiter: str | None
-) -> TextFile:
-    """Open a text; one that is packed or not in UTF-8 is first copied as plain UTF-8."""
-    used, mark = _encoding(b"".join(_unpacked(path, 8)), encoding)
-    plain, skipped = path, len(mark)
-    if path.suffix.lower() == ".gz" or used != "utf-8":
-        plain, skipped = copy(), 0
-        _recode(path, plain, used, len(mark))
-    head = _head(plain, skipped, path.name)
-    try:
-        layout = _layout(head, delimiter, path.name)
-    except UnicodeDecodeError:
-        raise _undecoded(plain, path.name) from None
-    names, start = tuple(layout.names), layout.start + skipped
-    return TextFile(plain, path.name, names, layout.delimiter, start)
-
-
-def _head(path: Path, skipped: int, name: str) -> bytes:
-    """Return the beginning of a text, whole lines, once all of it is seen to be text."""
-    with path.open("rb") as file:
-        file.seek(skipped)
-        head = file.read(_AT_ONCE)
-        line = 1
-        for rest in _bounded(path, chain([head], _blocks(file))):
-            place = rest.find(b"\0")
-            if place >= 0:
-                line += rest.count(b"\n", 0, place)
-                _refuse_binary(b"\n" * (line - 1) + b"\0", name)
-            line += rest.count(b"\n")
-    if not head.strip():
-        raise _empty(name)
-    cut = head.rfind(b"\n") + 1
-    return head[:cut] if len(head) == _AT_ONCE and cut else head
-
-
-def _recode(path: Path, target: Path, encoding: str, skipped: int) -> None:
-    """Copy a text as plain UTF-8, a block at a time."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    lines = 0
-    with target.open("xb") as out:
-        for block in chain(_unpacked(path), [b""]):
-            block, skipped = block[skipped:], max(0, skipped - len(block))
-            try:
-                out.write(decoder.decode(block, final=not block).encode())
-            except UnicodeError as error:
-                lines += block.count(b"\n", 0, getattr(error, "start", 0))
-                raise _not_in(encoding, path.name, lines + 1) from None
-            lines += block.count(b"\n")
-
-
-def _undecoded(path: Path, name: str) -> FileError:
-    """Return which line of a file is not UTF-8."""
-    decoder, lines = codecs.getincrementaldecoder("utf-8")(), 0
-    with path.open("rb") as file:
-        for block in chain(_blocks(file), [b""]):
-            try:
-                decoder.decode(block, final=not block)
-            except UnicodeError as error:
-                place = getattr(error, "start", 0)
-                return _not_in("utf-8", name, lines + block.count(b"\n", 0, place) + 1)
-            lines += block.count(b"\n")
-    return _not_in("utf-8", name, lines)
+        return FileError(
+            f"{self.called!r} cannot be read as text with the delimiter {self.delimiter!r}. Check "
+            f"that cells which hold quotation marks have them doubled."
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from keyhole.core.files import require_room, write_whole
-from keyhole.data.columns import Variable, require_flat
+from keyhole.data.columns import Variable, require_calendar, require_flat
 from keyhole.data.excel import write_excel
 from keyhole.data.formats import find_format, suffix_of
 from keyhole.data.frames import write_arrow, write_parquet
@@ -49,6 +49,7 @@ def save(
             f"{target.name!r} must be in a format that can be written. Got .sas7bdat instead: "
             f"write SAS transport (.xpt), which SAS reads."
         )
+    require_calendar(data.frame)  # a step may have put in what no file can be read back from
     with write_whole(target, force=force, private=private) as temporary:
         try:
             _WRITERS[name](data, temporary)
@@ -67,7 +68,14 @@ def _write_text(data: Microdata, path: Path) -> None:
     suffix, origin = suffix_of(path), data.origin
     same = suffix.removesuffix(".gz") == origin.suffix.removesuffix(".gz")
     usual = "," if suffix.startswith(".csv") else "\t"
-    _require_flat(data.frame)
+    problems: list[str] = []
+    for series in data.frame:
+        try:
+            require_flat(series)
+        except ColumnError as error:
+            problems += error.problems
+    if problems:
+        raise ColumnError(problems)
     text = pl.DataFrame({v.name: _text(data.frame[v.name], v) for v in data.variables})
     if text.width == 1:
         text = text.fill_null("")  # else a missing value would be a blank line, and no record
@@ -78,33 +86,19 @@ def _write_text(data: Microdata, path: Path) -> None:
         line_terminator=origin.line_ending if same else "\n",
         quote_style="always" if doubtful else "necessary",
     )
-    content = _encoded(written, origin.encoding if same else "utf-8", same and origin.bom)
-    if not suffix.endswith(".gz"):
-        path.write_bytes(content)
-        return
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
-        packed.write(content)
-
-
-def _require_flat(frame: pl.DataFrame) -> None:
-    problems: list[str] = []
-    for series in frame:
-        try:
-            require_flat(series)
-        except ColumnError as error:
-            problems += error.problems
-    if problems:
-        raise ColumnError(problems)
-
-
-def _encoded(text: str, encoding: str, bom: bool) -> bytes:
+    encoding, mark = (origin.encoding, origin.bom) if same else ("utf-8", False)
     try:
-        return (("\N{BYTE ORDER MARK}" if bom else "") + text).encode(encoding)
+        content = (("\N{BYTE ORDER MARK}" if mark else "") + written).encode(encoding)
     except UnicodeEncodeError:
         raise FileError(
             f"the data holds text that the file's encoding {encoding!r} cannot write. Load it "
             f"with encoding='utf-8', or write another format."
         ) from None
+    if not suffix.endswith(".gz"):
+        path.write_bytes(content)
+        return
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+        packed.write(content)
 
 
 def _text(series: pl.Series, variable: Variable) -> pl.Series:

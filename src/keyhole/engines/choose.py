@@ -75,13 +75,6 @@ def open_records(
         What is asked that cannot be done on Spark, if anything.
     options
         Whatever else `load` takes.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = open_records(pl.DataFrame({"sex": ["f", "m", "f"]}), engine="disk")
-    >>> people.records, people.codes("sex").values.tolist()
-    (3, [0, 1, 0])
     """
     if isinstance(source, AskedColumns):
         name = source.backend.name
@@ -113,14 +106,11 @@ def open_records(
 
 def derive_problems(engine: Any, reading: Mapping[str, Any]) -> list[str]:
     """Say so if columns are to be derived on Spark, which cannot."""
-    if engine != "spark" or not reading.get("derive"):
-        return []
-    return [
-        Problem(
-            "{engine} must be memory or disk for derived columns ({derive}). Got 'spark' instead: "
-            "derive them in Spark, and give the frame."
-        )
-    ]
+    said = Problem(
+        "{engine} must be memory or disk for derived columns ({derive}). Got 'spark' instead: "
+        "derive them in Spark, and give the frame."
+    )
+    return [said] if engine == "spark" and reading.get("derive") else []
 
 
 def _asked_engine(engine: Any, sources: Iterable[Any]) -> tuple[Any, Any]:
@@ -141,12 +131,10 @@ def is_of_pyspark(thing: Any, kind: str) -> bool:
 
 
 def _only_in_memory(engine: Any, what: str) -> list[str]:
-    if not what or engine not in ("disk", "spark"):
-        return []
     template = (
         f"{{engine}} must be memory for {what}. Got {{0!r}} instead: leave one of the two out."
     )
-    return [Problem(template, engine)]
+    return [Problem(template, engine)] if what and engine in ("disk", "spark") else []
 
 
 def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
@@ -194,7 +182,7 @@ def engine_problems(
             Problem("{master} is for counting on Spark. Leave it out, or use {engine} spark.")
         )
     else:
-        problems += import_module(SPARK).master_problems(master)
+        problems += import_module("keyhole.spark.session").master_problems(master)
     return problems
 
 
@@ -208,29 +196,22 @@ def cluster_for(
 ) -> Any:
     """Return the Spark cluster to work on, not yet started; None if the work is done in memory.
 
-    Verbs that know no other place ask this. What is wrong is raised here where the work is done
-    in memory; a `keyhole.spark.cluster.Cluster` raises it with what its files tell.
-
-    Verbs that know no place but memory and Spark ask this; `sources` is the data. `in_memory_for`
-    has by its words what was asked for that can only be done in memory; options in braces.
-
-    Examples
-    --------
-    >>> cluster_for("auto", None, [], verb="a study") is None
-    True
+    Verbs that know no place but memory and Spark ask this. What is wrong is raised here where the
+    work is done in memory; a `keyhole.spark.cluster.Cluster` raises it with what its files tell.
+    `in_memory_for` has by its words what was asked for that can only be done in memory.
     """
     name, session = _asked_engine(engine, sources)
     problems: list[str] = engine_problems(name, master=master)
     if name == "disk":
-        problems.append(
-            Problem("{engine} must be memory or spark for {0}. Got 'disk' instead.", verb)
-        )
+        template = "{engine} must be memory or spark for {0}. Got 'disk' instead."
+        problems.append(Problem(template, verb))
     if name == "memory" and session is not None:
         problems.append(Problem(_OWN_FRAME, name))
     if name == "spark":
-        asked = [what for what, value in (in_memory_for or {}).items() if value]
         problems += [
-            Problem(f"{{engine}} must be memory for {what}. Got 'spark' instead.") for what in asked
+            Problem(f"{{engine}} must be memory for {what}. Got 'spark' instead.")
+            for what, value in (in_memory_for or {}).items()
+            if value
         ]
         return import_module(SPARK).Cluster(master, session, problems)
     if problems:
@@ -239,13 +220,7 @@ def cluster_for(
 
 
 def backend_of(data: Records) -> Backend:
-    """Return where data is held and counted: in memory, if it names no other place.
-
-    Examples
-    --------
-    >>> backend_of(open_records({"sex": [1, 2]})).name
-    'memory'
-    """
+    """Return where data is held and counted: in memory, if it names no other place."""
     return cast("Backend", getattr(data, "backend", MEMORY_BACKEND))
 
 
@@ -274,21 +249,14 @@ def _on_disk(
     from keyhole.engines.disk import DiskData
     from keyhole.engines.storage import WorkFolder
 
-    folder = WorkFolder(work_folder, memory=_allowed(memory))
+    free = available()
+    share = 10**9 if free is None else max(int(SHARE * free), 10**9)
+    folder = WorkFolder(work_folder, memory=share if memory is None else parse_memory(memory))
     if not isinstance(source, Path):
         return DiskData.of_microdata(load(source, **options), folder)
     given = dict(options)
-    how = {name: given.pop(name, None) for name in ("encoding", "delimiter", "sheet")}
-    name = given.pop("name", None)
-    request = request_of(**given)
-    return DiskData.of_file(source, request, folder, name=name, note=note, **how)
-
-
-def _allowed(memory: str | int | None) -> int:
-    if memory is not None:
-        return parse_memory(memory)
-    free = available()
-    return 10**9 if free is None else max(int(SHARE * free), 10**9)
+    how = {name: given.pop(name, None) for name in ("encoding", "delimiter", "sheet", "name")}
+    return DiskData.of_file(source, request_of(**given), folder, note=note, **how)
 
 
 def _too_large(path: Path, memory: str | int | None) -> str:
@@ -315,14 +283,9 @@ def _needed(path: Path) -> float:
         form = find_format(path)
     except FileError:
         return 0
-    size = path.stat().st_size
-    if form == "Parquet":
-        return _needed_parquet(path)
-    packed = UNPACKED if path.suffix.lower() == ".gz" else 1.0
-    return size * TIMES.get(form, 0.0) * packed
-
-
-def _needed_parquet(path: Path) -> float:
+    if form != "Parquet":
+        packed = UNPACKED if path.suffix.lower() == ".gz" else 1.0
+        return path.stat().st_size * TIMES.get(form, 0.0) * packed
     import pyarrow as pa  # type: ignore[import-untyped]
     from pyarrow import parquet
 

@@ -43,12 +43,7 @@ class DiskData(AskedColumns):
     """
 
     def __init__(
-        self,
-        name: str,
-        names: Iterable[str],
-        folder: WorkFolder,
-        *,
-        note: str = "",
+        self, name: str, names: Iterable[str], folder: WorkFolder, *, note: str = ""
     ) -> None:
         super().__init__(name, names)
         self.folder, self.note = folder, note
@@ -165,10 +160,7 @@ class DiskData(AskedColumns):
         codes = self.codes(name)
         size = len(codes.values) * VALUE_BYTES
         self.folder.require(size, f"reading column {name!r} as values")
-        levels = codes.levels.clone()
-        if codes.has_missing:
-            levels = levels.extend_constant(None, 1)
-        return levels.gather(codes.values).alias(name)
+        return codes.decoded().alias(name)
 
     def role(self, role: str) -> tuple[str, ...]:
         """Return the names of the columns that were given a role, in the order of the file."""
@@ -176,15 +168,14 @@ class DiskData(AskedColumns):
 
     def select(self, names: Iterable[str]) -> DiskData:
         """Return the data with only these columns."""
-        out = _Chosen(self.name, self.require(names), self.folder, note=self.note)
-        out.whole, out.roles = self, self.roles
+        out = _Derived(self.name, self.require(names), self.folder, note=self.note)
+        out.whole, out.request, out.roles = self, Request(), self.roles
         return out
 
     def weights(self, name: str) -> npt.NDArray[np.float64]:
         """Return a column of sampling weights; see `Microdata.weights`."""
-        values = self.column(name)
-        variable = Variable(name, "measure")
-        return Microdata(values.to_frame(), (variable,)).weights(name)
+        values = self.column(name).to_frame()
+        return Microdata(values, (Variable(name, "measure"),)).weights(name)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> DiskData:
         """Return the records for which the mask is true."""
@@ -223,7 +214,6 @@ class _FileData(DiskData):
             )
 
     def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Encode columns; return those with more different values than memory holds."""
         asked = self.require(names, purpose="column")
         with self._lock:
             if fresh := self._fresh(asked):
@@ -256,21 +246,22 @@ class _MemoryData(DiskData):
     data: Microdata
 
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
-        return {
-            name: EncodedColumn(self.data.variable(name), _kept(self.data.codes(name), self.folder))
-            for name in names
-        }
+        out = {}
+        for name in names:
+            codes = self.data.codes(name)
+            kept = Codes(copied(codes.values, self.folder), codes.levels, codes.has_missing)
+            out[name] = EncodedColumn(self.data.variable(name), kept)
+        return out
 
 
 class _Derived(DiskData):
-    """Other data with columns derived from its own; see `keyhole.data.deriving`."""
+    """Some columns of other data, and columns derived from them; see `keyhole.data.deriving`."""
 
     whole: DiskData
     request: Request
 
     @classmethod
     def of(cls, whole: DiskData, request: Request) -> _Derived:
-        """Add the derived columns of a request, and keep the columns that it asks for."""
         names = (*whole.names, *request.making(whole.names))
         wanted = [n for n in names if request.columns is None or n in request.columns]
         out = cls(whole.name, wanted, whole.folder, note=whole.note)
@@ -306,11 +297,13 @@ class _Derived(DiskData):
         return self._encoded[name]
 
     def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Encode columns; return those with more different values than memory holds."""
         asked = self.require(names, purpose="column")
         own = [name for name in asked if name not in self.request.derived]
-        found = self.whole.encode_what_fits(own) if own else ()
+        if not own:
+            return ()
+        found = self.whole.encode_what_fits(own)
         self._given_up.update({name: self.whole._given_up[name] for name in found})
+        self._known_records = self.whole.records
         return found
 
     def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
@@ -324,31 +317,10 @@ class _Steps:
         self._data = data
 
     def variable(self, name: str) -> Variable:
-        """Return what is known of a column."""
         return self._data._made(name).variable
 
     def codes(self, name: str) -> Codes:
-        """Return a column as small numbers."""
         return self._data._made(name).codes
-
-
-class _Chosen(DiskData):
-    """Some columns of other data."""
-
-    whole: DiskData
-
-    def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
-        return {name: self.whole._column(name) for name in names}
-
-    def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Encode columns; return those with more different values than memory holds."""
-        found = self.whole.encode_what_fits(self.require(names, purpose="column"))
-        self._given_up.update({name: self.whole._given_up[name] for name in found})
-        self._known_records = self.whole.records
-        return found
-
-    def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
-        return self.whole._read(name, most)
 
 
 class _Filtered(DiskData):
@@ -379,7 +351,3 @@ def _version(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
-
-
-def _kept(codes: Codes, folder: WorkFolder) -> Codes:
-    return Codes(copied(codes.values, folder), codes.levels, codes.has_missing)

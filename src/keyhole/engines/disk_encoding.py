@@ -49,7 +49,7 @@ class Dictionary:
     def __init__(self, name: str, path: Path, memory: int, *, gives_up: bool = False) -> None:
         self.name, self._path, self._memory = name, path, memory
         self._gives_up, self.problem = gives_up, ""
-        self._passed = 0
+        self.records = 0
         self._file = path.open("xb")
         self._stretches: list[tuple[np.dtype[Any], int]] = []
         self.values: Any = None
@@ -57,14 +57,9 @@ class Dictionary:
         self.first: Ints = np.zeros(0, dtype=np.int64)
         self.filled: Ints = np.zeros(0, dtype=np.int64)
 
-    @property
-    def records(self) -> int:
-        """The number of records so far."""
-        return self._passed
-
     def add(self, array: Any) -> None:
         """Number one more piece of the column; nothing is done for one that was given up."""
-        self._passed += len(array)
+        self.records += len(array)
         if self.problem:
             return
         local = self._local(array)
@@ -73,18 +68,22 @@ class Dictionary:
         try:
             numbers = self._numbered(local.dictionary, counts)
         except _TooManyError as error:
-            self._give_up(error.args[0])
+            if not self._gives_up:
+                raise OptionError(error.args[0]) from None
+            self.problem, self.values = error.args[0], None
+            self.counts = np.zeros(1, dtype=np.int64)
             return
         np.add.at(self.counts, numbers, counts)
         table = numbers.astype(np.min_scalar_type(len(self.counts) - 1))
         ids = np.take(table, places, mode="clip")  # no place is beyond it: this is the fast way
-        self._remember(ids)
-        self._write(ids)
-        self._stretches.append((ids.dtype, len(ids)))
-
-    def _write(self, ids: npt.NDArray[Any]) -> None:
+        if len(self.first) < GLANCE:
+            self.first = np.append(self.first, ids[: GLANCE - len(self.first)])
+        if len(self.filled) < FILLED:
+            filled = ids[ids != MISSING]
+            self.filled = np.append(self.filled, filled[: FILLED - len(self.filled)])
         with self._writable():
             self._file.write(ids.data)
+        self._stretches.append((ids.dtype, len(ids)))
 
     @contextmanager
     def _writable(self) -> Iterator[None]:
@@ -113,12 +112,14 @@ class Dictionary:
 
     def _numbered(self, values: Any, counts: Ints) -> Ints:
         """Return the number of each place that any record has, the first for a missing value."""
+        import pyarrow as pa
+
         out = np.zeros(len(counts), dtype=np.int64)
         used = counts[1:] > 0
         if values.null_count:
             used &= values.is_valid().to_numpy(zero_copy_only=False)
         chosen = np.flatnonzero(used)
-        out[chosen + 1] = self._known(values.take(_arrow(chosen)))
+        out[chosen + 1] = self._known(values.take(pa.array(chosen)))
         return out
 
     def _known(self, values: Any) -> Ints:
@@ -150,19 +151,6 @@ class Dictionary:
                 "column out, which sets nearly every record apart, or give more ({memory})."
             )
             raise _TooManyError(Problem(template, self.name, held))
-
-    def _give_up(self, problem: str) -> None:
-        if not self._gives_up:
-            raise OptionError(problem)
-        self.problem, self.values = problem, None
-        self.counts = np.zeros(1, dtype=np.int64)
-
-    def _remember(self, ids: npt.NDArray[Any]) -> None:
-        if len(self.first) < GLANCE:
-            self.first = np.append(self.first, ids[: GLANCE - len(self.first)])
-        if len(self.filled) < FILLED:
-            filled = ids[ids != MISSING]
-            self.filled = np.append(self.filled, filled[: FILLED - len(self.filled)])
 
     def recoded(self, codes: npt.NDArray[Any], storage: Storage) -> npt.NDArray[Any]:
         """Return the code of each record, given that of each number."""
@@ -201,12 +189,6 @@ def _places(indices: Any) -> npt.NDArray[Any]:
         indices = indices.cast("int64").fill_null(-1)
     places: npt.NDArray[Any] = indices.to_numpy(zero_copy_only=False) + 1
     return places
-
-
-def _arrow(numbers: Ints) -> Any:
-    import pyarrow as pa
-
-    return pa.array(numbers)
 
 
 # With so few levels `load` may ask how often they come, and then no more than this matters.
@@ -264,10 +246,8 @@ def encode_pieces(
 ) -> tuple[Mapping[str, EncodedColumn], Mapping[str, str], int]:
     """Read the columns named once, and encode them.
 
-    Also returns the columns that were given up, each with what is to be said of it, and the
-    number of records.
-
-    `what_fits`: give up columns with more different values than memory holds.
+    Also returns the columns that were given up, each with what is to be said of it, and the number
+    of records. `what_fits` gives up columns with more different values than memory holds.
     """
     size = min(max(folder.memory // PIECE_SHARE, SMALLEST_PIECE), LARGEST_PIECE)
     found = _read(pieces, names, folder, size, what_fits)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,23 +25,19 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Counts cells of encoded columns held in memory.
+    """Counts cells of encoded columns; `storage` makes the arrays with a value for each record.
 
-    `storage` makes the arrays with a value for each record: in memory, or in mapped files.
-
-    Notes
-    -----
     The distinct patterns of all the columns are made once. A key that grows step by step
     refines the last partition; one that shrinks merges the last patterns.
     """
 
     def __init__(self, columns: Mapping[str, Codes], *, storage: Storage = MEMORY) -> None:
-        self._storage = storage
+        self.storage = storage
         self._names = tuple(columns)
         self._index = {name: i for i, name in enumerate(self._names)}
         self._columns = tuple(columns.values())
-        self._sizes = np.array([c.size for c in self._columns], dtype=np.int64)
-        self._plan = layout(self._sizes.tolist())
+        self.sizes = np.array([c.size for c in self._columns], dtype=np.int64)
+        self._plan = layout(self.sizes.tolist())
         self._base: DistinctPatterns | None = None
         self._partition: tuple[int, Partition] | None = None
         self._shrunk: DistinctPatterns | None = None
@@ -46,22 +45,12 @@ class MemoryEngine:
     @property
     def name(self) -> str:
         """What results call it."""
-        return self._storage.name
-
-    @property
-    def storage(self) -> Storage:
-        """Where arrays with a value a record are made."""
-        return self._storage
+        return self.storage.name
 
     @property
     def records(self) -> int:
         """Return the number of records."""
         return len(self._columns[0].values) if self._columns else 0
-
-    @property
-    def sizes(self) -> Ints:
-        """Return the number of codes of each column, in order."""
-        return self._sizes
 
     def numbers(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of the columns named, by which a `Partition` knows them."""
@@ -72,8 +61,8 @@ class MemoryEngine:
         from keyhole.engines.partition import Partition
 
         base = self._patterns()
-        rows, weights = copied(base.rows, self._storage), copied(base.weights, self._storage)
-        out = Partition(rows, weights, self._plan, cutoff, workers, self._storage)
+        rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
+        out = Partition(rows, weights, self._plan, cutoff, workers, self.storage)
         if keys:
             out.refine(self.numbers(keys))
         return out
@@ -82,12 +71,12 @@ class MemoryEngine:
         if self._base is None:
             from keyhole.engines.partition import DistinctPatterns
 
-            rows = self._storage.empty((self.records, self._plan.words), np.uint64)
+            rows = self.storage.empty((self.records, self._plan.words), np.uint64)
             pack([c.values for c in self._columns], self._plan, rows)
-            ones = self._storage.empty(self.records, np.int32)
+            ones = self.storage.empty(self.records, np.int32)
             ones[:] = 1
             everything = frozenset(range(len(self._names)))
-            self._base = DistinctPatterns.of(rows, ones, self._plan, everything, self._storage)
+            self._base = DistinctPatterns.of(rows, ones, self._plan, everything, self.storage)
         return self._base
 
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
@@ -117,7 +106,7 @@ class MemoryEngine:
     ) -> list[Tally]:
         """Tally the key with each candidate added in turn."""
         partition = self._refined(self.numbers(keys), cutoff)
-        return partition.tally_splits(self.numbers(candidates), self._sizes, self.records)
+        return partition.tally_splits(self.numbers(candidates), self.sizes, self.records)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
@@ -129,9 +118,8 @@ class MemoryEngine:
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
         """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
-        return RecordCells(
-            SortedCells(columns, drop=missing == "drop", storage=self._storage), missing
-        )
+        cells = SortedCells(columns, drop=missing == "drop", storage=self.storage)
+        return RecordCells(cells, missing)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -152,7 +140,7 @@ class MemoryEngine:
 
         held = self._merged(frozenset(self.numbers(keys)))
         places = dict(zip(keys, self.numbers(keys), strict=True))
-        self._storage.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
+        self.storage.require(len(held.weights) * 8 * (len(keys) + 14), "working on all patterns")
         return PatternTable(held, places)
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
@@ -321,15 +309,12 @@ def _complete(
     """Keep the records of which nothing is missing, moved together in place."""
     left = 0
     for some in parts(len(rows)):
-        whole = np.flatnonzero(~missing_any([_part(c, some) for c in columns]))
+        held = [Codes(c.values[some], c.levels, c.has_missing) for c in columns]
+        whole = np.flatnonzero(~missing_any(held))
         rows[left : left + len(whole)] = rows[some][whole]
         tags[left : left + len(whole)] = tags[some][whole]
         left += len(whole)
     return copied(rows[:left], storage), copied(tags[:left], storage)
-
-
-def _part(column: Codes, some: slice) -> Codes:
-    return Codes(column.values[some], column.levels, column.has_missing)
 
 
 def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
@@ -394,3 +379,77 @@ def missing_any(columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         if column.has_missing:
             out |= column.values == column.size - 1
     return out
+
+
+Progress = Callable[[int, int], None]
+
+POLL_SECONDS = 0.2
+# What a record takes, about, until its score and its level are known.
+RECORD_BYTES = 64
+
+
+def minimal_uniques(
+    columns: Sequence[Codes],
+    max_size: int,
+    progress: Progress | None = None,
+    storage: Storage = MEMORY,
+) -> tuple[Ints, Words]:
+    """Find the minimal uniques of every record.
+
+    Returns the record and the mask of variables (bit j is column j) of each. The storage refuses
+    a search that needs too much memory; `progress` hears of the sets visited and of all there may
+    be.
+    """
+    cells = SortedCells(columns, drop=False, storage=storage)
+    storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
+    first = cells.first_records()
+    # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
+    places = sorted(range(len(columns)), key=lambda v: columns[v].size)
+    ordered = [columns[v] for v in places]
+    codes = np.column_stack([c.values[first] for c in ordered])
+    missing = np.array([c.size - 1 if c.has_missing else -1 for c in ordered])
+    known = np.array([_bits(codes[:, v] != m) for v, m in enumerate(missing)])
+    sizes = np.array([c.size for c in ordered])
+    most = sum(math.comb(len(columns), k) for k in range(1, max_size + 1))
+    arguments = (codes, cells.counts.astype(np.int32), missing, sizes, known, max_size)
+    owner, mask = _watched(arguments, most, progress)
+    moved = np.zeros_like(mask)
+    for bit, place in enumerate(places):
+        moved |= ((mask >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
+    return first[owner].astype(np.int64), moved
+
+
+def _bytes(columns: Sequence[Codes], patterns: int, max_size: int) -> int:
+    """Return about what a search takes: patterns, their order by size of set, and bits by set."""
+    codes = sum(max(c.values.dtype.itemsize for c in columns) for _ in columns)
+    sets = sum(math.comb(len(columns), k) for k in range(max_size))
+    records = len(columns[0].values)
+    return (
+        patterns * (2 * codes + 8 * max_size + 40) + sets * patterns // 8 + records * RECORD_BYTES
+    )
+
+
+def _watched(
+    arguments: tuple[Any, ...], most: int, progress: Progress | None
+) -> tuple[npt.NDArray[np.int32], Words]:
+    """Run the kernel on a thread, tell of its progress, and stop it when interrupted."""
+    from keyhole.kernels.minimal import find_minimal
+
+    watch = np.zeros(2, dtype=np.int64)
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(lambda: find_minimal(*arguments, watch))
+        try:
+            while progress is not None and not work.done():
+                progress(int(watch[0]), most)
+                time.sleep(POLL_SECONDS)
+            owner, mask = work.result()
+        except BaseException:
+            watch[1] = 1
+            raise
+    return owner, mask
+
+
+def _bits(flags: npt.NDArray[np.bool_]) -> Words:
+    padded = np.zeros(-(-len(flags) // 64) * 64, dtype=np.bool_)
+    padded[: len(flags)] = flags
+    return np.packbits(padded, bitorder="little").view(np.uint64)

@@ -40,22 +40,11 @@ def open_for(
 ) -> Records:
     """Open the data of a question; raise everything that is wrong with both at once.
 
-    Parameters
-    ----------
-    question
-        What is asked; its columns must be there, and its options say where to count.
-    source
-        A path, a frame, microdata, a `DataFile`, or data that was opened before.
-    needs_values_for, needs_memory_for
-        What is asked that Spark cannot do, or only memory can, if anything.
-    every_column
-        Read the columns that the question does not name, too.
-    may_be_empty
-        Leave it to the verb whether there are records: to count them all may take long.
-    data_problems
-        What else is wrong with the data that was opened; columns may be absent.
-    offers
-        An option that names columns; where it is needed and left out, those of the data are told.
+    `needs_values_for`, `needs_memory_for`: what is asked that Spark cannot do, or only memory can.
+    `every_column`: read the columns that the question does not name, too. `may_be_empty`: leave it
+    to the verb whether there are records, since to count them all may take long. `data_problems`
+    says what else is wrong with the data; columns may be absent. `offers` is an option that names
+    columns: where it is needed and left out, those of the data are told.
     """
     wrong = [problem for problem in question.problems if isinstance(problem, Problem)]
     named = {name for problem in wrong for name in problem.options}

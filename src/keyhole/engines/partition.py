@@ -58,7 +58,7 @@ def sort(
     plan: Layout,
     variables: Sequence[int],
     *,
-    spare: tuple[Words, Tags] | None = None,
+    spare: tuple[npt.NDArray[Any], ...] = (),
     workers: int = WORKERS,
     storage: Storage = MEMORY,
 ) -> None:
@@ -70,8 +70,7 @@ def sort(
     if len(starts) == 2 and sort_as_words(rows, tags, plan, variables, storage=storage):
         return
     digits = plan.digits(variables)
-    if spare is None:
-        spare = (storage.empty(rows.shape, rows.dtype), storage.empty(tags.shape, tags.dtype))
+    spare = spare or tuple(storage.empty(one.shape, one.dtype) for one in (rows, tags))
     if len(starts) == 2 and workers > 1 and len(digits):
         mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
         cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
@@ -93,7 +92,8 @@ def sort_as_words(
     masks, shifts = plan.moves(variables)
     joined = joined_words(rows, tags, masks, shifts, tag_bits, storage)
     joined.sort()
-    back = np.array([_shifted(m, s) for m, s in zip(masks, shifts, strict=True)], dtype=np.uint64)
+    pairs = zip(masks.tolist(), shifts.tolist(), strict=True)
+    back = np.array([m << s if s >= 0 else m >> -s for m, s in pairs], dtype=np.uint64)
     in_threads(
         lambda some: part(joined[some], back, -shifts, tag_bits, rows[some], tags[some]),
         list(parts(len(rows))),
@@ -112,10 +112,6 @@ def joined_words(
 
     in_threads(fill, list(parts(len(rows))))
     return joined
-
-
-def _shifted(mask: np.uint64, shift: np.int64) -> int:
-    return int(mask) << int(shift) if shift >= 0 else int(mask) >> -int(shift)
 
 
 Weights = npt.NDArray[np.int32]
@@ -142,8 +138,7 @@ class Partition:
     ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
         self._workers, self._storage = workers, storage
-        self._spare = storage.empty(rows.shape, rows.dtype)
-        self._spare_weights = storage.empty(weights.shape, weights.dtype)
+        self._spare = tuple(storage.empty(one.shape, one.dtype) for one in (rows, weights))
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
@@ -160,16 +155,8 @@ class Partition:
 
     def refine(self, variables: Sequence[int]) -> None:
         """Split the cells further by these variables."""
-        sort(
-            self._rows,
-            self._weights,
-            self._starts,
-            self._plan,
-            variables,
-            spare=(self._spare, self._spare_weights),
-            workers=self._workers,
-            storage=self._storage,
-        )
+        held = (self._rows, self._weights, self._starts, self._plan, variables)
+        sort(*held, spare=self._spare, workers=self._workers, storage=self._storage)
         self.variables |= frozenset(variables)
         self._settle(self._plan.mask(self.variables))
 
@@ -374,11 +361,6 @@ class PatternTable:
         number: Ints = np.zeros(len(self.records), dtype=np.int64)
         for word in words:
             dense = np.unique(word, return_inverse=True)[1]
-            number = dense if word is words[0] else _both(number, dense)
+            pair = number * (int(dense.max(initial=0)) + 1) + dense
+            number = dense if word is words[0] else np.unique(pair, return_inverse=True)[1]
         return number
-
-
-def _both(one: Ints, other: Ints) -> Ints:
-    pair = one * (int(other.max(initial=0)) + 1) + other
-    number: Ints = np.unique(pair, return_inverse=True)[1]
-    return number

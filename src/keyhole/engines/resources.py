@@ -25,13 +25,7 @@ LEAST = 256 * 10**6
 
 
 def parse_memory(amount: Any) -> int:
-    """Return an amount of memory in bytes.
-
-    Examples
-    --------
-    >>> parse_memory("1GB"), parse_memory("1.5 GiB"), parse_memory(500_000_000)
-    (1000000000, 1610612736, 500000000)
-    """
+    """Return an amount of memory in bytes."""
     found = _AMOUNT.fullmatch(amount) if isinstance(amount, str) else None
     if isinstance(amount, int) and not isinstance(amount, bool):
         size = amount
@@ -50,13 +44,7 @@ def parse_memory(amount: Any) -> int:
 
 
 def format_size(size: float, digits: int = 3) -> str:
-    """Write an amount of memory.
-
-    Examples
-    --------
-    >>> format_size(1_500_000_000), format_size(256e6), format_size(900)
-    ('1.5 GB', '256 MB', '900 bytes')
-    """
+    """Write an amount of memory."""
     for unit in ("TB", "GB", "MB", "kB"):
         if size >= _UNITS[unit.lower()]:
             amount = float(f"{size / _UNITS[unit.lower()]:.{digits}g}")

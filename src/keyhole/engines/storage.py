@@ -60,25 +60,13 @@ MEMORY = InMemory()
 
 
 def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
-    """Cut a length into slices of at most so many.
-
-    Examples
-    --------
-    >>> list(parts(5, 2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut a length into slices of at most so many."""
     cuts = [*range(0, length, most), length]
     return (slice(a, b) for a, b in itertools.pairwise(cuts) if a < b)
 
 
 def count_codes(codes: Array, size: int) -> npt.NDArray[np.int64]:
-    """Count the records of each code.
-
-    Examples
-    --------
-    >>> count_codes(np.array([0, 2, 2], dtype=np.uint8), 4).tolist()
-    [1, 0, 2, 0]
-    """
+    """Count the records of each code."""
     out = np.zeros(size, dtype=np.int64)
     for some in parts(len(codes)):
         out += np.bincount(codes[some], minlength=size)
@@ -106,16 +94,9 @@ _CAN_UNLINK_OPEN_FILES = os.name == "posix"
 class WorkFolder:
     """A folder of its own for the large arrays of one data set.
 
-    Parameters
-    ----------
-    parent
-        Where it is made; the system's folder for temporary files if left out. It should be on
-        a disk: on a file system in memory nothing would be gained.
-    memory
-        About how many bytes may be used besides mapped files.
+    It should be made on a disk: on a file system in memory nothing would be gained. About `memory`
+    bytes may be used besides mapped files.
 
-    Notes
-    -----
     Only its owner can enter the folder, for it holds the records' codes. An array's file loses
     its name as soon as it is mapped, so that the system gives its room back when the array goes
     or the process dies. Folders left by processes that were killed are removed when the next
@@ -134,7 +115,10 @@ class WorkFolder:
             raise FileError(Problem(template, str(place)))
         sweep_storage(place)
         try:
-            self.path, lock = _made(place)
+            # Locked before anybody can take it for one that was left.
+            made = Path(tempfile.mkdtemp(prefix=NEW, dir=place))
+            lock = _locked(made / LOCK)
+            self.path = made.rename(place / f"{PREFIX}{made.name.removeprefix(NEW)}")
         except OSError as error:
             raise refused(place, error) from None
         self._numbers = itertools.count()
@@ -168,7 +152,10 @@ class WorkFolder:
         path = self.file(".array")
         try:
             with path.open("x+b") as file:
-                _reserve(file.fileno(), size)
+                if hasattr(os, "posix_fallocate"):  # a full disk is told now, not by a crash later
+                    os.posix_fallocate(file.fileno(), 0, size)
+                else:
+                    os.truncate(file.fileno(), size)
                 held = mmap.mmap(file.fileno(), size)
             if _CAN_UNLINK_OPEN_FILES:
                 path.unlink()
@@ -178,21 +165,6 @@ class WorkFolder:
             raise refused(self.path.parent, error) from None
         array: npt.NDArray[Any] = np.frombuffer(held, dtype=kind).reshape(shape)
         return array
-
-
-def _made(place: Path) -> tuple[Path, int]:
-    """Make a folder that is locked before anybody can take it for one that was left."""
-    made = Path(tempfile.mkdtemp(prefix=NEW, dir=place))
-    lock = _locked(made / LOCK)
-    return made.rename(place / f"{PREFIX}{made.name.removeprefix(NEW)}"), lock
-
-
-def _reserve(file: int, size: int) -> None:
-    """Give a file its length and its room: a full disk is told now, not by a crash later."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, 0, size)
-    else:
-        os.truncate(file, size)
 
 
 def refused(place: Path, error: OSError) -> FileError | RunError:

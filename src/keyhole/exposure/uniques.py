@@ -35,7 +35,7 @@ from keyhole.core.shared import (
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
-from keyhole.engines.minimal_uniques import minimal_uniques
+from keyhole.engines.memory import minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores

@@ -22,10 +22,12 @@ from keyhole.reidentification.truth import iuf_name_problems
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from keyhole.data.describing import Request
     from keyhole.data.microdata import Microdata
     from keyhole.kernels.arrays import Ints
     from keyhole.reidentification.result import Study
     from keyhole.spark.data import SparkData
+    from keyhole.spark.sources import LocalFiles
     from keyhole.synthesis.implicates import Progress, Task
 
 
@@ -58,46 +60,30 @@ class Cluster:
 
         Files that lie here are looked at before Spark starts: what is wrong is raised at once.
         """
-        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-        if path is None and not is_of_pyspark(source, "DataFrame"):
+        is_path = isinstance(source, str | os.PathLike)
+        if not is_path and not is_of_pyspark(source, "DataFrame"):
             data = load(source, **options)
             session = self.start()
             from keyhole.spark.data import MemoryData
 
             return MemoryData(data, session)
-        from keyhole.spark.sources import FrameSource, called, look_at, open_source, read_by
-
-        how = {option: options.pop(option, None) for option in ("encoding", "delimiter")}
-        options.pop("sheet", None)
-        name = options.pop("name", None) or ("data" if path is None else called(path))
-        request = request_of(**options)
-        seen = None if path is None else look_at(path, **how)
-        if seen is not None:
-            request.choose(list(seen.names), repr(name))
+        seen, name, request = _looked_at(source, options)
         session = self.start()
         from keyhole.spark.data import SourceData
+        from keyhole.spark.sources import FrameSource, open_source, read_by
 
         if seen is not None:
-            return SourceData.of(read_by(seen, session), request, name)
-        if path is not None:
-            return SourceData.of(open_source(path, session), request, name)
-        return SourceData.of(FrameSource(source), request, name)
+            return SourceData(read_by(seen, session), request, name)
+        opened = open_source(os.fspath(source), session) if is_path else FrameSource(source)
+        return SourceData(opened, request, name)
 
     @staticmethod
     def look(source: Any, **options: Any) -> tuple[tuple[str, ...], str] | None:
         """Return the columns of a file that lies here, and its name; Spark does not run for it."""
         if not isinstance(source, str | os.PathLike):
             return None
-        from keyhole.spark.sources import called, look_at
-
-        how = {option: options.pop(option, None) for option in ("encoding", "delimiter")}
-        options.pop("sheet", None)
-        name = options.pop("name", None) or called(os.fspath(source))
-        seen = look_at(os.fspath(source), **how)
-        if seen is None:
-            return None
-        request_of(**options).choose(list(seen.names), repr(name))
-        return tuple(seen.names), name
+        seen, name, _ = _looked_at(source, options)
+        return None if seen is None else (seen.names, name)
 
     def look_at_study(self, question: Question) -> list[Any]:
         """Return what was seen of the files of a study, or raise all that is wrong.
@@ -123,7 +109,6 @@ class Cluster:
         """Run a study of a PUF, an EIF and an IUF; see `keyhole.reidentification.study`."""
         seen = self.look_at_study(question)
         session = self.start()
-        from keyhole.engines.opening import DataFile
         from keyhole.reidentification.files import declared_for
         from keyhole.spark.study import study_on_spark
         from keyhole.spark.study_files import open_file
@@ -152,6 +137,21 @@ class Cluster:
         from keyhole.spark.synthesis import draw_on
 
         return draw_on(self.start())(task, progress)
+
+
+def _looked_at(source: Any, options: dict[str, Any]) -> tuple[LocalFiles | None, str, Request]:
+    """Look at a file that lies here: all that is wrong with its columns is raised."""
+    from keyhole.spark.sources import called, look_at
+
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    how = {option: options.pop(option, None) for option in ("encoding", "delimiter")}
+    options.pop("sheet", None)
+    name = options.pop("name", None) or ("data" if path is None else called(path))
+    request = request_of(**options)
+    seen = None if path is None else look_at(path, **how)
+    if seen is not None:
+        request.choose(list(seen.names), repr(name))
+    return seen, name, request
 
 
 Ids = tuple[tuple[str, ...], tuple[str, ...]]
@@ -191,14 +191,7 @@ def look_at_files(sources: Iterable[Any]) -> tuple[list[Any], list[str]]:
 
 
 def header_of(source: Any, called: str) -> Header | None:
-    """Return the header of a file that was looked at or of a frame; None if it is not known here.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> header_of(pl.DataFrame({"sex": [1]}), "PUF"), header_of("hdfs://host/puf", "PUF")
-    (Header(name='PUF', names=('sex',)), None)
-    """
+    """Return the header of a file that was looked at or of a frame; None if nobody here knows."""
     if isinstance(source, str | os.PathLike):
         return None
     if isinstance(source, Mapping):

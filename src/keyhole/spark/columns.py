@@ -20,6 +20,7 @@ from keyhole.kernels.arrays import Ints
 from keyhole.spark import sql
 from keyhole.spark.session import TemporaryView, collect
 from keyhole.spark.sources import SparkSource, TextSource
+from keyhole.spark.sql import ViewField
 from keyhole.spark.tasks import ValueCoding, plain_floats, positions, value_counter
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class SparkColumn:
     records: int
     counts: Ints | None
 
+    def field(self, name: str) -> ViewField:
+        """Return the column as it is called in a view."""
+        if self.levels is None:
+            return ViewField(name, None)
+        return ViewField(name, self.size, len(self.levels) if self.has_missing else None)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
@@ -65,10 +72,7 @@ class _Found:
 
 
 class FineColumnsError(ColumnError):
-    """Columns have more different values than Spark can tell the type of; nothing else is wrong.
-
-    `problems`: what to say. `columns`: their names.
-    """
+    """Columns have more different values than Spark can tell the type of; nothing else is wrong."""
 
     def __init__(self, problems: Sequence[str], columns: Sequence[str]) -> None:
         super().__init__(problems)
@@ -119,10 +123,7 @@ class _Survey:
 
     def is_fine(self, place: int) -> bool:
         """Whether a column has too many values to be coded."""
-        return self._levels(place) > MOST_LEVELS
-
-    def _levels(self, place: int) -> int:
-        return int(self.totals.get(place, {"levels": 0})["levels"])
+        return bool(self.totals.get(place, {"levels": 0})["levels"] > MOST_LEVELS)
 
     def found(self, place: int) -> _Found:
         """Number the values of a column, a missing one as 0."""
@@ -179,9 +180,7 @@ def _ids(column: Any, values: Any) -> Ints:
 def _evenly(held: Ints) -> Ints:
     """Stand for records that have no order: each value about as often as it comes."""
     records = int(held.sum())
-    drawn = np.arange(min(records, GLANCE), dtype=np.int64)
-    if records > GLANCE:
-        drawn = drawn * records // GLANCE
+    drawn = np.arange(min(records, GLANCE), dtype=np.int64) * max(records, GLANCE) // GLANCE
     numbers: Ints = np.searchsorted(np.cumsum(held), drawn, side="right")
     return numbers
 
@@ -193,25 +192,11 @@ def _coded(found: _Found, source: SparkSource, request: Request) -> SparkColumn:
     table[0] = missing
     counts = np.bincount(table, weights=found.counts, minlength=codes.size).astype(np.int64)
     values = plain_floats(found.values)
-    coding = ValueCoding(
-        values.drop_null(), _codes_of(values, table), has_missing=codes.has_missing
-    )
-    return SparkColumn(
-        variable=variable,
-        coding=coding,
-        levels=codes.levels,
-        has_missing=codes.has_missing,
-        size=codes.size,
-        records=found.records,
-        counts=counts[: codes.size],
-    )
-
-
-def _codes_of(values: Any, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the code of a missing value, and then those of the values that are none."""
-    known = np.append(True, np.asarray(values.is_valid()))
-    codes: npt.NDArray[np.int32] = table[known]
-    return codes
+    # The code of a missing value, and then those of the values that are none.
+    known = table[np.append(True, np.asarray(values.is_valid()))]
+    coding = ValueCoding(values.drop_null(), known, has_missing=codes.has_missing)
+    held = codes.levels, codes.has_missing, codes.size, found.records, counts[: codes.size]
+    return SparkColumn(variable, coding, *held)
 
 
 def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
@@ -224,15 +209,10 @@ def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
             f"out their type on Spark. Leave the column out, which sets nearly every record "
             f"apart, or write the file as Parquet, which tells the types."
         )
-    return SparkColumn(
-        variable=variable,
-        coding=ValueCoding(None, np.zeros(0, np.int32), partial(_blanks, variable, kept.dtype)),
-        levels=None,
-        has_missing=True,
-        size=int(total["levels"]),
-        records=int(total["records"]),
-        counts=None,
-    )
+    blanks = partial(_blanks, variable, kept.dtype)
+    coding = ValueCoding(None, np.zeros(0, np.int32), blanks)
+    size, records = int(total["levels"]), int(total["records"])
+    return SparkColumn(variable, coding, None, True, size, records, None)
 
 
 def _blanks(variable: Variable, dtype: pl.DataType, column: Any) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from keyhole.data.describing import Request
 from keyhole.data.microdata import Microdata
 from keyhole.engines.protocol import AskedColumns, Engine, Missing
 from keyhole.engines.storage import MEMORY, Storage, count_codes
-from keyhole.errors import OptionError, RunError
+from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.spark import sql
 from keyhole.spark.columns import FineColumnsError, SparkColumn, describe_on_spark
@@ -39,13 +39,11 @@ CELLS_AT_ONCE = 1 << 24
 
 def elsewhere(what: str) -> NoReturn:
     """Say that something needs the records here, and which engines have them."""
-    raise OptionError(
-        Problem(
-            "{engine} must be memory or disk for {0}. Got 'spark' instead, where the records stay "
-            "on the cluster.",
-            what,
-        )
+    template = (
+        "{engine} must be memory or disk for {0}. Got 'spark' instead, where the records stay on "
+        "the cluster."
     )
+    raise OptionError(Problem(template, what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class SparkBackend:
 
     def group(self, data: SparkData, by: str, code: int) -> SparkData:
         """Return the records of the data that have one code in a column."""
-        return data.where(by, code)
+        return _Part(data, by, code)
 
 
 class SparkCodes(Codes):
@@ -118,13 +116,7 @@ class Encoded:
     def of(cls, view: TemporaryView, columns: Mapping[str, SparkColumn]) -> Encoded:
         """Name the columns of a view, which stand there as c0, c1 and so on."""
         places = {name: f"c{place}" for place, name in enumerate(columns)}
-        return cls(view, columns, {n: _field(places[n], c) for n, c in columns.items()})
-
-
-def _field(name: str, column: SparkColumn) -> ViewField:
-    if column.levels is None:
-        return ViewField(name, None)
-    return ViewField(name, column.size, len(column.levels) if column.has_missing else None)
+        return cls(view, columns, {n: c.field(places[n]) for n, c in columns.items()})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,10 +174,6 @@ class SparkData(AskedColumns):
         """Return the levels of a column; the codes themselves stay on the cluster."""
         return SparkCodes(self.encoded([name]).columns[name])
 
-    def where(self, name: str, code: int) -> SparkData:
-        """Return the records that have one code in a column."""
-        return _Part(self, name, code)
-
     def column(self, name: str) -> pl.Series:
         """Refuse: the values stay on the cluster."""
         elsewhere(f"the values of column {name!r}")
@@ -208,10 +196,7 @@ class SparkData(AskedColumns):
     ) -> Iterator[tuple[tuple[str, str], tuple[Ints, Ints, Ints]]]:
         """Yield for each pair the counts of its occupied cells, and the row and column of each.
 
-        Parameters
-        ----------
-        pairs
-            Pairs of columns that are `Known.comparable`; they are counted by tasks.
+        The pairs are `KnownColumns.comparable`; they are counted by tasks.
         """
         if not pairs:
             return
@@ -237,17 +222,10 @@ class SparkData(AskedColumns):
 class SourceData(SparkData):
     """Data that Spark reads."""
 
-    def __init__(
-        self, name: str, names: Iterable[str], source: SparkSource, request: Request
-    ) -> None:
-        super().__init__(name, names)
+    def __init__(self, source: SparkSource, request: Request, name: str) -> None:
+        super().__init__(name, request.choose(list(source.names), repr(name)))
         self.source, self.request = source, request
         self._columns: dict[str, SparkColumn] = {}
-
-    @classmethod
-    def of(cls, source: SparkSource, request: Request, name: str) -> SourceData:
-        """Take the columns that are asked for."""
-        return cls(name, request.choose(list(source.names), repr(name)), source, request)
 
     def _encode(self, names: Sequence[str]) -> Encoded:
         columns = self.described(names)
@@ -256,12 +234,9 @@ class SourceData(SparkData):
     def described(self, names: Sequence[str]) -> dict[str, SparkColumn]:
         """Return what is known of columns; those that are new are looked at."""
         fresh = [name for name in names if name not in self._columns]
-        try:
+        with self.source.checked():
             if fresh:
                 self._columns.update(describe_on_spark(self.source, fresh, self.request))
-        except RunError:
-            self.source.check()
-            raise
         return {name: self._columns[name] for name in names}
 
     def look_at_columns(self, names: Sequence[str]) -> KnownColumns:
@@ -343,21 +318,13 @@ class _Part(SparkData):
         held = self._whole.encoded([n for n in names if n != self._by]) if names else held
         field = held.fields[self._by]
         frame = held.view.frame
-        # The view of the whole is held as well: with it would go what was kept.
-        part = _PartView(frame.where(frame[field.name] == self._code), held.view)
+        part = TemporaryView(frame.where(frame[field.name] == self._code), made_of=held.view)
         return Encoded(part, held.columns, held.fields)
 
     @property
     def records(self) -> int:
-        """The number of records."""
         counts = self._whole.encoded([self._by]).columns[self._by].counts
         return 0 if counts is None else int(counts[self._code])
-
-
-class _PartView(TemporaryView):
-    def __init__(self, frame: Any, whole: TemporaryView) -> None:
-        super().__init__(frame)
-        self._whole = whole
 
 
 def _shared(

@@ -41,13 +41,10 @@ class KeyCounts(NamedTuple):
 class RemainingRows:
     """Rows that stand for all the records, for keys between a least and a most.
 
-    Records that are alone by the least key are left out, because they are alone by every key that
-    holds it; they are `settled`. Records that are the same in all of the most key are one row.
-
-    `view`: the rows. `number`: how many there are. `least`, `most`: every key that is counted holds
-    the first, and nothing but the second. `words`: the columns that tell the cell of the least key,
-    by which the rows were gathered. `settled`: how many records were left out. `weighted`: whether
-    a row says for how many records it stands.
+    Records that are alone by the `least` key are left out, because they are alone by every key that
+    holds it; so many are `settled`. Records that are the same in all of the `most` key are one row.
+    `words` are the columns that tell the cell of the least key, by which the rows were gathered;
+    `weighted` rows say for how many records they stand.
     """
 
     view: TemporaryView
@@ -68,7 +65,8 @@ class RemainingRows:
         """Leave out the records alone by a key, and gather the rest by it if that pays."""
         left = self.number - (known.alone - self.settled)
         moves = not self.words and known.cells * SMALL > self.number and times > WORTH
-        even = known.largest * self._tasks() * PARTS <= self.number
+        tasks = self.view.frame.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        even = known.largest * int(tasks or 1) * PARTS <= self.number
         if not (even and self.serve([key]) and (moves or self._pays(left, times))):
             return self
         query, words = sql.gather_cells(
@@ -96,10 +94,6 @@ class RemainingRows:
     def _pays(self, left: int, times: int) -> bool:
         return (self.number - left) * times > WORTH * self.number
 
-    def _tasks(self) -> int:
-        session = self.view.frame.sparkSession
-        return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-
 
 _NOTHING = {"cells": 0, "at_risk": 0, "alone": 0, "records": 0, "largest": 1}
 MOST_PATTERNS = 1 << 24
@@ -109,10 +103,6 @@ MOST_PATTERNS = 1 << 24
 class SparkEngine:
     """Counts cells of columns on a cluster.
 
-    `data`: the data. `names`: the columns that will be asked for.
-
-    Notes
-    -----
     Each question is one query, all the keys of a selection's step together. While a key grows,
     records that are alone already are left out; while it shrinks, records that became the same are
     one row.
@@ -177,13 +167,9 @@ class SparkEngine:
         self, keys: Sequence[frozenset[str]], cutoff: int, rows: RemainingRows
     ) -> Iterator[tuple[frozenset[str], Tally]]:
         fields, view = self._held.fields, rows.view
+        gathered = rows.least, rows.words
         query = sql.tallies(
-            view.name,
-            fields,
-            keys,
-            cutoff,
-            gathered=(rows.least, rows.words),
-            weighted=rows.weighted,
+            view.name, fields, keys, cutoff, gathered=gathered, weighted=rows.weighted
         )
         answers = {row["place"]: row for row in collect(view.ask(query)).to_pylist()}
         alone = rows.settled
@@ -222,7 +208,15 @@ class SparkEngine:
         from keyhole.kernels.packing import layout, pack
 
         fields = [self._held.fields[name] for name in keys]
-        self._require_few(keys)
+        for name in keys:
+            _ = self._data.codes(name).levels  # says so if there are too many
+        cells = self.tally(keys, cutoff=1).cells
+        if cells > MOST_PATTERNS:
+            template = (
+                "the keys have {0:,} distinct patterns, more than the {1:,} that are worked on "
+                "outside the cluster. Ask for fewer {keys}, or use {engine} disk."
+            )
+            raise OptionError(Problem(template, cells, MOST_PATTERNS))
         view = self._held.view
         table = collect(view.ask(sql.patterns(view.name, [f.name for f in fields])))
         plan = layout([field.size or 0 for field in fields])
@@ -232,26 +226,12 @@ class SparkEngine:
         held = DistinctPatterns(pack(codes, plan), weights, plan, every)
         return PatternTable(held, {name: place for place, name in enumerate(keys)})
 
-    def _require_few(self, keys: Sequence[str]) -> None:
-        for name in keys:
-            _ = self._data.codes(name).levels  # says so if there are too many
-        cells = self.tally(keys, cutoff=1).cells
-        if cells > MOST_PATTERNS:
-            raise OptionError(
-                Problem(
-                    "the keys have {0:,} distinct patterns, more than the {1:,} that are worked on "
-                    "outside the cluster. Ask for fewer {keys}, or use {engine} disk.",
-                    cells,
-                    MOST_PATTERNS,
-                )
-            )
 
-
+@dataclass(frozen=True, slots=True)
 class SparkCells:
     """The cells of one key by their size."""
 
-    def __init__(self, spectrum: Spectrum) -> None:
-        self.spectrum = spectrum
+    spectrum: Spectrum
 
     def sizes(self) -> Ints:
         """Refuse: they stay on the cluster, see `keyhole.spark.data.attach_sizes`."""

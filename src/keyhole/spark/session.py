@@ -59,21 +59,9 @@ def open_session(master: str | None = None, session: Any = None) -> SparkSession
     counts time in UTC. Its workers run the Python that runs this, unless the environment's
     ``PYSPARK_PYTHON`` names another.
 
-    Parameters
-    ----------
-    master
-        Where Spark runs: ``local[*]`` (all cores of this machine), ``spark://host:7077``,
-        ``yarn`` or ``k8s://...``. Left out: what ``spark-submit`` or the settings of Spark
-        say, else ``local[*]``.
-    session
-        A session to use as it is.
-
-    Raises
-    ------
-    OptionError
-        If PySpark or Java is not there, or the master makes no sense; all that is wrong at once.
-    RunError
-        If Spark does not start.
+    `master` is where Spark runs: ``local[*]`` (all cores of this machine), ``spark://host:7077``,
+    ``yarn`` or ``k8s://...``. Left out: what ``spark-submit`` or the settings of Spark say, else
+    ``local[*]``.
     """
     warnings.filterwarnings("ignore", PANDAS, FutureWarning)
     problems = [*_missing_software(), *master_problems(master)]
@@ -81,21 +69,18 @@ def open_session(master: str | None = None, session: Any = None) -> SparkSession
         problems.append("master must be left out where a Spark session is passed in.")
     if problems:
         raise OptionError(problems)
-    if session is None:
-        session = _running(master) or _new(master)
-    return _alive(session)
+    session = session or _running(master) or _new(master)
+    from pyspark.sql import SparkSession
+
+    if not isinstance(session, SparkSession):
+        raise OptionError(f"session must be a Spark session. Got {type(session).__name__} instead.")
+    if not _is_alive(session):
+        raise OptionError("session must be a Spark session that runs. Got one that was stopped.")
+    return session
 
 
 def master_problems(master: Any) -> list[str]:
-    """Return what is wrong with the name of a master.
-
-    Examples
-    --------
-    >>> master_problems("local[2]")
-    []
-    >>> print(*master_problems("locall"))
-    master must be local[*], local[N], spark://host:port, yarn or k8s://... Got 'locall' instead.
-    """
+    """Return what is wrong with the name of a master."""
     if master is None or (isinstance(master, str) and MASTER.fullmatch(master)):
         return []
     return [
@@ -201,13 +186,7 @@ def _default_master() -> str | None:
 
 
 def _cores(master: str) -> int:
-    """Return how many cores a local master has.
-
-    Examples
-    --------
-    >>> _cores("local"), _cores("local[3,2]"), _cores("local-cluster[2,3,1024]")
-    (1, 3, 6)
-    """
+    """Return how many cores a local master has."""
     told = [int(number) for number in re.findall(r"\d+", master)]
     if "*" in master:
         return os.cpu_count() or 1
@@ -238,30 +217,17 @@ def _require_answer(master: str | None) -> None:
     """Say at once that no master answers; Spark itself would try for more than a minute."""
     if master is None or not master.startswith("spark://"):
         return
-    places = [place.rsplit(":", 1) for place in master.removeprefix("spark://").split(",")]
-    if not any(_answers(host, int(port)) for host, port in places):
-        raise OptionError(
-            f"master must be a Spark master that answers. Got {master!r} instead, where nothing "
-            "does: check its host and port, and that it runs."
-        )
-
-
-def _answers(host: str, port: int) -> bool:
-    try:
-        with socket.create_connection((host, port), timeout=PATIENCE):
-            return True
-    except (OSError, OverflowError):
-        return False
-
-
-def _alive(session: Any) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    if not isinstance(session, SparkSession):
-        raise OptionError(f"session must be a Spark session. Got {type(session).__name__} instead.")
-    if not _is_alive(session):
-        raise OptionError("session must be a Spark session that runs. Got one that was stopped.")
-    return session
+    for place in master.removeprefix("spark://").split(","):
+        host, port = place.rsplit(":", 1)
+        with (
+            suppress(OSError, OverflowError),
+            socket.create_connection((host, int(port)), timeout=PATIENCE),
+        ):
+            return
+    raise OptionError(
+        f"master must be a Spark master that answers. Got {master!r} instead, where nothing "
+        "does: check its host and port, and that it runs."
+    )
 
 
 def _is_alive(session: SparkSession) -> bool:
@@ -277,11 +243,14 @@ def _is_alive(session: SparkSession) -> bool:
 class TemporaryView:
     """A frame under a name that queries can use; gone, with what was kept of it, when it is.
 
-    `frame`: the frame. `keep`: whether it is kept once it was made: in memory as far as it fits,
-    else on disk.
+    `keep`: whether it is kept once it was made: in memory as far as it fits, else on disk.
+    `made_of`: another view that must live as long, since what was kept would go with it.
     """
 
-    def __init__(self, frame: DataFrame, *, keep: bool = False) -> None:
+    def __init__(
+        self, frame: DataFrame, *, keep: bool = False, made_of: TemporaryView | None = None
+    ) -> None:
+        self._made_of = made_of
         self.frame = frame.persist() if keep else frame
         self.name = f"keyhole_{secrets.token_hex(8)}"
         self.frame.createOrReplaceTempView(self.name)

@@ -7,11 +7,11 @@ or leave out, is refused then.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,11 +19,11 @@ from keyhole.core.options import Problem
 from keyhole.data.columns import require_flat
 from keyhole.data.formats import EXTENSIONS, find_format, require_file, suffix_of
 from keyhole.data.frames import from_arrow, unreadable
-from keyhole.data.microdata import require_columns
 from keyhole.data.pieces import FramePieces, Pieces, open_pieces
+from keyhole.data.text import TooLongError
 from keyhole.engines.disk_encoding import GLANCE
 from keyhole.engines.storage import WorkFolder
-from keyhole.errors import ColumnError, FileError, OptionError
+from keyhole.errors import ColumnError, FileError, OptionError, RunError
 from keyhole.spark.tasks import PIECE, positions, require_header, text_reader
 
 if TYPE_CHECKING:
@@ -33,18 +33,11 @@ if TYPE_CHECKING:
 SPARK_WROTE = b"org.apache.spark.version"
 GLOB = frozenset("[]{}*?\\")
 """What Spark takes for a pattern in a path."""
+HEAD = 1 << 20
 
 
 class LocalFiles:
-    """A file, or a folder of files of one kind, that is seen from here before Spark runs.
-
-    `path`: the path. `encoding`, `delimiter`: as in `load`.
-
-    Raises
-    ------
-    FileError, OptionError
-        If it is not there, or nothing that Spark reads.
-    """
+    """A file, or a folder of files of one kind, that is seen from here before Spark runs."""
 
     def __init__(
         self, path: str, *, encoding: str | None = None, delimiter: str | None = None
@@ -54,13 +47,11 @@ class LocalFiles:
         self._copies: list[WorkFolder] = []
         forms = {find_format(file) for file in self.files}
         if forms not in ({"text"}, {"Parquet"}):
-            raise OptionError(
-                Problem(
-                    "the spark engine reads Parquet and text files (.csv, .tsv). Got {0!r} "
-                    "instead: write it as Parquet, or use {engine} disk.",
-                    last_of(path),
-                )
+            template = (
+                "the spark engine reads Parquet and text files (.csv, .tsv). Got {0!r} instead: "
+                "write it as Parquet, or use {engine} disk."
             )
+            raise OptionError(Problem(template, last_of(path)))
         self.is_text = forms == {"text"}
         if not self.is_text:
             _require_names(self.files)
@@ -92,10 +83,6 @@ class LocalFiles:
 
         return open_pieces(file, copy, **self.how)
 
-    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
-        """Return the names if all are columns, each once; else say everything that is wrong."""
-        return require_columns(names, self.names, purpose=purpose, called=self.name)
-
 
 def look_at(path: str, **how: str | None) -> LocalFiles | None:
     """Look at files without Spark; None where only Spark can see them, as at ``hdfs://...``."""
@@ -103,13 +90,7 @@ def look_at(path: str, **how: str | None) -> LocalFiles | None:
 
 
 def called(path: str) -> str:
-    """Return what a file, or a folder, is called without its extension.
-
-    Examples
-    --------
-    >>> called("data/people.v2.csv.gz"), called("hdfs://host/census/2020.parquet")
-    ('people.v2', '2020')
-    """
+    """Return what a file, or a folder, is called without its extension."""
     last = Path(last_of(path))
     known = suffix_of(last).removesuffix(".gz") in EXTENSIONS
     return last.name[: len(last.name) - len(suffix_of(last))] if known else last.name or "data"
@@ -140,7 +121,11 @@ def _files(path: Path) -> list[Path]:
 
 def _walk(path: Path) -> Iterator[Path]:
     """Yield all that is in a folder and in those below it, but for the marks of a writer."""
-    for folder, below, names in os.walk(path, onerror=_raise):
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, below, names in os.walk(path, onerror=fail):
         below[:] = filter(_is_data, below)
         for link in below:
             if Path(folder, link).is_symlink():
@@ -162,80 +147,17 @@ def _require_names(files: Sequence[Path]) -> None:
             reason = "has a colon and one of []{}*?\\ in its path"
         else:
             continue
-        raise FileError(
-            Problem(
-                "{0!r} {1}, so that Spark cannot read it. Rename it, or use {engine} disk.",
-                file.name,
-                reason,
-            )
-        )
+        template = "{0!r} {1}, so that Spark cannot read it. Rename it, or use {engine} disk."
+        raise FileError(Problem(template, file.name, reason))
 
 
 def escaped(path: Path) -> str:
-    r"""Return a path that Spark takes for itself, and not for a pattern.
-
-    Examples
-    --------
-    >>> print(escaped(Path("people[1].parquet")))
-    people\[1\].parquet
-    """
+    """Return a path that Spark takes for itself, and not for a pattern."""
     return "".join(f"\\{mark}" if mark in GLOB else mark for mark in str(path))
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def _is_data(name: str) -> bool:
     return not name.startswith(("_", "."))
-
-
-def nanoseconds(footer: Any) -> set[str]:
-    """Return the columns of a Parquet file whose times may have more digits than Spark's."""
-    if SPARK_WROTE in (footer.metadata or {}):
-        return set()  # it has no more than microseconds to write
-    columns = (footer.schema.column(place) for place in range(len(footer.schema)))
-    return {column.path for column in columns if column.physical_type == "INT96"}
-
-
-def read_footer(file: Path) -> Any:
-    """Return what a Parquet file says of itself."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from pyarrow import parquet
-
-    try:
-        return parquet.read_metadata(file)
-    except (pa.ArrowException, OSError):
-        raise unreadable(file, "Parquet") from None
-
-
-HEAD = 1 << 20
-
-
-class SparkSource(Protocol):
-    """Records on Spark, and what their values are by keyhole's own reader."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        ...
-
-    @property
-    def pieces(self) -> Pieces:
-        """What tells the values, and what is known of a column."""
-        ...
-
-    def frame(self, names: Sequence[str]) -> DataFrame:
-        """Return the values of some columns, named v0, v1 and so on."""
-        ...
-
-    def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
-        """Return the first values of some columns as arrays of Arrow, if their order counts."""
-        ...
-
-    def check(self) -> None:
-        """Say what is wrong with the data, when Spark failed on it."""
-        ...
 
 
 def open_source(path: str, session: SparkSession, **how: str | None) -> SparkSource:
@@ -251,21 +173,27 @@ def read_by(seen: LocalFiles, session: SparkSession) -> SparkSource:
     return TextSource(seen, session) if seen.is_text else ParquetSource(seen, session)
 
 
-class TextSource:
+class _Checked:
+    """What says what is wrong with data when Spark failed on it."""
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        try:
+            yield
+        except RunError:
+            self.check()
+            raise
+
+    def check(self) -> None:
+        """Say nothing: nothing can be told here that Spark has not told."""
+
+
+class TextSource(_Checked):
     """Text files, each read by one task with the parser that `load` uses."""
 
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
         self._seen, self._session = seen, session
-
-    @property
-    def pieces(self) -> Pieces:
-        """What tells the values, and what is known of a column."""
-        return self._seen.pieces
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self._seen.names
+        self.pieces, self.names = seen.pieces, seen.names
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
@@ -277,7 +205,7 @@ class TextSource:
 
     def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
         """Return the first values of some columns: they tell the type of a column."""
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
         found: dict[str, list[Any]] = {name: [] for name in names}
         records = 0
@@ -291,8 +219,6 @@ class TextSource:
         return {n: pa.concat_arrays(empty + arrays)[:GLANCE] for n, arrays in found.items()}
 
     def _batches(self, names: Sequence[str], size: int) -> Iterator[Mapping[str, Any]]:
-        from keyhole.data.text import TooLongError
-
         for file in self._seen.files:
             pieces = self.pieces if file == self._seen.files[0] else self._seen.pieces_of(file)
             require_header(file, pieces.names, self.names)
@@ -313,7 +239,7 @@ class TextSource:
             pieces.finish()
 
 
-class FrameSource:
+class FrameSource(_Checked):
     """A frame of Spark's own; its values are what Spark says they are."""
 
     def __init__(self, frame: DataFrame, called: str = "the frame") -> None:
@@ -331,7 +257,7 @@ class FrameSource:
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
         for name in names:
-            require_flat(pl.Series(name, [], dtype=_type_of(self.pieces, name)))
+            require_flat(pl.Series(name, [], dtype=self.pieces.types.get(name, pl.String())))
         # By place: names may differ in case alone, or have any mark in them.
         places = [self.names.index(name) for name in names]
         numbered = self._frame.toDF(*(f"x{place}" for place in range(len(self.names))))
@@ -341,9 +267,6 @@ class FrameSource:
     def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:  # noqa: ARG002
         """Nothing: the types are known, and a cluster's records have no order."""
         return None
-
-    def check(self) -> None:
-        """Nothing can be told here that Spark has not told."""
 
 
 def _uncollated(frame: DataFrame, name: str) -> Column:
@@ -359,31 +282,35 @@ class ParquetSource(FrameSource):
     """Parquet files, whose notes and types are read here and whose values Spark reads."""
 
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
         self._seen, first = seen, seen.files[0]
         known = seen.names
         self._stamps: set[str] = set()
         for file in seen.files:
-            footer = read_footer(file)
+            try:
+                footer = parquet.read_metadata(file)
+            except (pa.ArrowException, OSError):
+                raise unreadable(file, "Parquet") from None
             require_header(file, footer.schema.to_arrow_schema().names, known)
-            self._stamps |= nanoseconds(footer)
+            # Times may have more digits than Spark's, unless it wrote them itself.
+            if SPARK_WROTE not in (footer.metadata or {}):
+                columns = map(footer.schema.column, range(len(footer.schema)))
+                self._stamps |= {one.path for one in columns if one.physical_type == "INT96"}
         paths = [escaped(file) for file in seen.files]
         super().__init__(_read_parquet(session, paths, first.name), first.name)
+        self.pieces = seen.pieces
         require_header(first, self.names, known)
-
-    @cached_property
-    def pieces(self) -> Pieces:
-        """What tells the values, and what is known of a column."""
-        return self._seen.pieces
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return the values of some columns, named v0, v1 and so on."""
+        template = (
+            "column {0!r} of {1!r} holds times of Parquet's old type INT96, whose nanoseconds "
+            "Spark would cut off. Write them as microseconds, or use {engine} disk."
+        )
         problems = [
-            Problem(
-                "column {0!r} of {1!r} holds times of Parquet's old type INT96, whose nanoseconds "
-                "Spark would cut off. Write them as microseconds, or use {engine} disk.",
-                name,
-                self._seen.name,
-            )
+            Problem(template, name, self._seen.name)
             for name in dict.fromkeys(names)
             if name in self._stamps
         ]
@@ -392,8 +319,8 @@ class ParquetSource(FrameSource):
         return super().frame(names)
 
 
-def _type_of(pieces: Pieces, name: str) -> pl.DataType:
-    return pieces.types.get(name, pl.String())
+SparkSource = TextSource | FrameSource
+"""Records on Spark, and what their values are by keyhole's own reader."""
 
 
 def _read_parquet(session: SparkSession, paths: Sequence[str], name: str) -> DataFrame:

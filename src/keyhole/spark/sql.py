@@ -33,47 +33,38 @@ class ViewField:
 
 
 def _column(text: str) -> exp.Column:
-    """Name a column."""
     return exp.column(_name(text))
 
 
 def _column_of(place: str, text: str) -> exp.Column:
-    """Name a column of a table."""
     return exp.column(_name(text), table=_name(place))
 
 
 def _table(text: str) -> exp.Table:
-    """Name a table."""
     return exp.Table(this=_name(text))
 
 
 def _number(value: int) -> exp.Expr:
-    """Write a number."""
     return exp.Literal.number(value)
 
 
 def _count(text: str) -> exp.Expr:
-    """Count rows."""
     return exp.alias_(exp.Count(this=exp.Star()), text, quoted=True)
 
 
 def _total(what: exp.Expr, text: str) -> exp.Expr:
-    """Add up."""
     return exp.alias_(exp.Sum(this=what), text, quoted=True)
 
 
 def _within(query: exp.Select, text: str) -> exp.Subquery:
-    """Take a query as a table."""
     return query.subquery(_name(text))
 
 
 def _few(what: str, limit: int) -> exp.Expr:
-    """Take a number where it is below a limit, else 0."""
     return exp.case().when(_column(what) < _number(limit), _column(what)).else_(_number(0))
 
 
 def _case_of(what: str, cases: Iterable[tuple[int, exp.Expr]], rest: exp.Expr) -> exp.Expr:
-    """Choose by the value of a column."""
     chosen = exp.Case(this=_column(what))
     for value, result in cases:
         chosen = chosen.when(_number(value), result, copy=False)
@@ -102,7 +93,6 @@ def word_layout(fields: Iterable[ViewField]) -> list[dict[str, int]]:
 
 
 def _terms(word: Mapping[str, int], names: Iterable[str]) -> list[exp.Expr]:
-    """Give what some columns add to a number."""
     whole = {name: exp.cast(_column(name), "BIGINT") for name in names if name in word}
     return [it * _number(word[n]) if word[n] > 1 else it for n, it in whole.items()]
 
@@ -114,11 +104,9 @@ def _sum_of(parts: Sequence[exp.Expr]) -> exp.Expr:
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return exp.Add(this=_paren(_sum_of(parts[:half])), expression=_paren(_sum_of(parts[half:])))
-
-
-def _paren(part: exp.Expr) -> exp.Expr:
-    return exp.paren(part, copy=False) if isinstance(part, exp.Add) else part
+    both = map(_sum_of, (parts[:half], parts[half:]))
+    low, high = (exp.paren(one, copy=False) if isinstance(one, exp.Add) else one for one in both)
+    return exp.Add(this=low, expression=high)
 
 
 def _words(key: Sequence[ViewField]) -> dict[str, exp.Expr]:
@@ -131,7 +119,6 @@ def _words(key: Sequence[ViewField]) -> dict[str, exp.Expr]:
 def _selected(
     view: str, shown: Mapping[str, exp.Expr], rest: Iterable[str], where: Sequence[exp.Expr] = ()
 ) -> exp.Select:
-    """Select expressions under names, and columns as they are."""
     both = [exp.alias_(what, name, quoted=True) for name, what in shown.items()]
     both += [_column(name) for name in rest]
     query = exp.select(*(both or [exp.alias_(_number(1), "one", quoted=True)])).from_(_table(view))
@@ -233,21 +220,9 @@ def tallies(
 ) -> exp.Select:
     """Count for the place of each key its cells, the records at risk and alone, the largest cell.
 
-    Parameters
-    ----------
-    view
-        The rows.
-    fields
-        The columns by name.
-    keys
-        The keys, at most `MOST_KEYS`.
-    cutoff
-        Cells smaller than this are at risk.
-    gathered
-        Columns that are in every key and by which the rows were gathered, and the names of the
-        columns that tell their cell (see `gather_cells`).
-    weighted
-        Whether a row stands for as many records as its `WEIGHT` says, else for one.
+    `gathered`: columns that are in every key and by which the rows were gathered, and the names of
+    the columns that tell their cell (see `gather_cells`). `weighted`: a row stands for as many
+    records as its `WEIGHT` says.
     """
     known, words = gathered
     besides = [*words, *[WEIGHT] * weighted]
@@ -275,8 +250,12 @@ def _rows_by_key(
     """Give every row for each key, with some columns as they are; and what tells its cell."""
     every, common = frozenset.union(*keys), frozenset.intersection(*keys)
     adds = sum(len(key - common) for key in keys) <= sum(len(every - key) for key in keys)
-    start = _held_by(fields, common if adds else every)
-    others = [_held_by(fields, key - common if adds else every - key) for key in keys]
+
+    def held_by(names: frozenset[str]) -> list[str]:
+        return [fields[name].name for name in sorted(names) if fields[name].size is not None]
+
+    start = held_by(common if adds else every)
+    others = [held_by(key - common if adds else every - key) for key in keys]
     packed = word_layout(fields[name] for name in sorted(every))
     shared = {f"w{at}": _sum_of(_terms(word, start)) for at, word in enumerate(packed)}
     shown = {
@@ -289,11 +268,10 @@ def _rows_by_key(
     records = _within(_selected(view, shared, [*sorted(rest), *besides]), "r")
     both = [exp.alias_(what, name, quoted=True) for name, what in shown.items()]
     query = exp.select(_column("place"), *both, *map(_column, besides)).from_(records)
-    return query.join(_places(len(keys)), join_type="cross"), list(shown)
-
-
-def _held_by(fields: Mapping[str, ViewField], names: Iterable[str]) -> list[str]:
-    return [fields[name].name for name in sorted(names) if fields[name].size is not None]
+    numbers = [_number(place) for place in range(len(keys))]
+    alias = exp.TableAlias(this=_name("k"), columns=[_name("place")])
+    places = exp.Unnest(expressions=[exp.Array(expressions=numbers)], alias=alias)
+    return query.join(places, join_type="cross"), list(shown)
 
 
 def _moved(word: str, by_key: Sequence[Sequence[exp.Expr]], adds: bool) -> exp.Expr:
@@ -311,14 +289,6 @@ def _where(name: str, held: Sequence[bool]) -> exp.Expr:
         return _column(name)
     places = [_number(place) for place, has in enumerate(held) if has]
     return exp.case().when(_column("place").isin(*places), _column(name))
-
-
-def _places(keys: int) -> exp.Unnest:
-    quoted = [exp.to_identifier(name, quoted=True) for name in ("k", "place")]
-    alias = exp.TableAlias(this=quoted[0], columns=quoted[1:])
-    return exp.Unnest(
-        expressions=[exp.Array(expressions=[_number(place) for place in range(keys)])], alias=alias
-    )
 
 
 def gather_cells(

@@ -17,7 +17,7 @@ import polars as pl
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, require_records
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
@@ -116,11 +116,10 @@ class _Sides:
         names = (*question.link, *question.strata)
         with failures():
             columns = puf.columns(names), eif.columns(names)
-        found = cls(
-            question, (puf, eif), columns, (_levels(puf, columns[0]), _levels(eif, columns[1]))
-        )
+        levels = _levels(puf, columns[0]), _levels(eif, columns[1])
+        found = cls(question, (puf, eif), columns, levels)
         for file, records in zip(found.files, found.records, strict=True):
-            file.require_records(records)
+            require_records(records, file.name)
         return found
 
     @property
@@ -153,11 +152,10 @@ class _Sides:
         strata = [common_codes(*self.levels, name) for name in self.question.strata]
         frames = []
         for side, file in enumerate(self.files):
-            codes = {}
-            for i, name in enumerate(self.question.link):
-                codes[f"v{i}"] = name, self.columns[side][name].coding
+            held = self.columns[side]
+            codes = {f"v{i}": (n, held[n].coding) for i, n in enumerate(self.question.link)}
             for i, common in enumerate(strata):
-                own = self.columns[side][common.name].coding
+                own = held[common.name].coding
                 shared = (common.puf, common.eif)[side][own.codes]
                 codes[f"s{i}"] = common.name, replace(own, codes=shared)
             parts = ids[1] if side else ()
@@ -166,7 +164,8 @@ class _Sides:
 
     def groups(self, one: DataFrame, other: DataFrame) -> StratumGroups:
         """Count the records of each stratum, and number the strata as `study` does."""
-        names, keys = self.question.strata, _keys(self.question.strata)
+        names = self.question.strata
+        keys = [f"s{i}" for i in range(len(names))]
         table = collect(beside(one, other, *keys).groupBy("side", *keys).count())
         commons = [common_codes(*self.levels, name) for name in names]
         files, counts, found = [], [], []
@@ -178,10 +177,6 @@ class _Sides:
             found.append([tuple(map(int, row)) for row in zip(*codes, strict=True)])
         strata = number_strata(files[0], files[1], names)
         return StratumGroups(strata, (counts[0], counts[1]), (found[0], found[1]))
-
-
-def _keys(strata: Sequence[str]) -> list[str]:
-    return [f"s{i}" for i in range(len(strata))]
 
 
 def _levels(file: SparkFile, columns: dict[str, SparkColumn]) -> Microdata:
@@ -219,14 +214,12 @@ def _require_blocks(question: Question, eif_records: int) -> None:
         raise OptionError(problems)
     size = eif_records * (4 * len(question.link) + ID_BYTES)
     if size > BROADCAST:
-        raise OptionError(
-            Problem(
-                "{strata} must name columns to cut the work by, since the EIF's {0:,} records are "
-                "too many to be sent to every worker. Got none instead: name some, or use the "
-                "memory engine ({engine}), which needs none.",
-                eif_records,
-            )
+        template = (
+            "{strata} must name columns to cut the work by, since the EIF's {0:,} records are too "
+            "many to be sent to every worker. Got none instead: name some, or use the memory "
+            "engine ({engine}), which needs none."
         )
+        raise OptionError(Problem(template, eif_records))
 
 
 def _bare(attack: Attack) -> Attack:
@@ -259,7 +252,7 @@ def _attack(puf: DataFrame, eif: DataFrame, block: StudyBlock) -> Any:
     """Run the tasks; return their counts as a table of Arrow."""
     if not block.strata:
         return collect(puf.mapInArrow(count_by_broadcast(block, collect(eif)), COUNTS))
-    keys = _keys(block.attack.question.strata)
+    keys = [f"s{i}" for i in range(len(block.attack.question.strata))]
     both = puf.groupBy(*keys).cogroup(eif.groupBy(*keys))
     return collect(both.applyInArrow(count_by_stratum(block), COUNTS))
 
@@ -305,11 +298,6 @@ class StudyCounts:
     counts: pl.DataFrame
     unused: Sequence[str]
 
-    @property
-    def question(self) -> Question:
-        """What was asked."""
-        return self.attack.question
-
     def of(self, kind: str) -> pl.DataFrame:
         """Return the counts of one kind."""
         return self.counts.filter(pl.col("kind") == KINDS.index(kind))
@@ -319,10 +307,6 @@ class StudyCounts:
         found = self.of(kind).group_by("key").agg(pl.col(SUMMED).sum()).sort("key")
         return {row[0]: row[1:] for row in found.iter_rows()}
 
-    def rates(self) -> Rates:
-        """Return the rates of the study."""
-        return Rates(self.records[0], *self.by_key("all").get(0, (0, 0, 0, 0)))
-
     def parts(self, kind: str, part: type[P]) -> tuple[P, ...]:
         """Return the rates by a number that pairs have."""
         found = self.by_key(kind).items()
@@ -330,18 +314,17 @@ class StudyCounts:
 
     def uses(self, rates: Rates) -> tuple[VariableUse, ...]:
         """Return on which variables pairs agree."""
-        found, unicity = self.by_key("variable"), self.question.metric == "unicity"
-        out = []
-        for i, name in enumerate(self.question.link):
+        question, found, out = self.attack.question, self.by_key("variable"), []
+        for i, name in enumerate(question.link):
             pairs, smallest, _, true = found.get(i, (0, 0, 0, 0))
-            held = Rate(smallest, rates.pairs) if unicity else None
+            held = Rate(smallest, rates.pairs) if question.metric == "unicity" else None
             both = Rate(pairs, rates.pairs), Rate(true, rates.true_pairs)
             out.append(VariableUse.counted(name, *both, held))
         return tuple(out)
 
     def baseline(self, rates: Rates) -> Baseline | None:
         """Return what chance would confirm, if that was asked for."""
-        permutations = self.question.permutations
+        permutations = self.attack.question.permutations
         if not permutations:
             return None
         counts = np.zeros(permutations, dtype=np.int64)
@@ -349,13 +332,11 @@ class StudyCounts:
             counts[key] = confirmed
         means = None
         if self.groups is not None:
-            means = tuple(self._by_chance(permutations, len(self.groups.strata.labels)))
+            found = self.of("chance").group_by("stratum").agg(pl.col("confirmed").sum())
+            sums = dict(found.iter_rows())
+            strata = range(len(self.groups.strata.labels))
+            means = tuple(sums.get(stratum, 0) / permutations for stratum in strata)
         return summarise(counts, rates.confirmed, rates.suspected, rates.puf_records, means)
-
-    def _by_chance(self, permutations: int, strata: int) -> list[float]:
-        found = self.of("chance").group_by("stratum").agg(pl.col("confirmed").sum())
-        sums = dict(found.iter_rows())
-        return [sums.get(stratum, 0) / permutations for stratum in range(strata)]
 
     def by_stratum(self, baseline: Baseline | None) -> tuple[RatesByStratum, ...]:
         """Return the rates in each stratum that has PUF records."""
@@ -379,20 +360,24 @@ class StudyCounts:
 
 def put_together(answers: StudyCounts, puf: Microdata) -> Study:
     """Make the study of its counts."""
-    groups, truth = answers.groups, answers.truth
-    rates = answers.rates()
+    question, groups, truth = answers.attack.question, answers.groups, answers.truth
+    rates = Rates(answers.records[0], *answers.by_key("all").get(0, (0, 0, 0, 0)))
     baseline = answers.baseline(rates)
     place: dict[str, Any] = (
         {"by_subset_size": answers.parts("place", RatesBySubset)}
-        if answers.question.metric == "unicity"
+        if question.metric == "unicity"
         else {"by_rank": answers.parts("place", RatesByRank)}
     )
+    left_out = [
+        f"the values of {quoted(answers.unused)} in the IUF are not used: what the perturbation "
+        f"bought is measured by the memory engine alone"
+    ] * bool(answers.unused)
     return Study(
-        linkage=Linkage.asked(answers.question, answers.attack.threshold),
+        linkage=Linkage.asked(question, answers.attack.threshold),
         eif_records=answers.records[1],
         rates=rates,
         baseline=baseline,
-        seed=int(answers.question.seed),
+        seed=int(question.seed),
         overlap=StudyOverlap.of(truth.overlap, rates.confirmed),
         by_stratum=answers.by_stratum(baseline),
         gaps=None if groups is None else groups.strata.gaps(groups.counts),
@@ -400,20 +385,11 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
         by_variables=answers.uses(rates),
         perturbation=None,
         warnings=(
-            *taken_as_categories(answers.question, puf),
+            *taken_as_categories(question, puf),
             *answers.attack.warnings,
             *incomplete_warnings(truth.incomplete, truth.rows),
-            *_left_out(answers.unused),
+            *left_out,
         ),
         engine="spark",
         **place,
     )
-
-
-def _left_out(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [
-        f"the values of {quoted(names)} in the IUF are not used: what the perturbation bought is "
-        f"measured by the memory engine alone"
-    ]

@@ -6,7 +6,7 @@ The different values come here; the records stay on the cluster.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,12 @@ from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.frames import from_arrow
 from keyhole.data.inference import DIGITS, NUMBER
-from keyhole.data.microdata import Microdata, require_columns, require_records
+from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank, parse_codes
 from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.disk_encoding import FILLED, GLANCE
-from keyhole.errors import ColumnError, OptionError, RunError
+from keyhole.errors import ColumnError, OptionError
 from keyhole.reidentification.truth import (
     id_problems,
     require_rows,
@@ -107,9 +107,8 @@ class IdColumn:
 class SparkFile:
     """A file whose records stay on the cluster.
 
-    `name`: what it is called. `source`: where its records come from. `request`: what is declared of
-    the columns. `known`: what is known of columns besides, by name. `settled`: the columns of ids
-    whose types are known by now.
+    `known` has what is known of columns besides the `request`; `settled` the columns of ids whose
+    types are known by now.
     """
 
     name: str
@@ -125,19 +124,14 @@ class SparkFile:
 
     def columns(self, names: Sequence[str]) -> dict[str, SparkColumn]:
         """Return the different values of columns, and how many records have each."""
-        try:
+        with self.source.checked():
             found = describe_on_spark(self.source, list(dict.fromkeys(names)), self.request)
-        except RunError:
-            self.source.check()
-            raise
+        template = (
+            "column {0!r} has {1:,} different values in {2!r}, too many for a study on Spark. "
+            "Round it, or use {engine} memory."
+        )
         problems = [
-            Problem(
-                "column {0!r} has {1:,} different values in {2!r}, too many for a study on Spark. "
-                "Round it, or use {engine} memory.",
-                name,
-                column.size,
-                self.name,
-            )
+            Problem(template, name, column.size, self.name)
             for name, column in found.items()
             if column.levels is None
         ]
@@ -185,21 +179,10 @@ class SparkFile:
         work = _unread(list(columns.values()), exact=isinstance(self.source, TextSource))
         kinds = [f"n{place} long" for place in range(len(columns))]
         frame = self.source.frame(list(columns)).mapInArrow(work, ", ".join(kinds))
-        try:
+        with self.source.checked():
             found = collect(frame)
-        except RunError:
-            self.source.check()
-            raise
         sums = [sum(column.to_pylist()) for column in found.columns]
         return dict(zip(columns, sums, strict=True))
-
-    def require(self, names: Iterable[str], *, purpose: str = "key") -> tuple[str, ...]:
-        """Return the names if all are columns, each once; else say everything that is wrong."""
-        return require_columns(names, self.names, purpose=purpose, called=self.name)
-
-    def require_records(self, records: int) -> None:
-        """Say so if there are no records."""
-        require_records(records, self.name)
 
 
 def _unread(
@@ -281,19 +264,17 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
         return source
     given = dict(options)
     how = {option: given.pop(option, None) for option in ("encoding", "delimiter")}
+    given.pop("sheet", None)
+    opened: SparkSource
     if isinstance(source, LocalFiles):
-        return _declared(SparkFile(source.name, read_by(source, session), request_of(**given)))
-    if isinstance(source, str | os.PathLike):
-        given.pop("sheet", None)
-        path = os.fspath(source)
-        opened = open_source(path, session, **how)
-        return _declared(SparkFile(called(path), opened, request_of(**given)))
-    if is_of_pyspark(source, "DataFrame"):
-        return _declared(SparkFile(name, FrameSource(source), request_of(**given)))
-    return _of_microdata(load(source, **options), session, name)
-
-
-def _declared(file: SparkFile) -> SparkFile:
+        name, opened = source.name, read_by(source, session)
+    elif isinstance(source, str | os.PathLike):
+        name, opened = called(os.fspath(source)), open_source(os.fspath(source), session, **how)
+    elif is_of_pyspark(source, "DataFrame"):
+        opened = FrameSource(source)
+    else:
+        return _of_microdata(load(source, **options), session, name)
+    file = SparkFile(name, opened, request_of(**given))
     file.request.choose(file.names, repr(file.name))
     return file
 

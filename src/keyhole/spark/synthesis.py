@@ -9,7 +9,7 @@ tasks there are, nor which of them is run again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from keyhole.spark.tasks import without_words
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
 from keyhole.synthesis.design import LevelScores
-from keyhole.synthesis.implicates import Pool, Progress, Task, draw_pool, model_columns
+from keyhole.synthesis.implicates import Progress, Task, draw_pool, model_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,14 +122,10 @@ class _Recipe:
 
 def _recipe(task: Task) -> _Recipe:
     data, plan = task.data, task.plan
-    about = {}
-    for name in _columns(plan):
-        codes = data.codes(name)
-        about[name] = data.variable(name), codes.levels, codes.has_missing
+    held = {name: data.codes(name) for name in _columns(plan)}
+    about = {name: (data.variable(name), c.levels, c.has_missing) for name, c in held.items()}
     nobody = np.zeros(0, dtype=np.int64)
-    constraints = tuple(
-        replace(constraint, groups=nobody) for constraint in plan.acceptance.constraints
-    )
+    constraints = tuple(replace(one, groups=nobody) for one in plan.acceptance.constraints)
     # Neither a session nor a secret leaves this process.
     question = plan.question.replace(engine="spark", rules=None, seed=None)
     return _Recipe(
@@ -154,8 +150,11 @@ def _table(task: Task) -> Any:
     columns: Arrays = {
         "pool": np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         "row": rows,
-        "subgroup": np.concatenate([_subgroups(pool) for pool in task.pools]),
+        "subgroup": np.full(len(rows), NOBODY, dtype=np.int32),
     }
+    for start, pool in zip(np.cumsum([0, *sizes]), task.pools, strict=False):
+        for number, places in enumerate(pool.members()):
+            columns["subgroup"][start + places] = number
     for i, name in enumerate(_columns(plan)):
         columns[f"code{i}"] = task.data.codes(name).values[rows].astype(np.int32)
     for t in range(len(plan.targets)):
@@ -167,14 +166,6 @@ def _table(task: Task) -> Any:
     if acceptance.must_change is not None:
         columns["must_change"] = acceptance.must_change[rows]
     return pa.table(columns)
-
-
-def _subgroups(pool: Pool) -> npt.NDArray[np.int32]:
-    """Return for each record of a pool the number of its subgroup."""
-    out = np.full(len(pool.rows), NOBODY, dtype=np.int32)
-    for number, places in enumerate(pool.members()):
-        out[places] = number
-    return out
 
 
 class _Part:
@@ -207,31 +198,22 @@ def _drawing(recipe: _Recipe, seed: int) -> Callable[[Any, Any], Any]:
 
 
 def _drawn(recipe: _Recipe, seed: int, key: Any, table: Any) -> Any:
+    """Return who was given what, by the numbers of the records in the file."""
+    import pyarrow as pa
     from threadpoolctl import threadpool_limits
 
     pool, implicate = (int(one.as_py()) for one in key)
     # Of several equal predictions the first is taken: records come in the file's order.
     ordered = table.sort_by("row")
     held = {name: ordered[name].to_numpy() for name in ordered.column_names}
-    part = _Part(recipe, held)
-    plan, places = recipe.plan(part, held), np.arange(len(held["row"]))
+    part, rows, groups = _Part(recipe, held), held["row"], held["subgroup"]
+    members = [np.flatnonzero(groups == n).astype(np.int32) for n in range(int(groups.max()) + 1)]
+    plan, places = recipe.plan(part, held), np.arange(len(rows))
     with threadpool_limits(1, user_api="blas"):
-        draw = draw_pool(part, plan, places, _members(held), recipe.level_scores, (seed, pool))
+        draw = draw_pool(part, plan, places, members, recipe.level_scores, (seed, pool))
         drawn = draw(implicate)
-    return _answer(implicate, held["row"], drawn)
-
-
-def _answer(implicate: int, rows: Ints, drawn: Sequence[tuple[Ints, Ints]]) -> Any:
-    """Return who was given what, by the numbers of the records in the file."""
-    import pyarrow as pa
-
     replaced = np.concatenate([rows[one] for one, _ in drawn])
     given = np.concatenate([rows[donors] for _, donors in drawn])
     columns = {"implicate": np.full(len(replaced), implicate, np.int32), "row": replaced}
     columns |= {f"donor{t}": given[:, t] for t in range(given.shape[1])}
     return pa.table(columns)
-
-
-def _members(held: Arrays) -> Sequence[npt.NDArray[np.int32]]:
-    numbers = held["subgroup"]
-    return [np.flatnonzero(numbers == n).astype(np.int32) for n in range(int(numbers.max()) + 1)]

@@ -105,13 +105,7 @@ def require_header(path: Path, found: Sequence[str], names: Sequence[str]) -> No
 
 
 def positions(columns: int) -> list[str]:
-    """Name values by their places.
-
-    Examples
-    --------
-    >>> positions(2)
-    ['v0', 'v1']
-    """
+    """Name values by their places."""
     return [f"v{place}" for place in range(columns)]
 
 
@@ -162,10 +156,8 @@ class _Values:
         import pyarrow as pa
 
         merged = pa.concat_tables(self._tables).group_by("v").aggregate([("n", "sum")])
-        self._tables, self._rows = (
-            [merged.select(["v", "n_sum"]).rename_columns(["v", "n"])],
-            len(merged),
-        )
+        self._tables = [merged.select(["v", "n_sum"]).rename_columns(["v", "n"])]
+        self._rows = len(merged)
 
     def batch(self) -> Any:
         """Hand on what is held."""
@@ -183,13 +175,7 @@ class _Values:
 
 
 def code_type(size: int) -> np.dtype[Any]:
-    """Return the smallest type of Spark's that holds so many codes.
-
-    Examples
-    --------
-    >>> code_type(128), code_type(129)
-    (dtype('int8'), dtype('int16'))
-    """
+    """Return the smallest type of Spark's that holds so many codes."""
     return np.dtype(np.int8 if size <= 1 << 7 else np.int16 if size <= 1 << 15 else np.int32)
 
 
@@ -207,14 +193,10 @@ def coder(codings: Sequence[ValueCoding], *, keep: bool = False, small: bool = F
 
         with without_words():
             for batch in batches:
-                kept = list(zip(batch.schema.names, batch.columns, strict=True)) if keep else []
-                codes = [
-                    (f"c{place}", _coded(batch.column(place), coding))
-                    for place, coding in enumerate(codings)
-                ]
-                named = [*kept, *codes]
-                columns = [column for _, column in named]
-                yield pa.RecordBatch.from_arrays(columns, names=[name for name, _ in named])
+                named = dict(zip(batch.schema.names, batch.columns, strict=True)) if keep else {}
+                for place, coding in enumerate(codings):
+                    named[f"c{place}"] = _coded(batch.column(place), coding)
+                yield pa.RecordBatch.from_arrays(list(named.values()), names=list(named))
 
     return encode
 
@@ -239,14 +221,7 @@ def _coded(column: Any, coding: ValueCoding) -> Any:
 
 
 def plain_floats(column: Any) -> Any:
-    """Return an array in which equal numbers have equal bits: no -0.0, and NaN is missing.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> [str(x) for x in plain_floats(pa.array([-0.0, float("nan"), 1.5])).to_pylist()]
-    ['0.0', 'None', '1.5']
-    """
+    """Return an array in which equal numbers have equal bits: no -0.0, and NaN is missing."""
     import pyarrow as pa
     from pyarrow import compute
 

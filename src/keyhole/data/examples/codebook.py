@@ -64,21 +64,7 @@ class CodebookColumn:
 def release(
     name: str, columns: Mapping[str, npt.NDArray[Any]], missing: Mapping[str, Any] | None = None
 ) -> Microdata:
-    """Turn codes into a file with labels; values marked missing are left out.
-
-    Examples
-    --------
-    >>> release("two", {"sex": np.array([0, 1])}, {"sex": np.array([False, True])}).frame
-    shape: (2, 1)
-    ┌──────┐
-    │ sex  │
-    │ ---  │
-    │ i16  │
-    ╞══════╡
-    │ 1    │
-    │ null │
-    └──────┘
-    """
+    """Turn codes into a file with labels; values marked missing are left out."""
     series = [CODEBOOK[column].series(column, codes) for column, codes in columns.items()]
     for i, one in enumerate(series):
         if missing and one.name in missing:

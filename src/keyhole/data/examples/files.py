@@ -54,11 +54,6 @@ def sampling_weights(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
 
     Within a stratum they differ by at most one; strata without a sampled person are
     represented by the stratum with the most.
-
-    Examples
-    --------
-    >>> sampling_weights(np.array([4, 4, 4, 8, 4]), np.array([0, 2, 3]))
-    array([2, 2, 1], dtype=int32)
     """
     kinds, stratum = np.unique(strata, return_inverse=True)
     people = np.bincount(stratum, minlength=len(kinds))

@@ -25,12 +25,6 @@ def make_people(n: int, seed: int) -> Columns:
     """Make n people: a code a person for each column, in the order of the codebook.
 
     The first people of a larger world with the same seed are the people of a smaller one.
-
-    Examples
-    --------
-    >>> small, large = make_people(10, seed=1), make_people(1_000, seed=1)
-    >>> bool((small["income"] == large["income"][:10]).all())
-    True
     """
     draws = Draws(seed, n)
     people: Columns = {}
@@ -127,13 +121,7 @@ def _incomes(people: Columns, draws: Draws) -> npt.NDArray[np.int32]:
 
 
 def round_income(income: Ints) -> npt.NDArray[np.int32]:
-    """Round incomes down as the survey does: more coarsely the larger they are.
-
-    Examples
-    --------
-    >>> round_income(np.array([987, 12_345, 67_890]))
-    array([  980, 12300, 67000], dtype=int32)
-    """
+    """Round incomes down as the survey does: more coarsely the larger they are."""
     step = np.array((10, 100, 1000))[np.searchsorted((1_000, 50_000), income, side="right")]
     rounded: Ints = income // step * step
     return rounded.astype(np.int32)

@@ -37,13 +37,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a world is made with.
-
-    Examples
-    --------
-    >>> Settings(n=1_000).sizes()
-    (100, 50, 100)
-    """
+    """What a world is made with."""
 
     n: int
     seed: int = 1
