@@ -81,13 +81,7 @@ class _PlansKind(TableOrFile):
 
 
 def as_draft(plan: PlanLike) -> PlanDraft:
-    """Return a plan as a draft, whatever it was given as.
-
-    Examples
-    --------
-    >>> as_draft([{"method": "rond", "column": "age"}]).problems
-    ("step 1: 'rond' is not a method. Did you mean 'round'?",)
-    """
+    """Return a plan as a draft, whatever it was given as."""
     if isinstance(plan, PlanDraft):
         return plan
     if isinstance(plan, Plan):

@@ -70,16 +70,6 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan.
 
     The ledgers are those of `keyhole.ledger`, by the name of the plan.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.protection.ledger import ledger
-    >>> people = pl.DataFrame({"sex": [*"ffmm"], "age": [30, 34, 91, 97]})
-    >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
-    >>> found = ledger(people, steps, keys=["sex", "age"], cutoff=2)
-    >>> ledger_chart({"plan": found}).to_dict()["title"]["text"]
-    ['The plan takes RP(2) from 100% to 50% and loses 12% of the information']
     """
     paths = [
         _Path(
@@ -197,18 +187,7 @@ def _below(one: Ledger) -> list[str]:
 
 
 def before_after_chart(protection: Protection) -> alt.TopLevelMixin:
-    """Draw the share of records in small cells, before and after a plan.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.protection.apply import apply_plan
-    >>> people = pl.DataFrame({"age": [30, 30, 91, 97]})
-    >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
-    >>> chart = before_after_chart(apply_plan(people, steps, keys=["age"], cutoff=2))
-    >>> chart.to_dict()["title"]["text"]
-    ['The plan takes RP(2) from 50% to 0%']
-    """
+    """Draw the share of records in small cells, before and after a plan."""
     before, after = (
         None if one is None else one.exposure for one in (protection.before, protection.after)
     )

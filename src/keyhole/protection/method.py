@@ -109,26 +109,13 @@ class Protected(Result):
 
 
 def column_list(columns: tuple[str, ...]) -> str | None:
-    """Write columns as the command line takes them: with commas, odd names in quotes.
-
-    Examples
-    --------
-    >>> column_list(("age", "born, year")), column_list(())
-    ('age,"born, year"', None)
-    """
+    """Write columns as the command line takes them: with commas, odd names in quotes."""
     odd = {name: '"' + name.replace('"', '""') + '"' for name in columns if set(name) & set(',"')}
     return ",".join(odd.get(name, name) for name in columns) or None
 
 
 def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
-    """Return warnings as a table of sentences; none if there are none.
-
-    Examples
-    --------
-    >>> print(warnings_table(["the seed is small"])[0].to_text())
-    Mind
-      The seed is small.
-    """
+    """Return warnings as a table of sentences; none if there are none."""
     lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
     return [Table(title, [], [], lines)] if lines else []
 
@@ -351,14 +338,7 @@ METHODS: dict[str, Method[...]] = {}
 def method(
     name: str, effect: Effect, **facts: Any
 ) -> Callable[[Callable[P, Protected]], Method[P]]:
-    """Declare the function below to be a protection method; see `Method` for its facts.
-
-    Examples
-    --------
-    >>> from keyhole.protection.methods import METHODS
-    >>> METHODS["noise"].secret
-    ('size', 'kind', 'rescale', 'low', 'high')
-    """
+    """Declare the function below to be a protection method; see `Method` for its facts."""
 
     def declare(function: Callable[P, Protected]) -> Method[P]:
         METHODS[name] = made = Method(documented(function), name, effect, **facts)

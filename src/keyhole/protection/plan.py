@@ -123,13 +123,7 @@ class PlanStep:
 
 
 def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
-    """Read a step, and say what is wrong with it; None where its method is not known.
-
-    Examples
-    --------
-    >>> parse_step({"method": "rond", "column": "age"})
-    (None, ["'rond' is not a method. Did you mean 'round'?"])
-    """
+    """Read a step, and say what is wrong with it; None where its method is not known."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("method"), str):
         return None, [f"method must be given, one of {quoted(METHODS, most=len(METHODS))}."]
     name = raw["method"]
@@ -300,13 +294,7 @@ class PlanDraft:
 
 
 def capped(problems: Iterable[str]) -> list[str]:
-    """Return the problems, each once; of very many the first and the number of the others.
-
-    Examples
-    --------
-    >>> capped(f"step {i}: column must be given." for i in range(1, 3_001))[-1]
-    'and 2,950 more problems.'
-    """
+    """Return the problems, each once; of very many the first and the number of the others."""
     found = list(dict.fromkeys(problems))
     more = len(found) - MOST_TOLD
     return found if more <= 0 else [*found[:MOST_TOLD], f"and {plural(more, 'more problem')}."]

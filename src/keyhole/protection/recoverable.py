@@ -334,17 +334,6 @@ def find_recoverable(
     """Find what an outsider can read off a release.
 
     `keep_order` says whether it goes out in the order of the records.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> from keyhole.protection.methods.suppression import suppress
-    >>> rows = {"county": [*range(9)] * 4, "state": [*"aaaabbbbc"] * 4, "sex": [*"ffffmmmmm"] * 4}
-    >>> people = load(pl.DataFrame(rows))
-    >>> made = suppress(people, keys=["state", "sex"], k=6, never=["sex"])
-    >>> print(*find_recoverable(people, [made], made.data).warnings())
-    'county', which stays, tells the values of 'state' that were suppressed: drop it, or do the \
-same to it
     """
     found: list[_Finding] = []
     ones = [one for one in treated(original, steps, final) if len(np.unique(one.truth)) > 1]

@@ -104,13 +104,6 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
 
     Categories of a dictionary and value labels are cut to those that occur. The label and the
     notes that a statistical file has of itself are left out.
-
-    Examples
-    --------
-    >>> jobs = pl.Series("job", ["clerk"] * 3, dtype=pl.Enum(["clerk", "astronaut"]))
-    >>> data = Microdata(pl.DataFrame([jobs]), [Variable("job", "category")])
-    >>> trimmed(data)[0].frame["job"].dtype.categories.to_list()
-    ['clerk']
     """
     origin, notes = data.origin, []
     if origin.file_label or origin.notes:

@@ -46,11 +46,6 @@ def sets_by_cost(importance: Sequence[float], allowed: Sequence[int], sizes: Seq
 
     All sets up to a size of which there are not too many; then a chain that adds variable after
     variable, those of most categories first, up to all that are allowed.
-
-    Examples
-    --------
-    >>> sets_by_cost([1, 1, 3], [0, 1, 2], [2, 2, 2]).masks.tolist()
-    [1, 2, 3, 4, 5, 6, 7]
     """
     found: list[tuple[int, ...]] = []
     size = 1

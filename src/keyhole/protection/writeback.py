@@ -36,13 +36,6 @@ def one_form(data: Microdata, name: str) -> Microdata:
     """Return the file with the numbers or times of a text column written in one form.
 
     Missing codes, and columns that are no text of values, stay as they are.
-
-    Examples
-    --------
-    >>> known = Variable("x", "measure", missing_codes=("N",), parsed=pl.Float64())
-    >>> data = Microdata(pl.DataFrame({"x": ["1.5", "N", ".5", "1.50"]}), [known])
-    >>> one_form(data, "x").frame["x"].to_list()
-    ['1.5', 'N', '0.5', '1.5']
     """
     if not is_text_of_values(data, name):
         return data
@@ -53,15 +46,7 @@ def one_form(data: Microdata, name: str) -> Microdata:
 
 
 def in_one_form(values: pl.Series, like: pl.Series) -> pl.Series:
-    """Write values as text: with the decimals that older texts have, if they all have as many.
-
-    Examples
-    --------
-    >>> in_one_form(pl.Series([2.0, None]), pl.Series(["1.0", "N"])).to_list()
-    ['2.0', None]
-    >>> in_one_form(pl.Series([2.25, None]), pl.Series(["1.0", "N"])).to_list()
-    ['2.25', None]
-    """
+    """Write values as text: with the decimals that older texts have, if they all have as many."""
     if not values.dtype.is_float():
         return as_text(values)
     texts = like.filter(values.is_not_null()) if len(like) == len(values) else like
@@ -100,14 +85,6 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
 
     A number within a range of missing codes is mirrored at the end of the range that it came
     over; where that leads to another code, it becomes the nearest number outside.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> ages = Microdata(pl.DataFrame({"age": [88, 30]}), [
-    ...     Variable("age", "measure", missing_ranges=((90.0, float("inf")),))])
-    >>> past_codes(ages, "age", np.array([95.0, 31.0]), np.array([88.0, 30.0]), np.ones(2, bool))
-    array([84., 31.])
     """
     variable = data.variable(name)
     step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
@@ -160,15 +137,7 @@ def _within(values: Floats, spans: Iterable[Span]) -> Flags:
 
 
 def infinite_notes(data: Microdata, names: Iterable[str]) -> tuple[str, ...]:
-    """Say of each column how many of its values are infinite, and stay so.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> infinite_notes(load(pl.DataFrame({"x": [1.0, float("inf")]})), ["x"])
-    ("1 infinite value of column 'x' stays as it is",)
-    """
+    """Say of each column how many of its values are infinite, and stay so."""
     found = []
     for name in names:
         column = data.column(name)
@@ -185,16 +154,7 @@ _TOO_LARGE = (
 
 
 def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:
-    """Number the cells of some columns from 0; missing is a category of its own.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"sex": [*"ffm"], "age": [1, 2, 2]}))
-    >>> cell_numbers(people, ["sex", "age"]).tolist(), cell_numbers(people, []).tolist()
-    ([0, 1, 2], [0, 0, 0])
-    """
+    """Number the cells of some columns from 0; missing is a category of its own."""
     cells = np.zeros(data.records, dtype=np.int64)
     for name in names:
         codes = data.codes(name)

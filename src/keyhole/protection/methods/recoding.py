@@ -54,15 +54,7 @@ class Bands:
         return np.where((found >= 0) & inside, found, NOWHERE).astype(np.int64)
 
     def labels(self, *, whole: bool) -> list[str]:
-        """Name the bands; those of whole numbers by their first and last number.
-
-        Examples
-        --------
-        >>> from_cuts([18, 65]).labels(whole=True)
-        ['17 and below', '18-64', '65 and above']
-        >>> from_cuts([0.5, 1]).labels(whole=False)
-        ['below 0.5', '0.5 to below 1', '1 and above']
-        """
+        """Name the bands; those of whole numbers by their first and last number."""
         return [
             _label(low, high, self.closed, whole)
             for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
@@ -134,15 +126,7 @@ def cut_problems(cuts: Sequence[float]) -> list[str]:
 
 
 def band_problems(pairs: Sequence[Sequence[float]]) -> list[str]:
-    """Say of each band that ends before it begins so, and of each two that overlap.
-
-    Examples
-    --------
-    >>> band_problems([[0, 20], [20, 40], [60, 50]])
-    ['band [60, 50] ends before it begins. Give [first, last].',
-     'bands [0, 20] and [20, 40] overlap: a number must be in one only, and the last number
-     of a band is within.']
-    """
+    """Say of each band that ends before it begins so, and of each two that overlap."""
     found = [
         f"band {value_text(list(pair))} ends before it begins. Give [first, last]."
         for pair in pairs
@@ -401,13 +385,7 @@ def recode(
 
 
 def became(before: int, after: int, one: str = "category", many: str = "categories") -> str:
-    """Say how many categories became how many.
-
-    Examples
-    --------
-    >>> became(1, 1), became(12, 3)
-    ('1 category became 1', '12 categories became 3')
-    """
+    """Say how many categories became how many."""
     return f"{plural(before, one, many)} became {after:,}"
 
 
@@ -428,13 +406,7 @@ def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
 def merged_labels(
     old: Mapping[Any, str], levels: list[Any], new: list[Any], *, most: int | None = None
 ) -> dict[Any, str]:
-    """Label new values by the labels of what became them, up to so many.
-
-    Examples
-    --------
-    >>> merged_labels({1: "married", 2: "widowed", 3: "single"}, [1, 2, 3], [1, 1, 3])
-    {1: 'married or widowed', 3: 'single'}
-    """
+    """Label new values by the labels of what became them, up to so many."""
     by_text = by_form(old)
     parts: dict[Any, dict[str, None]] = {}
     for level, value in zip(levels, new, strict=True):

@@ -20,13 +20,7 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 
 
 def addends(shape: tuple[int, ...]) -> list[Ints]:
-    """Return the cells of each sum, its total last.
-
-    Examples
-    --------
-    >>> [cells.tolist() for cells in addends((3, 3))][:2]
-    [[0, 3, 6], [1, 4, 7]]
-    """
+    """Return the cells of each sum, its total last."""
     cells = np.arange(prod(shape), dtype=np.int64).reshape(shape)
     found: list[Ints] = []
     for axis, width in enumerate(shape):
@@ -41,11 +35,6 @@ def relations(shape: tuple[int, ...]) -> Any:
     -----
     For every variable and every cell of the others (totals included),
     :math:`\sum_i y_i - y_{total} = 0`.
-
-    Examples
-    --------
-    >>> relations((4,)).toarray().tolist()
-    [[1.0, 1.0, 1.0, -1.0]]
     """
     from scipy.sparse import csc_array
 
@@ -180,14 +169,7 @@ class Network:
 
     @classmethod
     def of(cls, shape: tuple[int, int]) -> Network:
-        """Lay out the network of a table of this shape, totals included.
-
-        Examples
-        --------
-        >>> network = Network.of((2, 2))
-        >>> network.tails.tolist(), network.heads.tolist()
-        ([2, 1, 0, 3], [0, 2, 3, 1])
-        """
+        """Lay out the network of a table of this shape, totals included."""
         matrix = relations(shape)
         rows, cols = shape
         # Sums run down the columns first, then along the rows; a total's sum is turned round.

@@ -91,14 +91,6 @@ def cross(
     contribution of a record is its amount times its weight.
 
     `deepest` says how many of the largest contributions to keep for each cell.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> import polars as pl
-    >>> people = load(pl.DataFrame({"sex": ["f", "m", "m"], "area": [1, 1, 2]}))
-    >>> cross(people, rows=("area",), cols=("sex",)).values.reshape(3, 3).tolist()
-    [[1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [1.0, 2.0, 3.0]]
     """
     codes = [data.codes(name) for name in (*rows, *cols)]
     shape = tuple(one.size + 1 for one in codes)

@@ -474,11 +474,5 @@ def digits_of(values: Floats) -> int:
 
 
 def cell_figure(value: float, digits: int = 0) -> str:
-    """Write a cell; one that is suppressed is a mark.
-
-    Examples
-    --------
-    >>> cell_figure(1234.0), cell_figure(float("nan")), cell_figure(0.5, 2)
-    ('1,234', '×', '0.50')
-    """
+    """Write a cell; one that is suppressed is a mark."""
     return MARK if np.isnan(value) else f"{value:,.{digits}f}"
