@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeGuard
@@ -28,6 +28,7 @@ from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.protection.method import METHODS, Outcome, Protected
+from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, PlanDraft, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, small_seed, trimmed
@@ -48,7 +49,6 @@ class _PlanKind(TableOrFile):
     metavar: ClassVar[str] = "PLAN.toml"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a plan, its file, or its steps."""
         fit = isinstance(value, Plan | PlanDraft | Sequence) and value not in ("", b"")
         return None if fit else TableOrFile.fault(self, value)
 
@@ -63,20 +63,16 @@ class _PlansKind(TableOrFile):
     repeatable: ClassVar[bool] = True
 
     def fault(self, value: Any) -> str | None:
-        """Accept plans, or one alone."""
         if not isinstance(value, str | os.PathLike | Sequence | Mapping):
             return self.what
         plans = value.values() if isinstance(value, Mapping) else self.settle(value)
-        fit = bool(plans)
-        return None if fit and not any(map(_PlanKind().fault, plans)) else self.what
+        return None if plans and not any(map(_PlanKind().fault, plans)) else self.what
 
     def settle(self, value: Any) -> Any:
-        """Return a tuple, or the table."""
         alone = isinstance(value, str | os.PathLike)
         return value if isinstance(value, Mapping) else (value,) if alone else tuple(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Take a file."""
         return (text,)
 
 
@@ -108,7 +104,12 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
             found = method.unfit_for(data, options)
         else:  # what earlier steps change is known only then
             found = column_problems(data, [n for n in named if n not in added], "column")
-            found = found or _too_many(data, method.sizes(options))
+            found = found or [  # no step before makes such a size possible
+                f"{option} must be at most the {plural(data.records, 'record')} of the file. Got "
+                f"more."
+                for option, size in method.sizes(options).items()
+                if isinstance(size, int | float) and size > data.records
+            ]
         where = f"{draft.where}step {number} ({step.method})"
         problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.
@@ -117,24 +118,6 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
         added |= {name} if method.effect == "derives" and isinstance(name, str) else set()
         touched |= added
     return problems
-
-
-def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:
-    """Say of a size that no step before can make possible so."""
-    return [
-        f"{option} must be at most the {plural(data.records, 'record')} of the file. Got more."
-        for option, size in sizes.items()
-        if isinstance(size, int | float) and size > data.records
-    ]
-
-
-def raised(work: Callable[[], Any]) -> list[str]:
-    """Return the problems of an input that work raises; none if it succeeds."""
-    try:
-        work()
-    except InputError as error:
-        return list(error.problems)
-    return []
 
 
 def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
@@ -219,14 +202,11 @@ def _read_off(
 
 
 def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) -> list[str]:
-    found = told.warnings()
-    shown = None if after is None else f"{after.rp:.4f}"
-    if read_off is not None and f"{read_off.rp:.4f}" != shown:
-        instead = "" if after is None else f", not {after.rp:.4f}"
-        found.append(
-            f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
-        )
-    return found
+    if read_off is None or (after is not None and f"{read_off.rp:.4f}" == f"{after.rp:.4f}"):
+        return told.warnings()
+    instead = "" if after is None else f", not {after.rp:.4f}"
+    more = f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
+    return [*told.warnings(), more]
 
 
 @documented
@@ -316,7 +296,16 @@ def protect(
         question, problems=(*question.problems, *path_problems("out", out))
     )
     drafts = read_plans(question)
-    done = _with_ledger(open_to_protect(question, data, drafts), drafts, question)
+    opened, first = open_to_protect(question, data, drafts), next(iter(drafts.values()))
+    if _wants_ledger(question):
+        from keyhole.protection.ledger import compare_ledgers, keep_ledger
+
+        compared = compare_ledgers(opened, drafts, question) if len(drafts) > 1 else None
+        kept = compared.plans[0].ledger if compared else keep_ledger(opened, first, question)
+        assert kept.protection is not None
+        done = dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
+    else:
+        done = carry_out(opened, first, question)
     if out is not None:
         done.save(out, force=force)
     return done
@@ -362,7 +351,12 @@ def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDr
     def found(data: Any) -> list[str]:
         problems = [text for draft in drafts.values() for text in plan_problems(data, draft)]
         if _wants_ledger(question):
-            problems += _measure_problems(question, data)
+            if not keys_of(question, data):
+                problems.append(Problem("{keys} must be given for a ledger. Got none instead."))
+            if question.weight in data.names:
+                problems += raised(lambda: data.weights(question.weight))
+            if question.formula is not None:
+                problems += raised(lambda: formula_columns(question.formula, data.names))
         return capped(problems)
 
     opened: Any = open_for(
@@ -379,33 +373,6 @@ def keys_of(question: Question, data: Microdata) -> tuple[str, ...]:
 def _wants_ledger(question: Question) -> bool:
     asked = ("compare", "limit", "weight", "fraction", "formula", "targets")
     return question.ledger or any(question.values[name] is not None for name in asked)
-
-
-def _measure_problems(question: Question, data: Microdata) -> list[str]:
-    """Return what keeps the ledger of a plan from being kept."""
-    problems: list[str] = []
-    if not keys_of(question, data):
-        problems.append(Problem("{keys} must be given for a ledger. Got none instead."))
-    if question.weight in data.names:
-        problems += raised(lambda: data.weights(question.weight))
-    if question.formula is not None:
-        problems += raised(lambda: formula_columns(question.formula, data.names))
-    return problems
-
-
-def _with_ledger(
-    data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
-) -> Protection:
-    """Carry out the first plan, with its ledger and the other plans beside it if asked for."""
-    first = next(iter(drafts.values()))
-    if not _wants_ledger(question):
-        return carry_out(data, first, question)
-    from keyhole.protection.ledger import compare_ledgers, keep_ledger
-
-    compared = compare_ledgers(data, drafts, question) if len(drafts) > 1 else None
-    kept = keep_ledger(data, first, question) if compared is None else compared.plans[0].ledger
-    assert kept.protection is not None
-    return dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
 
 
 def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Annotated, Any, Generic, Literal, ParamSpec
@@ -24,10 +24,10 @@ from keyhole.core.options import Parameter, documented, parameters_of, value_pro
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems
-from keyhole.errors import InputError, OptionError
+from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.options import Options, value_text
+from keyhole.protection.options import Options, raised, value_text
 from keyhole.results import Result
 
 P = ParamSpec("P")
@@ -118,6 +118,15 @@ def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
     """Return warnings as a table of sentences; none if there are none."""
     lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
     return [Table(title, [], [], lines)] if lines else []
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Say which name was meant, or which there are."""
+    names = list(known)
+    near = nearest(name, names)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"There are {quoted(names, most=len(METHODS))}."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,23 +313,22 @@ class Method(Generic[P]):
         absent = column_problems(data, self.columns(given), "column")
         if absent or self.problems(given):
             return absent
-        try:
-            return self.unfit(data, given)
-        except InputError as error:
-            return list(error.problems)
+        problems: list[str] = []
+        return raised(lambda: problems.extend(self.unfit(data, given))) or problems
 
     def _names(self, given: Options) -> list[str]:
-        known, found = list(self.parameters), []
-        for name in given:
-            if name in self.parameters or (name == "seed" and self.is_random):
-                continue
-            near = nearest(name, known)
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-                f"There are {quoted(known)}."
-            )  # fmt: skip
-            found.append(f"{shown(name)} is not an option of {self.name}. {hint}")
-        return found + [
-            f"{name} must be given for {self.name}." for name in self.required if name not in given
+        strange = (name for name in given if name not in self.parameters)
+        return [
+            *(
+                f"{shown(name)} is not an option of {self.name}. {hint(name, self.parameters)}"
+                for name in strange
+                if not (name == "seed" and self.is_random)
+            ),
+            *(
+                f"{name} must be given for {self.name}."
+                for name in self.required
+                if name not in given
+            ),
         ]
 
     def _values(self, given: Options) -> list[str]:

@@ -16,6 +16,7 @@ from keyhole.core.names import quoted
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
+from keyhole.errors import InputError
 
 Options = Mapping[str, Any]
 
@@ -78,11 +79,9 @@ class _Seed(Whole):
     __slots__ = ()
 
     def fault(self, value: Any) -> str | None:
-        """Accept a number of at least 0."""
         return None if isinstance(value, np.random.SeedSequence) else Whole.fault(self, value)
 
     def settle(self, value: Any) -> Any:
-        """Leave it as it is."""
         return value
 
 
@@ -116,6 +115,15 @@ def find_by_form(table: Mapping[str, Any], value: Any) -> Any:
 def plain_number(value: float) -> float:
     """Return a whole number as such."""
     return int(value) if value == int(value) else value
+
+
+def raised(work: Callable[[], Any]) -> list[str]:
+    """Return the problems of an input that work raises; none if it succeeds."""
+    try:
+        work()
+    except InputError as error:
+        return list(error.problems)
+    return []
 
 
 def exactly_one(options: Options, *names: str) -> list[str]:
