@@ -59,12 +59,6 @@ class _Path:
     colour: str
     lines: tuple[LedgerLine, ...]
 
-    def kind(self, place: int) -> str:
-        """Return what the point of a line stands for."""
-        if place == 0:
-            return START
-        return END if place == len(self.lines) - 1 else STEP
-
 
 def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan.
@@ -81,13 +75,23 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     ]
     limits = sorted({one.limit for one in ledgers.values() if one.limit is not None})
     first = next(iter(ledgers.values()))
-    plane = _plane(paths, limits, first.cutoff)
+    drawn = [line for path in paths for line in path.lines]
+    lost = max(map(_lost, drawn), default=0) or 0.01
+    rp = min(1.0, max([*(line.rp or 0 for line in drawn), *limits], default=0) or 0.01)
+    axis, ends = "Information lost: share of what the variables told", (lost * 1.12, rp * 1.08)
+    plane = RiskPlane("lost", axis, *ends, first.cutoff, width=WIDTH, height=HEIGHT)
+    tips = [
+        alt.Tooltip("words:N", title="step"),
+        alt.Tooltip("rp:Q", title="RP", format=".2%"),
+        alt.Tooltip("cr:Q", title="CR", format=".3f"),
+        alt.Tooltip("lost:Q", title="information lost", format=".2%"),
+    ]
     named = name_limits(plane, [(f"risk limit {percentage(v)}", v, False) for v in limits])
     rows = [_row(path, place, line) for path in paths for place, line in enumerate(path.lines)]
     layers = [
         *draw_limits(plane, named),
         draw_walks(plane, rows, {path.name: path.colour for path in paths}),
-        draw_points(plane, rows, SHAPES, _tips()),
+        draw_points(plane, rows, SHAPES, tips),
         *_labels(plane, paths, named),
     ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -98,17 +102,9 @@ def _lost(line: LedgerLine) -> float:
     return line.price.lost or 0.0
 
 
-def _plane(paths: Sequence[_Path], limits: Sequence[float], cutoff: int) -> RiskPlane:
-    lost = max((_lost(line) for path in paths for line in path.lines), default=0) or 0.01
-    rp = max([*(line.rp or 0 for path in paths for line in path.lines), *limits], default=0) or 0.01
-    title = "Information lost: share of what the variables told"
-    return RiskPlane(
-        "lost", title, lost * 1.12, min(1.0, rp) * 1.08, cutoff, width=WIDTH, height=HEIGHT
-    )
-
-
 def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
-    kind = path.kind(place)
+    last = place == len(path.lines) - 1
+    kind = START if place == 0 else END if last else STEP
     return {
         "path": path.name,
         "order": place,
@@ -122,15 +118,6 @@ def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
         "colour": path.colour,
         "words": plain(line.words),
     }
-
-
-def _tips() -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("words:N", title="step"),
-        alt.Tooltip("rp:Q", title="RP", format=".2%"),
-        alt.Tooltip("cr:Q", title="CR", format=".3f"),
-        alt.Tooltip("lost:Q", title="information lost", format=".2%"),
-    ]
 
 
 def _labels(
@@ -222,10 +209,8 @@ LABELLED = 400
 
 def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     """Draw a heat map: rows down, columns across, suppressed cells marked, totals left out."""
-    down, heads = (
-        _side_labels(table, 0, len(table.rows)),
-        _side_labels(table, len(table.rows), None),
-    )
+    split = len(table.rows)
+    down, heads = _side_labels(table.levels[:split]), _side_labels(table.levels[split:])
     rows = _squares(table, down, heads)
     across = ", ".join(plain(name) for name in table.cols) or " "
     base = alt.Chart(inline(rows)).encode(
@@ -242,17 +227,17 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     hidden = base.transform_filter("datum.suppressed").mark_rect(
         fill="#eef0f2", stroke="#8795a1", strokeDash=[2, 2]
     )
-    layers = [shown, hidden]
-    layers.append(_marks(base, "datum.suppressed", INK))
+    marks = [("datum.suppressed", INK)]
     if len(rows) <= LABELLED:
-        layers.append(_marks(base, "!datum.suppressed && !datum.dark", INK))
-        layers.append(_marks(base, "!datum.suppressed && datum.dark", "white"))
+        marks.append(("!datum.suppressed && !datum.dark", INK))
+        marks.append(("!datum.suppressed && datum.dark", "white"))
+    texts = [
+        base.transform_filter(condition).mark_text(color=ink).encode(text="text:N")
+        for condition, ink in marks
+    ]
+    layers: list[Any] = [shown, hidden, *texts]
     chart = alt.layer(*layers).properties(width=alt.Step(46), height=alt.Step(26))
     return house_style(chart, title=table.title(), subtitle=_table_notes(table), width=70)
-
-
-def _marks(base: Any, condition: str, colour: str) -> Any:
-    return base.transform_filter(condition).mark_text(color=colour).encode(text="text:N")
 
 
 def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
@@ -272,9 +257,8 @@ def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[d
     ]
 
 
-def _side_labels(table: ProtectedTable, first: int, last: int | None) -> list[str]:
+def _side_labels(levels: Sequence[Sequence[Any]]) -> list[str]:
     """Name the combinations of categories on one side, each by a name of its own."""
-    levels = table.levels[first:last]
     found: list[str] = []
     for one in product(*levels):
         label = ", ".join(plain(cell_label(level), 24) for level in one) or " "

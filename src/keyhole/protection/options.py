@@ -91,6 +91,11 @@ Seed = Annotated[
 ]
 
 
+def is_list(value: Any) -> bool:
+    """Tell whether a value is a list of others, and not a text."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options among a method's arguments (its `locals`) that were given."""
     return {n: v for n, v in values.items() if v is not None and n not in ("data", "seed")}

@@ -32,6 +32,7 @@ from keyhole.core.options import without_columns
 from keyhole.errors import FileError, OptionError
 from keyhole.protection.method import Method, hint
 from keyhole.protection.methods import METHODS
+from keyhole.protection.options import is_list
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
@@ -248,7 +249,7 @@ class PlanDraft:
         given_steps = [
             *({"method": "derive", "name": name, "expression": text}
               for name, text in (derived.items() if isinstance(derived, Mapping) else ())),
-            *(listed if _is_steps(listed) else ()),
+            *(listed if is_list(listed) else ()),
         ]  # fmt: skip
         steps: dict[int, PlanStep] = {}
         for number, raw in enumerate(given_steps, 1):
@@ -267,10 +268,6 @@ def capped(problems: Iterable[str]) -> list[str]:
     found = list(dict.fromkeys(problems))
     more = len(found) - MOST_TOLD
     return found if more <= 0 else [*found[:MOST_TOLD], f"and {plural(more, 'more problem')}."]
-
-
-def _is_steps(listed: Any) -> bool:
-    return isinstance(listed, Sequence) and not isinstance(listed, str)
 
 
 def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
@@ -296,7 +293,7 @@ def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
         found.append(
             "a plan must have one [[step]] or more. Got [step] instead: write double brackets."
         )
-    elif (not _is_steps(listed) or not listed) and not (listed is None and content.get("derive")):
+    elif (not is_list(listed) or not listed) and not (listed is None and content.get("derive")):
         found.append("a plan must have one [[step]] or more. Got none.")
     return found
 

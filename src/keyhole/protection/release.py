@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,8 @@ import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.options import forms_of
+from keyhole.protection.options import forms_of, raised
 from keyhole.protection.plan import PlanStep
 
 # Seeds below are tried out in no time.
@@ -87,16 +87,9 @@ def _of_file(data: Microdata) -> str:
     try:
         frame.write_ipc(held, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
     except pl.exceptions.PolarsError:
-        return _of_columns(data, [name for name in data.names if _is_flat(data, name)])
+        columns = {name: partial(data.column, name) for name in data.names}
+        return _of_columns(data, [name for name, read in columns.items() if not raised(read)])
     return hashlib.sha256(held.getbuffer()).hexdigest()
-
-
-def _is_flat(data: Microdata, name: str) -> bool:
-    try:
-        data.column(name)
-    except ColumnError:
-        return False
-    return True
 
 
 def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
@@ -122,8 +115,7 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
 def reordered(data: Microdata, order: Ints) -> Microdata:
     """Return the records in another order."""
     origin = dataclasses.replace(data.origin, index=None)
-    frame = data.frame[order]
-    return Microdata(frame, data.variables, name=data.name, origin=origin)
+    return Microdata(data.frame[order], data.variables, name=data.name, origin=origin)
 
 
 def _cut(series: pl.Series) -> pl.Series:
@@ -139,17 +131,11 @@ def _cut(series: pl.Series) -> pl.Series:
 
 def _labelled(series: pl.Series, variable: Variable) -> Variable:
     """Cut value labels to the values that occur."""
-    if not variable.value_labels:
-        return variable
-    there = forms_of(series.drop_nulls().unique().to_list())
-    kept = {
-        value: label
-        for value, label in variable.value_labels.items()
-        if not there.isdisjoint(forms_of([value]))
-    }
-    if len(kept) == len(variable.value_labels):
-        return variable
-    return dataclasses.replace(variable, value_labels=kept)
+    labels = variable.value_labels
+    there = forms_of(series.drop_nulls().unique().to_list()) if labels else set()
+    kept = {value: text for value, text in labels.items() if there & forms_of([value])}
+    same = len(kept) == len(labels)
+    return variable if same else dataclasses.replace(variable, value_labels=kept)
 
 
 def _without_categories(types: Any) -> Any:

@@ -98,28 +98,23 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
         mirrored = edge + np.where(below, low - new, high - new)
         if variable.decimals is not None:
             edge, mirrored = (np.round(x, variable.decimals) for x in (edge, mirrored))
-        new = np.where(hit, np.where(_within(mirrored, spans), edge, mirrored), new)
+        within = np.any([(mirrored >= a) & (mirrored <= b) for a, b in spans], axis=0)
+        new = np.where(hit, np.where(within, edge, mirrored), new)
     return new
 
 
 def _spans(variable: Variable, step: float) -> list[Span]:
     """Return the stretches of missing codes, those with no number between them as one."""
-    codes = [number for code in variable.missing_codes if (number := _number(code)) is not None]
+    codes = pl.Series(map(str, variable.missing_codes), dtype=pl.String)
+    numbers = codes.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+    single = ((code, code) for code in numbers.to_list() if math.isfinite(code))
     found: list[Span] = []
-    for low, high in sorted([*((code, code) for code in codes), *variable.missing_ranges]):
+    for low, high in sorted([*single, *variable.missing_ranges]):
         if found and low <= found[-1][1] + step:
             found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
             found.append((float(low), float(high)))
     return found
-
-
-def _number(code: object) -> float | None:
-    try:
-        number = float(str(code))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _beside(end: float, step: float) -> float:
@@ -129,22 +124,14 @@ def _beside(end: float, step: float) -> float:
     return float(np.nextafter(end, np.inf * step)) if end + step == end else end + step
 
 
-def _within(values: Floats, spans: Iterable[Span]) -> Flags:
-    inside = np.zeros(len(values), dtype=np.bool_)
-    for low, high in spans:
-        inside |= (values >= low) & (values <= high)
-    return inside
-
-
 def infinite_notes(data: Microdata, names: Iterable[str]) -> tuple[str, ...]:
     """Say of each column how many of its values are infinite, and stay so."""
-    found = []
-    for name in names:
-        column = data.column(name)
-        count = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
-        if count:
-            found.append(Note("protection.infinite", values=count, column=name))
-    return tuple(found)
+    floats = [data.column(name) for name in names if data.column(name).dtype.is_float()]
+    return tuple(
+        Note("protection.infinite", values=count, column=column.name)
+        for column in floats
+        if (count := int(column.is_infinite().sum()))
+    )
 
 
 _TOO_LARGE = (
@@ -182,16 +169,10 @@ def put_numbers(
     known = np.isfinite(old)
     new = np.where(known, values if precise else keep_precision(data, name, values), old)
     new = past_codes(data, name, new, old, known & (new != old))
-    _require_held(data, name, new[known])
-    series = pl.Series(name, new, nan_to_null=True)
-    return put(data, name, series)
-
-
-def _require_held(data: Microdata, name: str, new: Floats) -> None:
-    """Refuse new numbers that are larger than any number, or than whole numbers can be."""
     most = 2.0**63 if data.column(name).dtype.is_integer() else np.inf
-    if not (np.abs(new) < most).all():
+    if not (np.abs(new[known]) < most).all():
         raise OptionError(_TOO_LARGE.format(repr(name)))
+    return put(data, name, pl.Series(name, new, nan_to_null=True))
 
 
 def keep_precision(data: Microdata, name: str, values: Floats) -> Floats:
@@ -217,11 +198,11 @@ def put_levels(
 
 def _plain(levels: list[Any]) -> pl.Series:
     """Return values in the narrowest type that holds them all."""
-    whole = all(isinstance(v, int) and not isinstance(v, bool) for v in levels)
-    if whole:
-        return pl.Series(levels, dtype=pl.Int64)
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in levels):
-        return pl.Series([float(v) for v in levels], dtype=pl.Float64)
+    if not any(isinstance(v, bool) for v in levels):
+        if all(isinstance(v, int) for v in levels):
+            return pl.Series(levels, dtype=pl.Int64)
+        if all(isinstance(v, int | float) for v in levels):
+            return pl.Series([float(v) for v in levels], dtype=pl.Float64)
     if all(isinstance(v, type(levels[0])) for v in levels):
         return pl.Series(levels)
     return pl.Series([str(v) for v in levels], dtype=pl.String)
@@ -234,12 +215,14 @@ def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
     who takes missing codes for categories would see others than were counted.
     """
     data = one_form(data, name)
-    missing = data.column(name).is_null()
+    missing, cells = data.column(name).is_null(), data.frame[name]
     gone = int((mask & ~missing.to_numpy()).sum())
-    cells = data.frame[name]
-    form = pl.Series(name, [_missing_form(cells.filter(missing))], dtype=cells.dtype)
-    written = form.new_from_index(0, len(cells))
-    hit = missing | pl.Series(mask)
+    codes = cells.filter(missing)
+    codes = (codes.drop_nans() if cells.dtype.is_float() else codes).drop_nulls().alias("code")
+    codes = codes.filter(codes != "") if codes.dtype == pl.String else codes
+    counted = codes.value_counts().sort("count", "code", descending=[True, False])
+    form = pl.Series(name, counted["code"].to_list()[:1] or [None], dtype=cells.dtype)
+    hit, written = missing | pl.Series(mask), form.new_from_index(0, len(cells))
     merged = pl.select(pl.when(hit).then(written).otherwise(cells).alias(name)).to_series()
     return data.replace(frame=data.frame.with_columns(merged)), gone
 
@@ -247,16 +230,6 @@ def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
 def missing_forms(data: Microdata, name: str) -> int:
     """Count in how many ways what is missing is written in a column."""
     return data.frame[name].filter(data.column(name).is_null()).n_unique()
-
-
-def _missing_form(cells: pl.Series) -> Any:
-    """Return the cell that stands for most of what is missing; None if they are all empty."""
-    codes = cells.drop_nans() if cells.dtype.is_float() else cells
-    codes = codes.drop_nulls().alias("code")
-    if codes.dtype == pl.String:
-        codes = codes.filter(codes != "")
-    counted = codes.value_counts().sort("count", "code", descending=[True, False])
-    return counted["code"][0] if len(codes) else None
 
 
 def put(
@@ -268,7 +241,7 @@ def put(
     """
     old, cells = data.column(name), data.frame[name]
     variable = data.variable(name)
-    changed = _differs(new, old) & old.is_not_null() & new.is_not_null()
+    changed = _differs(new, old).fill_null(False) & old.is_not_null() & new.is_not_null()
     if not changed.any() and value_labels is None:
         return data, 0
     if is_text_of_values(data, name):
@@ -278,7 +251,13 @@ def put(
         merged = pl.select(pl.when(changed).then(fresh).otherwise(written)).to_series()
     out = data.replace(frame=data.frame.with_columns(merged.alias(name)))
     out = out.with_variables([_described(out, variable, new, cells, value_labels)])
-    _require_visible(out, name, old.null_count())
+    lost = out.column(name).null_count() - old.null_count()
+    if lost > 0:
+        raise OptionError(
+            f"new values of column {name!r} are empty, or declared missing codes of it, and "
+            f"{plural(lost, 'record')} would be taken to miss one. Choose other values, or declare "
+            f"other codes."
+        )
     return out, int(changed.sum())
 
 
@@ -301,15 +280,9 @@ def _rewritten(
 
 
 def _differs(new: pl.Series, old: pl.Series) -> pl.Series:
-    if new.dtype.is_numeric() and old.dtype.is_numeric():
-        return _differ_as_numbers(new, old).fill_null(False)
-    if new.dtype == old.dtype:
-        return (new != old).fill_null(False)
-    return (as_text(new) != as_text(old)).fill_null(False)
-
-
-def _differ_as_numbers(new: pl.Series, old: pl.Series) -> pl.Series:
     """Compare whole numbers as such: as floats, 2^53 and 2^53 + 1 would be one."""
+    if not (new.dtype.is_numeric() and old.dtype.is_numeric()):
+        return new != old if new.dtype == old.dtype else as_text(new) != as_text(old)
     if not old.dtype.is_integer():
         return new.cast(pl.Float64) != old.cast(pl.Float64)
     if new.dtype.is_integer():
@@ -367,29 +340,16 @@ def _described(
     if value_labels is not None:
         known = dataclasses.replace(known, value_labels=dict(value_labels))
     if new.dtype == pl.String and not (cells.dtype == pl.String and old.parsed is None):
-        codes = dict.fromkeys([*old.missing_codes, *_coded(cells, old)])
+        codes = list(old.missing_codes)
+        # Text has no ranges: the values within them become codes.
+        for low, high in old.missing_ranges if cells.dtype.is_numeric() else ():
+            within = cells.filter(cells.is_between(low, high)).unique().sort()
+            codes += as_text(within, old).to_list()
         known = dataclasses.replace(
-            known, kind="category", parsed=None, missing_codes=tuple(codes), missing_ranges=()
+            known,
+            kind="category",
+            parsed=None,
+            missing_codes=tuple(dict.fromkeys(codes)),
+            missing_ranges=(),
         )
     return known
-
-
-def _coded(cells: pl.Series, old: Variable) -> list[str]:
-    """Return the values within missing ranges, which text cannot have."""
-    if not old.missing_ranges or not cells.dtype.is_numeric():
-        return []
-    found = [
-        cells.filter(cells.is_between(lowest, highest)).unique().sort()
-        for lowest, highest in old.missing_ranges
-    ]
-    return [text for part in found for text in as_text(part, old).to_list()]
-
-
-def _require_visible(out: Microdata, name: str, missing: int) -> None:
-    lost = out.column(name).null_count() - missing
-    if lost > 0:
-        raise OptionError(
-            f"new values of column {name!r} are empty, or declared missing codes of it, and "
-            f"{plural(lost, 'record')} would be taken to miss one. Choose other values, or declare "
-            f"other codes."
-        )

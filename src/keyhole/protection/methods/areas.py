@@ -30,6 +30,7 @@ from keyhole.protection.options import (
     exactly_one,
     forms_of,
     given_options,
+    is_list,
 )
 from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
@@ -192,15 +193,12 @@ def _is_areas(value: Any) -> str | None:
 
 
 def _is_adjacency(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and all(
-        isinstance(ones, Sequence) and not isinstance(ones, str) for ones in value.values()
-    )
+    fit = isinstance(value, Mapping) and all(map(is_list, value.values()))
     return None if fit and value else "a table that lists for each area its neighbours"
 
 
 def _is_hierarchy(value: Any) -> str | None:
-    ladder = isinstance(value, Sequence) and not isinstance(value, str)
-    listed = list(value) if ladder else [value]
+    listed = list(value) if is_list(value) else [value]
     tables = all(isinstance(one, Mapping) and one for one in listed)
     fit = bool(listed) and (tables or all(isinstance(one, str) and one for one in listed))
     return None if fit else (
