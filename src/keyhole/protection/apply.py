@@ -76,15 +76,19 @@ class _PlansKind(TableOrFile):
         return (text,)
 
 
-def as_draft(plan: PlanLike) -> PlanDraft:
-    """Return a plan as a draft, whatever it was given as."""
-    if isinstance(plan, PlanDraft):
-        return plan
-    if isinstance(plan, Plan):
-        return PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
-    if _is_path(plan):
-        return PlanDraft.read(Path(plan))
-    return PlanDraft.of(plan)  # type: ignore[arg-type]
+def as_draft(plan: PlanLike, where: str = "") -> PlanDraft:
+    """Return a plan as a draft, whatever it was given as; `where` is said before its problems."""
+    try:
+        if isinstance(plan, Plan):
+            draft = PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
+        elif isinstance(plan, PlanDraft):
+            draft = plan
+        else:
+            draft = PlanDraft.read(plan) if _is_path(plan) else PlanDraft.of(plan)  # type: ignore[arg-type]
+    except InputError as error:
+        draft = PlanDraft({}, error.problems)
+    problems = tuple(f"{where}{problem}" for problem in draft.problems)
+    return dataclasses.replace(draft, problems=problems, where=f"{where}{draft.where}")
 
 
 def _is_path(plan: PlanLike) -> TypeGuard[str | os.PathLike[str]]:
@@ -328,13 +332,7 @@ def read_plans(question: Question) -> dict[str, PlanDraft]:
         given[name if name not in given else f"{name}'"] = plan
     for plan in () if isinstance(others, Mapping) else others:
         given[_plan_name(plan, given)] = plan
-    drafts = {}
-    for name, plan in given.items():
-        try:
-            drafts[name] = as_draft(plan)
-        except InputError as error:
-            drafts[name] = PlanDraft({}, error.problems)
-    return drafts
+    return {name: as_draft(plan) for name, plan in given.items()}
 
 
 def _plan_name(plan: PlanLike, taken: Mapping[str, Any]) -> str:

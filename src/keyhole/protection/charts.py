@@ -61,10 +61,7 @@ class _Path:
 
 
 def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
-    """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan.
-
-    The ledgers are those of `keyhole.ledger`, by the name of the plan.
-    """
+    """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan."""
     paths = [
         _Path(
             plain(name),

@@ -154,10 +154,7 @@ class RecordGroups:
         return 1 < len(self.starts) <= max(len(self.order) / 2, 2)
 
     def agreed(self, values: Ints) -> tuple[Ints, Ints, Flags]:
-        """Return for each group a value, how many have one, and whether they all have the same.
-
-        A value of -1 is none.
-        """
+        """Return for each group a value, how many have one (-1 is none), and whether all agree."""
         there = values[self.order]
         highest = np.maximum.reduceat(there, self.starts)
         none = np.iinfo(np.int64).max
@@ -324,10 +321,7 @@ def _restored(data: Microdata, finding: _Finding) -> Microdata:
 def find_recoverable(
     original: Microdata, steps: Sequence[Protected], final: Microdata, *, keep_order: bool = False
 ) -> Recoverable:
-    """Find what an outsider can read off a release.
-
-    `keep_order` says whether it goes out in the order of the records.
-    """
+    """Find what an outsider can read off a release, if need be in the order of the records."""
     found: list[_Finding] = []
     ones = [one for one in treated(original, steps, final) if len(np.unique(one.truth)) > 1]
     groups = _grouped(final) if ones else {}

@@ -48,8 +48,7 @@ def derive(
     *,
     name: Annotated[str, Option("The name of the new column.", kind=Text("a column's name"))],
     expression: Annotated[
-        str,
-        Option("What it is made of, like `band(age, 10)`.", kind=_Expression("an expression")),
+        str, Option("What it is made of, like `band(age, 10)`.", kind=_Expression("an expression"))
     ],
 ) -> Protected:
     """Add a column that is derived from others; drop those in a later step.

@@ -24,13 +24,7 @@ from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.methods.microaggregation import DOMINANT
-from keyhole.protection.options import (
-    FINITE,
-    Options,
-    exactly_one,
-    given_options,
-    plain_number,
-)
+from keyhole.protection.options import FINITE, Options, exactly_one, given_options, plain_number
 from keyhole.protection.writeback import keep_precision, put
 
 # A limit found by share is told in so many digits.

@@ -34,8 +34,11 @@ def _sets(options: Options) -> list[tuple[str, ...]]:
 
 
 def _clashes(options: Options) -> list[str]:
-    both = [name for name in options.get("by", ()) if name in options["columns"]]
-    return [f"{name!r} is a stratum and to be changed. Leave it out of one." for name in both]
+    return [
+        f"{name!r} is a stratum and to be changed. Leave it out of one."
+        for name in options.get("by", ())
+        if name in options["columns"]
+    ]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
@@ -47,20 +50,15 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     for columns in _sets(options):
         counts = np.bincount(_strata(data, columns, options.get("by"))[1] + 1)[1:]
         small = int(((counts > 0) & (counts < k)).sum())
+        few = f"The file has fewer than {k:,} that miss no value: give a smaller k."
+        if options.get("by"):
+            have = f"{small:,} strata have" if small > 1 else "1 stratum has"
+            few = f"{have} fewer than {k:,}: give a smaller k, or larger strata."
         if not counts.sum():
             found.append(f"no record has values in all of {', '.join(map(repr, columns))}.")
         elif small:
-            few = _too_small(options, small)
             found.append(f"k must be at most the number of records to be grouped. {few}")
     return found
-
-
-def _too_small(options: Options, small: int) -> str:
-    k = options["k"]
-    if not options.get("by"):
-        return f"The file has fewer than {k:,} that miss no value: give a smaller k."
-    have = f"{small:,} strata have" if small > 1 else "1 stratum has"
-    return f"{have} fewer than {k:,}: give a smaller k, or larger strata."
 
 
 def _strata(

@@ -315,8 +315,7 @@ def recode(
         ),
     ] = None,
     rest: Annotated[
-        Any,
-        Option("What categories that the map does not name become.", kind=TomlValue(_is_value)),
+        Any, Option("What categories that the map does not name become.", kind=TomlValue(_is_value))
     ] = None,
     keep_rest: Annotated[
         bool | None, Option("Keep categories that the map does not name as they are.")

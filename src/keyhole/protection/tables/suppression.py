@@ -80,11 +80,6 @@ def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | 
     return np.where(problem.allowed, found, 0.0)
 
 
-def no_good_cut(problem: SuppressionProblem, pattern: Flags) -> Floats:
-    """Return that some cell beyond an unsafe pattern must be suppressed too."""
-    return (problem.allowed & ~pattern).astype(np.float64)
-
-
 def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
     """Add what each sum by itself asks for: its other cells must make room for an unsafe one."""
     by_cell: dict[int, list[Ints]] = {}
@@ -93,19 +88,14 @@ def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
             by_cell.setdefault(int(cell), []).append(cells)
     for demand in problem.demands():
         for cells in by_cell[demand.cell] if demand.side else ():
-            cuts.add(_single_sum(problem, demand, cells))
-
-
-def _single_sum(problem: SuppressionProblem, demand: Demand, cells: Ints) -> Floats:
-    signs = np.append(np.ones(len(cells) - 1), -1.0)
-    own = signs[cells == demand.cell][0]
-    # The move of the cell is minus that of the others, each with its sign in the sum.
-    weights = np.zeros(len(problem.up))
-    weights[cells] = -demand.side * own * signs
-    weights[demand.cell] = 0.0
-    found = capacity_cut(problem, Shortfall(demand, -1, (weights,)))
-    assert found is not None
-    return found
+            signs = np.append(np.ones(len(cells) - 1), -1.0)
+            # The move of the cell is minus that of the others, each with its sign in the sum.
+            weights = np.zeros(len(problem.up))
+            weights[cells] = -demand.side * signs[cells == demand.cell][0] * signs
+            weights[demand.cell] = 0.0
+            cut = capacity_cut(problem, Shortfall(demand, -1, (weights,)))
+            assert cut is not None
+            cuts.add(cut)
 
 
 def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
@@ -205,18 +195,10 @@ ROUNDS = 60
 class Pattern:
     """A safe pattern of suppressed cells, and how near it is to the cheapest.
 
-    Parameters
-    ----------
-    suppressed
-        The suppressed cells, the unsafe ones included.
-    cost
-        What the cells cost that are suppressed only to protect others.
-    bound
-        No safe pattern costs less than this.
-    impossible
-        Demands that no pattern meets: then nothing is safe.
-    unprotected
-        How many demands cannot be met against the only contributor of another cell.
+    `suppressed` are the unsafe cells too; `cost` is that of the cells suppressed only to protect
+    others, and no safe pattern costs less than `bound`. `impossible` are demands that no pattern
+    meets: then nothing is safe. `unprotected` counts those that cannot be met against the only
+    contributor of another cell.
     """
 
     suppressed: Flags
@@ -238,17 +220,9 @@ class Pattern:
 
 
 def find_pattern(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
-    """Find the cheapest safe pattern, or the best found in the time.
-
-    Parameters
-    ----------
-    problem
-        The table, what is unsafe in it and what must stay uncertain.
-    seconds
-        Time after which the best pattern found so far is returned; it is safe too.
-    """
+    """Find the cheapest safe pattern, or the best found in the time; that is safe too."""
     deadline = time.monotonic() + seconds
-    witnesses = Witnesses(problem, problem.attacker(), problem.whole_attacker())
+    witnesses = Witnesses(problem)
     search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
     impossible = search.begin(deadline)
     if not impossible and not search.done():
@@ -375,8 +349,8 @@ class _Search:
             if cut is not None and cut @ x < 1 - 1e-7:
                 fresh += self.cuts.add(cut)
         lone_cuts(self.problem, x, self.cuts)
-        if not fresh:
-            self.cuts.add(no_good_cut(self.problem, pattern))
+        if not fresh:  # some cell beyond the pattern must be suppressed too
+            self.cuts.add((self.problem.allowed & ~pattern).astype(np.float64))
 
     def _master(self, seconds: float) -> Flags | None:
         from scipy.optimize import Bounds, LinearConstraint, milp
