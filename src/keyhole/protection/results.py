@@ -234,7 +234,8 @@ class LedgerLine(Figures):
         found: Any = ((), None, None, None)
         if exposure is not None:
             found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
-        return cls(number, *made, *found, uniques, price, *readings)
+        line: Any = (number, *made, *found, uniques, price, *readings)
+        return cls(*line)
 
     @property
     def words(self) -> str:

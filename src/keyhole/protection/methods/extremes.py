@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,7 +23,7 @@ from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
-from keyhole.protection.method import Protected, PublicNote, method
+from keyhole.protection.method import Method, P, Protected, PublicNote, method
 from keyhole.protection.methods.microaggregation import DOMINANT
 from keyhole.protection.options import FINITE, Options, exactly_one, given_options, plain_number
 from keyhole.protection.writeback import keep_precision, put
@@ -215,12 +216,15 @@ def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
     return True
 
 
-def _coding(name: str, done: str, follows: str, *, top: bool) -> Any:
+def _coding(
+    name: str, done: str, follows: str, *, top: bool
+) -> Callable[[Callable[P, Protected]], Method[P]]:
     """Declare top- or bottom-coding: all their facts but the words are the same."""
 
     def suggest(_: Microdata, fix: Fix) -> Options | None:
-        fits = fix.action == name and fix.amount is not None
-        return {"column": fix.variable, "value": plain_number(fix.amount)} if fits else None
+        if fix.action != name or fix.amount is None:
+            return None
+        return {"column": fix.variable, "value": plain_number(fix.amount)}
 
     return method(
         name,
