@@ -326,21 +326,14 @@ def protect_problems(question: Question) -> Iterator[Problem]:
 
 def read_plans(question: Question) -> dict[str, PlanDraft]:
     """Read the plans of a question, the first leading; one that cannot be read has no steps."""
-    others = question.compare or {}
-    given = {_plan_name(question.plan, {}): question.plan}
-    for name, plan in others.items() if isinstance(others, Mapping) else ():
-        given[name if name not in given else f"{name}'"] = plan
-    for plan in () if isinstance(others, Mapping) else others:
-        given[_plan_name(plan, given)] = plan
-    return {name: as_draft(plan) for name, plan in given.items()}
-
-
-def _plan_name(plan: PlanLike, taken: Mapping[str, Any]) -> str:
-    """Name a plan after its file."""
-    name = Path(plan).stem if _is_path(plan) else "plan"
-    while name in taken:
-        name += "'"
-    return name
+    others, drafts = question.compare or (), dict[str, PlanDraft]()
+    by_name = others.items() if isinstance(others, Mapping) else ((None, one) for one in others)
+    for given, plan in [(None, question.plan), *by_name]:
+        name = given or (Path(plan).stem if _is_path(plan) else "plan")
+        while name in drafts:
+            name += "'"
+        drafts[name] = as_draft(plan)
+    return drafts
 
 
 def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDraft]) -> Microdata:

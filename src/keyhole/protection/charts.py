@@ -121,26 +121,25 @@ def _labels(
     plane: RiskPlane, paths: Sequence[_Path], limits: Sequence[LimitLine]
 ) -> list[alt.Chart]:
     at = [[plane.pixels(_lost(m), m.rp or 0.0) for m in path.lines] for path in paths]
+    labels = []
+    for path, points in zip(paths, at, strict=True):
+        steps = [
+            ("", f"{line.step} {plain(line.words, 34)}", point)
+            for line, point in zip(path.lines, points, strict=True)
+            if line.step
+        ]
+        labels += [
+            Label(tuple(text.strip() for text in one.lines), one.point, one.colour)
+            for one in merge_near(steps, colour=path.colour, a_line=1)
+        ]
     return draw_labels(
         plane,
-        [label for path, points in zip(paths, at, strict=True) for label in _texts(path, points)],
+        labels,
         points=[point for points in at for point in points],
         lines=[pair for points in at for pair in pairwise(points)],
         limits=limits,
         room=ROOM,
     )
-
-
-def _texts(path: _Path, points: Sequence[tuple[float, float]]) -> list[Label]:
-    steps = [
-        ("", f"{line.step} {plain(line.words, 34)}", point)
-        for line, point in zip(path.lines, points, strict=True)
-        if line.step
-    ]
-    return [
-        Label(tuple(text.strip() for text in one.lines), one.point, one.colour)
-        for one in merge_near(steps, colour=path.colour, a_line=1)
-    ]
 
 
 def _finding(ledgers: Mapping[str, Ledger]) -> str:

@@ -42,14 +42,7 @@ class TomlValue(Kind):
         return self.check(value)
 
     def read(self, text: str) -> Any:
-        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text.
-
-        Examples
-        --------
-        >>> kind = TomlValue(lambda _: None)
-        >>> kind.read("[18, 65]"), kind.read('W = "single"\nD = "single"'), kind.read("weight")
-        ([18, 65], {'W': 'single', 'D': 'single'}, 'weight')
-        """
+        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text."""
         for written in (f"value = {text}", text):
             try:
                 found = tomllib.loads(written)

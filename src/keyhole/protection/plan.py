@@ -43,17 +43,7 @@ _BARE = re.compile(r"^[A-Za-z0-9_-]+$")
 def toml_of(
     steps: Sequence[Mapping[str, Any]], title: str = "", *, keep_order: bool = False
 ) -> str:
-    r"""Write steps as the tables of a plan.
-
-    Examples
-    --------
-    >>> print(toml_of([{"method": "recode", "column": "ms", "map": {"m": "married", 2: 1.5}}]))
-    [[step]]
-    method = "recode"
-    column = "ms"
-    map = { m = "married", 2 = 1.5 }
-    <BLANKLINE>
-    """
+    r"""Write steps as the tables of a plan."""
     head = f"title = {toml_value(title)}\n" if title else ""
     head += "keep_order = true\n" if keep_order else ""
     tables = [
@@ -434,15 +424,7 @@ class Plan:
         return dataclasses.replace(self, steps=(*first, *self.steps))
 
     def without_columns(self, names: Collection[str]) -> Plan:
-        """Return the plan for a file without some columns: what it does to them is left out.
-
-        Examples
-        --------
-        >>> plan = Plan.parse([{"method": "round", "column": "age", "base": 5},
-        ...                    {"method": "suppress", "keys": ["sex", "age"], "k": 3}])
-        >>> plan.without_columns(["age"])
-        Plan: suppress sex
-        """
+        """Return the plan for a file without some columns: what it does to them is left out."""
         kept = [step.without_columns(names) for step in self.steps]
         return dataclasses.replace(self, steps=tuple(step for step in kept if step is not None))
 
@@ -461,15 +443,6 @@ class Plan:
         """Write the plan as it may be told: without what would help to take back what was drawn.
 
         Such a plan can be read, but not carried out.
-
-        Examples
-        --------
-        >>> print(Plan.parse([{"method": "pram", "column": "ms", "p": 0.8}]).told())
-        [[step]]
-        method = "pram"
-        column = "ms"
-        p = "kept internal"
-        <BLANKLINE>
         """
         steps = []
         for step in self.steps:

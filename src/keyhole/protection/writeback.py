@@ -157,13 +157,6 @@ def put_numbers(
 
     What is missing stays missing, whatever is given there. Unless `precise`, numbers are rounded to
     the precision that the column has.
-
-    Examples
-    --------
-    >>> people = Microdata(pl.DataFrame({"age": [30, -9]}), [
-    ...     Variable("age", "measure", missing_codes=(-9,))])
-    >>> put_numbers(people, "age", np.array([31.4, 50.0]))[0].frame["age"].to_list()
-    [31, -9]
     """
     old = numbers(data, name)
     known = np.isfinite(old)

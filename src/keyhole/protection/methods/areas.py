@@ -41,11 +41,6 @@ def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]
 
     `neighbours` has for each part its neighbours, in lists from near to far: a farther one is
     merged with only where there is no nearer one left.
-
-    Examples
-    --------
-    >>> merge_small(np.array([2.0, 1.0, 3.0]), 3, [[[1]], [[0, 2]], [[1]]])
-    [0, 0, 2]
     """
     group = list(range(len(sizes)))
     members = {i: [i] for i in group}

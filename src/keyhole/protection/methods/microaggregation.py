@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
@@ -14,7 +13,7 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, numeric_problems
 from keyhole.protection.writeback import cell_numbers, infinite_notes, put_numbers
@@ -191,7 +190,7 @@ def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:
     return new, 0 if median else int(apart.sum())
 
 
-def _dominated(values: Floats, starts: Ints) -> npt.NDArray[np.bool_]:
+def _dominated(values: Floats, starts: Ints) -> Flags:
     """Tell by group and column whether one record has most of the sum."""
     size = np.abs(values)
     size = size / max(size.max(initial=0), 1.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -53,18 +53,6 @@ class Reach:
     weights: Floats | None
 
 
-class Attacker(Protocol):
-    """Somebody who works out what a table's suppressed cells may be."""
-
-    def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
-        """Move a cell up (side 1) or down (side -1), no further than the level."""
-
-    def cheapest(
-        self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
-    ) -> Floats | None:
-        """Return a cheap move of a cell by the level; None if there is no such move."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
     """The outsider with a solver of linear programs (HiGHS).
@@ -77,7 +65,7 @@ class Programs:
     whole: bool = False
 
     def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
-        """Move a cell up or down, no further than the level."""
+        """Move a cell up (side 1) or down (side -1), no further than the level."""
         from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
         cells = np.flatnonzero((up > 0) | (down > 0))
@@ -275,6 +263,9 @@ class Network:
         ahead = arcs[sources, targets]
         cells = np.where(ahead >= 0, ahead, arcs[targets, sources])
         return cells, np.where(ahead >= 0, 1.0, -1.0)
+
+
+Attacker = Programs | Network
 
 
 def intervals(
