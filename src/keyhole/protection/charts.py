@@ -233,7 +233,15 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     ]
     layers: list[Any] = [shown, hidden, *texts]
     chart = alt.layer(*layers).properties(width=alt.Step(46), height=alt.Step(26))
-    return house_style(chart, title=table.title(), subtitle=_table_notes(table), width=70)
+    hidden_cells = sum(row["suppressed"] for row in rows)
+    notes = {
+        "round": f"Every cell is a multiple of {table.base or 0:g}; rows and columns add up.",
+        "none": "Not protected: do not publish this picture.",
+        "suppress": f"{hidden_cells:,} of {len(rows):,} cells are not shown (×), to protect "
+        f"contributors.",
+    }
+    below = [notes[table.protect]]
+    return house_style(chart, title=table.title(), subtitle=below, width=70)
 
 
 def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
@@ -260,14 +268,3 @@ def _side_labels(levels: Sequence[Sequence[Any]]) -> list[str]:
         label = ", ".join(plain(cell_label(level), 24) for level in one) or " "
         found.append(label if label not in found else f"{label} ({len(found) + 1})")
     return found
-
-
-def _table_notes(table: ProtectedTable) -> list[str]:
-    if table.protect == "round":
-        return [f"Every cell is a multiple of {table.base:g}; rows and columns add up."]
-    if table.protect == "none":
-        return ["Not protected: do not publish this picture."]
-    inner = table.suppressed.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
-    return [
-        f"{int(inner.sum()):,} of {inner.size:,} cells are not shown (×), to protect contributors."
-    ]

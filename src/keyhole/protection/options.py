@@ -29,17 +29,18 @@ POSITIVE = Number(above=0, high=math.inf)
 class TomlValue(Kind):
     """A value that a function checks, typed as a plan writes it.
 
-    `check` says what a value must be where it is unfit, and `named` which columns a fit one names.
+    `what` says what a value must be, `fits` whether it is, and `named` which columns it names.
     """
 
-    check: Callable[[Any], str | None]
+    what: str
+    fits: Callable[[Any], Any]
     named: Callable[[Any], Iterable[str]] = lambda _: ()
 
     widget: ClassVar[str] = "lines"
 
     def fault(self, value: Any) -> str | None:
         """Say what a value must be."""
-        return self.check(value)
+        return None if self.fits(value) else self.what
 
     def read(self, text: str) -> Any:
         r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text."""
@@ -87,6 +88,11 @@ Seed = Annotated[
 def is_list(value: Any) -> bool:
     """Tell whether a value is a list of others, and not a text."""
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a table, and not empty."""
+    return isinstance(value, Mapping) and bool(value)
 
 
 def given_options(values: Mapping[str, Any]) -> dict[str, Any]:

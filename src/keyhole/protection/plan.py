@@ -27,6 +27,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.files import write_whole
 from keyhole.core.names import plural, quoted, shown
 from keyhole.core.options import without_columns
 from keyhole.errors import FileError, OptionError
@@ -459,11 +460,11 @@ class Plan:
         ]
         return toml_of(tables, self.title, keep_order=self.keep_order)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the plan to a TOML file, whole or not at all."""
-        from keyhole.core.files import write_whole
-
-        with write_whole(Path(path), force=force) as temporary:
+    def save(
+        self, path: str | os.PathLike[str], *, force: bool = False, private: bool = False
+    ) -> Path:
+        """Write the plan to a TOML file, whole or not at all; a private one is for you alone."""
+        with write_whole(Path(path), force=force, private=private) as temporary:
             temporary.write_text(self.to_toml(), encoding="utf-8")
         return Path(path)
 

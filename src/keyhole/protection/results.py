@@ -12,7 +12,6 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.codec import Figures
-from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
@@ -132,9 +131,7 @@ class Protection(Result):
 
     def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan with what was found in the data, to repeat it; it stays with you."""
-        with write_whole(path, force=force, private=True) as temporary:
-            temporary.write_text(self.plan.to_toml(), encoding="utf-8")
-        return Path(path)
+        return self.plan.save(path, force=force, private=True)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step."""

@@ -31,6 +31,7 @@ from keyhole.protection.options import (
     forms_of,
     given_options,
     is_list,
+    is_table,
 )
 from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
@@ -178,27 +179,21 @@ Hierarchy = str | Sequence[str] | Mapping[Any, Any] | Sequence[Mapping[Any, Any]
 MOST_NAMED = 3
 
 
-def _is_population(value: Any) -> str | None:
-    fit = isinstance(value, str | Mapping) and value
-    return None if fit else "a column of weights, or a table of people by area"
+_PEOPLE = TomlValue(
+    "a column of weights, or a table of people by area",
+    lambda value: isinstance(value, str | Mapping) and value,
+    lambda value: [value] if isinstance(value, str) else (),
+)
+_NEIGHBOURS = TomlValue(
+    "a table that lists for each area its neighbours",
+    lambda value: is_table(value) and all(map(is_list, value.values())),
+)
 
 
-def _is_areas(value: Any) -> str | None:
-    return None if isinstance(value, Mapping) and value else "a table"
-
-
-def _is_adjacency(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and all(map(is_list, value.values()))
-    return None if fit and value else "a table that lists for each area its neighbours"
-
-
-def _is_hierarchy(value: Any) -> str | None:
+def _is_hierarchy(value: Any) -> bool:
     listed = list(value) if is_list(value) else [value]
-    tables = all(isinstance(one, Mapping) and one for one in listed)
-    fit = bool(listed) and (tables or all(isinstance(one, str) and one for one in listed))
-    return None if fit else (
-        "a column of larger areas, a table from areas to larger ones, or a list of such"
-    )  # fmt: skip
+    columns = all(isinstance(one, str) and one for one in listed)
+    return bool(listed) and (columns or all(map(is_table, listed)))
 
 
 def _clashes(options: Options) -> list[str]:
@@ -357,14 +352,14 @@ def merge_areas(
         str | Mapping[Any, float] | None,
         Option(
             "A column of weights, or a table of people by area; by default records are counted.",
-            kind=TomlValue(_is_population, lambda value: [value] if isinstance(value, str) else ()),
+            kind=_PEOPLE,
         ),
     ] = None,
     adjacency: Annotated[
         Mapping[Any, Iterable[Any]] | None,
         Option(
             "For each area its neighbours; either side may name the other.",
-            kind=TomlValue(_is_adjacency),
+            kind=_NEIGHBOURS,
         ),
     ] = None,
     hierarchy: Annotated[
@@ -373,7 +368,11 @@ def merge_areas(
             "The column of the larger area that each area lies in, a table that gives it for each "
             "area, or a list of such columns or tables from fine to coarse: an area is merged "
             "within the smallest larger one that has others.",
-            kind=TomlValue(_is_hierarchy, columns_above),
+            kind=TomlValue(
+                "a column of larger areas, a table from areas to larger ones, or a list of such",
+                _is_hierarchy,
+                columns_above,
+            ),
         ),
     ] = None,
     ordered: Annotated[bool | None, Option("Areas with neighbouring codes are neighbours.")] = None,
@@ -389,7 +388,7 @@ def merge_areas(
         Mapping[Any, str] | None,
         Option(
             "What each area became before, to repeat the same merging on other data.",
-            kind=TomlValue(_is_areas),
+            kind=TomlValue("a table", is_table),
         ),
     ] = None,
     separator: Annotated[

@@ -25,14 +25,13 @@ from keyhole.protection.options import (
 )
 from keyhole.protection.writeback import put_levels
 
-_CODING = TomlValue(lambda value: None if isinstance(value, Coding | Node) else "a coding")
+_CODING = TomlValue("a coding", lambda value: isinstance(value, Coding | Node))
 GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
 
-def _is_groups(value: Any) -> str | None:
+def _is_groups(value: Any) -> bool:
     steps = value if is_list(value) and value else [value]
-    fit = isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
-    return None if fit else "a table of groups, or a list of such from fine to coarse"
+    return isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
 
 
 def _is_group_table(table: Any) -> bool:
@@ -109,7 +108,7 @@ def generalise(
             "A table from categories to groups, or from groups to lists of categories; a list of "
             "such tables, each from the groups of the one before (a ladder of codings); or a "
             "`KeyVariable` of an environment's mapping, which groups the categories of a coding.",
-            kind=TomlValue(_is_groups),
+            kind=TomlValue("a table of groups, or a list of such from fine to coarse", _is_groups),
         ),
     ],
     level: Annotated[

@@ -19,7 +19,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.methods.swapping import exchange
-from keyhole.protection.options import Options, Seed, TomlValue, exactly_one, forms_of
+from keyhole.protection.options import Options, Seed, TomlValue, exactly_one, forms_of, is_table
 
 Spread = Literal["even", "frequent"]
 
@@ -30,13 +30,11 @@ FREQUENT = 50
 MOST_LEVELS = 2_000
 
 
-def _is_matrix(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and value
-    rows = fit and all(
+def _is_matrix(value: Any) -> bool:
+    return is_table(value) and all(
         isinstance(row, Mapping) and not any(map(Number(low=0, high=1).fault, row.values()))
         for row in value.values()
     )
-    return None if rows else "a table that gives for each category a table of probabilities"
 
 
 def _clashes(options: Options) -> list[str]:
@@ -98,7 +96,9 @@ def pram(
         Mapping[Any, Mapping[Any, float]] | None,
         Option(
             "Instead of `p`, for each category the probabilities of what it becomes.",
-            kind=TomlValue(_is_matrix),
+            kind=TomlValue(
+                "a table that gives for each category a table of probabilities", _is_matrix
+            ),
         ),
     ] = None,
     invariant: Annotated[

@@ -30,6 +30,7 @@ from keyhole.protection.options import (
     forms_of,
     given_options,
     is_list,
+    is_table,
     numeric_problems,
     plain_number,
     value_text,
@@ -90,20 +91,18 @@ def from_pairs(pairs: Sequence[Sequence[float]]) -> Bands:
     return Bands(ordered[:, 0], ordered[:, 1], closed=True)
 
 
-def is_cuts(value: Any) -> str | None:
-    """Accept a list of numbers."""
-    fit = is_list(value) and value and not any(map(FINITE.fault, value))
-    return None if fit else "a list of numbers where bands begin"
+_CUTS = TomlValue(
+    "a list of numbers where bands begin",
+    lambda value: is_list(value) and value and not any(map(FINITE.fault, value)),
+)
 
 
-def is_pairs(value: Any) -> str | None:
-    """Accept a list of pairs of numbers; the outermost may be infinite."""
-    ends = (-math.inf, math.inf)
-    fit = is_list(value) and all(
+def _is_pairs(value: Any) -> bool:
+    ends = (-math.inf, math.inf)  # of the outermost
+    return bool(is_list(value) and value) and all(
         is_list(pair) and len(pair) == 2 and all(not FINITE.fault(v) or v in ends for v in pair)
         for pair in value
     )
-    return None if fit and value else "a list of bands [first, last]"
 
 
 def band_problems(pairs: Sequence[Sequence[float]]) -> list[str]:
@@ -130,22 +129,19 @@ MOST_BANDS = 10_000
 EXACT = 2**53
 
 
-def is_map(value: Any) -> str | None:
-    """Accept a table from values to single values."""
-    fit = isinstance(value, Mapping) and value
-    single = fit and not any(map(_is_value, value.values()))
-    return None if single else "a table that gives for each category its new value"
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | bool) or FINITE.fault(value) is None
 
 
-def _is_value(value: Any) -> str | None:
-    fit = isinstance(value, str | bool) or FINITE.fault(value) is None
-    return None if fit else "a text or a number"
+_MAP = TomlValue(
+    "a table that gives for each category its new value",
+    lambda value: is_table(value) and all(map(_is_value, value.values())),
+)
 
 
-def _is_labels(value: Any) -> str | None:
+def _is_labels(value: Any) -> bool:
     texts = list(value.values()) if isinstance(value, Mapping) else value
-    fit = is_list(texts) and all(isinstance(text, str) and text.strip() for text in texts)
-    return None if fit else "a list, or a table, of texts"
+    return is_list(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
 def _map_problems(mapping: Mapping[Any, Any]) -> list[str]:
@@ -288,7 +284,7 @@ def recode(
         Option(
             "For each category its new value. Categories are compared by their text form, so that "
             "`1` and `'1'` are the same; a map that misses one is refused.",
-            kind=TomlValue(is_map),
+            kind=_MAP,
         ),
     ] = None,
     bands: Annotated[
@@ -296,12 +292,12 @@ def recode(
         Option(
             "Pairs [first, last], both within the band; they may not overlap, and must cover the "
             "column. The outermost may be infinite.",
-            kind=TomlValue(is_pairs),
+            kind=TomlValue("a list of bands [first, last]", _is_pairs),
         ),
     ] = None,
     cuts: Annotated[
         Sequence[float] | None,
-        Option("Numbers at which bands begin: `[18, 65]` makes three.", kind=TomlValue(is_cuts)),
+        Option("Numbers at which bands begin: `[18, 65]` makes three.", kind=_CUTS),
     ] = None,
     width: Annotated[float | None, Option("The width of equal bands.", kind=POSITIVE)] = None,
     start: Annotated[
@@ -311,11 +307,15 @@ def recode(
         Sequence[str] | Mapping[Any, str] | None,
         Option(
             "One text per band; of a map, a table from new values to texts.",
-            kind=TomlValue(_is_labels),
+            kind=TomlValue("a list, or a table, of texts", _is_labels),
         ),
     ] = None,
     rest: Annotated[
-        Any, Option("What categories that the map does not name become.", kind=TomlValue(_is_value))
+        Any,
+        Option(
+            "What categories that the map does not name become.",
+            kind=TomlValue("a text or a number", _is_value),
+        ),
     ] = None,
     keep_rest: Annotated[
         bool | None, Option("Keep categories that the map does not name as they are.")

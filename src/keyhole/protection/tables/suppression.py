@@ -66,7 +66,6 @@ class Cuts:
 
 def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | None:
     """Return the inequality that a demand gives, or None if there are no weights for it."""
-    demand = shortfall.demand
     if not shortfall.weights:
         return None
     total = np.zeros(len(problem.up))
@@ -76,8 +75,7 @@ def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | 
         total += problem.down * np.maximum(-weights, 0.0)
     if shortfall.knower >= 0:
         total[list(problem.knowers[shortfall.knower])] = 0.0
-    found: Floats = np.minimum(total / demand.level, 1.0)
-    return np.where(problem.allowed, found, 0.0)
+    return np.where(problem.allowed, np.minimum(total / shortfall.demand.level, 1.0), 0.0)
 
 
 def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
@@ -107,11 +105,9 @@ def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: i
     worst: list[tuple[float, int, Ints]] = []
     for cells in addends(problem.shape):
         lacking = 2 * solution[cells] - solution[cells].sum()
-        worst += [
-            (float(lack), int(cell), cells)
-            for cell, lack in zip(cells, lacking, strict=True)
-            if lack > 1e-4 and candidates[cell]
-        ]
+        hit = (lacking > 1e-4) & candidates[cells]
+        pairs = zip(lacking[hit].tolist(), cells[hit].tolist(), strict=True)
+        worst += [(lack, cell, cells) for lack, cell in pairs]
     worst.sort(key=lambda one: -one[0])
     added = 0
     for _, cell, cells in worst[:most]:
@@ -158,12 +154,12 @@ def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> l
     """Return the moves that meet a demand at a low price, or None if nothing does."""
     attacker: Attacker = witnesses.whole or witnesses.attacker
     up, down = witnesses.room(witnesses.problem.allowed, knower)
-    if demand.side:
-        move = attacker.cheapest(demand.cell, demand.side, demand.level, up, down, price)
-        return None if move is None else [move]
-    most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
+    sides = [(demand.side, demand.level)]
+    if not demand.side:
+        most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
+        sides = [(1, most), (-1, demand.level - most)]
     moves = []
-    for side, level in ((1, most), (-1, demand.level - most)):
+    for side, level in sides:
         if level > TOLERANCE * demand.level:
             move = attacker.cheapest(demand.cell, side, level, up, down, price)
             if move is None:
@@ -307,8 +303,7 @@ class _Search:
         self.bound = max(self.bound, float(done.fun) * (1 - 1e-9))
         dear = done.fun + done.lower.marginals > self.price * (1 + 1e-9) + 1e-9
         self.fixed |= dear & ~self.problem.unsafe
-        found: Floats = done.x
-        return found
+        return np.asarray(done.x)
 
     def _separate(self, solution: Floats, active: list[Demand], until: float) -> list[Demand]:
         """Add the inequalities that a relaxed solution violates; return whose they are."""
@@ -368,5 +363,4 @@ class _Search:
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):
             self.bound = max(self.bound, float(done.mip_dual_bound) * (1 - 1e-9))
-        found: Flags | None = None if done.x is None else done.x > 0.5
-        return found
+        return None if done.x is None else np.asarray(done.x > 0.5)
