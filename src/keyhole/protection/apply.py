@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from keyhole.core.shared import (
     Weight,
 )
 from keyhole.data.microdata import Microdata
-from keyhole.engines import Missing
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
@@ -141,18 +141,20 @@ def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
 
 def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protection:
     """Carry out a plan that was checked against the data."""
-    seed, cutoff = question.seed, question.cutoff
-    named, policy = keys_of(question, data), question.missing
-    read = Plan.of(draft)
-    before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
+    seed, named, read = question.seed, keys_of(question, data), Plan.of(draft)
+    measure = functools.partial(risk, cutoff=question.cutoff, missing=question.missing)
+    before = measure(data, keys=named) if named else None
     secret = Secret(seed, data)
     steps = _carried_out(data, read, secret)
     last, trimmings = trimmed(steps[-1].data)
     steps, warnings = _held(data, read, steps, last)
     kept = [name for name in read.known_with(named) if name in last.names]
-    after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
+    after = measure(last, keys=kept) if kept else None
     told = find_recoverable(data, steps, last, keep_order=read.keep_order)
-    read_off = _read_off(told, named, cutoff, policy)
+    read_off = None
+    if not set(told.columns).isdisjoint(named):  # also of dropped keys
+        back = told.put_back()
+        read_off = measure(back, keys=[name for name in named if name in back.names])
     guessable = small_seed(seed) if draws(read) else []
     return Protection(
         data=last,
@@ -192,17 +194,6 @@ def _held(
             warnings += [f"step {place + 1} ({line.method}): {text}" for text in found]
         noted.append(step)
     return noted, warnings
-
-
-def _read_off(
-    told: Recoverable, keys: Sequence[str], cutoff: int, missing: Missing
-) -> Exposure | None:
-    """Measure the exposure with what can be read off the keys, also of dropped ones."""
-    if set(told.columns).isdisjoint(keys):
-        return None
-    data = told.put_back()
-    there = [name for name in keys if name in data.names]
-    return risk(data, keys=there, cutoff=cutoff, missing=missing)
 
 
 def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) -> list[str]:

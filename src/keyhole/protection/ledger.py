@@ -163,17 +163,12 @@ def ledger_targets(
 
 def _is_analysed(data: Microdata, name: str) -> bool:
     variable = data.variable(name)
-    if variable.role is not None and variable.role not in NOT_ANALYSED:
-        return variable.kind != "text"
-    found = recognise(name, variable.label)
-    said = set(words(name))
-    numbers = said <= _HOUSEHOLD | _NUMBERED and not said.isdisjoint(_HOUSEHOLD)
-    return (
-        variable.role is None
-        and variable.kind != "text"
-        and not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
-        and not numbers
-    )
+    if variable.kind == "text" or variable.role is not None:
+        return variable.kind != "text" and variable.role not in NOT_ANALYSED
+    found, said = recognise(name, variable.label), set(words(name))
+    if said <= _HOUSEHOLD | _NUMBERED and said & _HOUSEHOLD:
+        return False
+    return not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
 
 
 def _risen(lines: Sequence[LedgerLine]) -> list[str]:

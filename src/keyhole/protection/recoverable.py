@@ -303,19 +303,15 @@ class Recoverable:
         data = self.final
         # What was suppressed first: what stood there before the other steps is told by others.
         for finding in sorted(self.findings, key=lambda one: not one.one.is_suppressed):
-            data = _restored(data, finding)
+            name, told, truth = finding.one.name, pl.Series(finding.told), finding.one.values
+            seen = data.column(name) if name in data.names else truth.clear(data.records)
+            if seen.dtype != truth.dtype:
+                seen, truth = as_text(seen), as_text(truth)
+            put = pl.select(pl.when(told).then(truth).otherwise(seen).alias(name)).to_series()
+            # Afresh: its cells are no longer the file's, with missing codes among them.
+            rest = data.select([other for other in data.names if other != name])
+            data = rest.replace(frame=rest.frame.with_columns(put))
         return data
-
-
-def _restored(data: Microdata, finding: _Finding) -> Microdata:
-    name, told, truth = finding.one.name, pl.Series(finding.told), finding.one.values
-    seen = data.column(name) if name in data.names else truth.clear(data.records)
-    if seen.dtype != truth.dtype:
-        seen, truth = as_text(seen), as_text(truth)
-    put = pl.select(pl.when(told).then(truth).otherwise(seen).alias(name)).to_series()
-    # Afresh: its cells are no longer the file's, with missing codes among them.
-    rest = data.select([other for other in data.names if other != name])
-    return rest.replace(frame=rest.frame.with_columns(put))
 
 
 def find_recoverable(

@@ -14,7 +14,6 @@ import io
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -105,7 +104,10 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     variables = [_labelled(frame[one.name], one) for one in data.variables]
     if any(new != old for new, old in zip(variables, data.variables, strict=True)):
         notes.append("labels of values that no record has are left out")
-    types = _without_categories(origin.types)
+    types = origin.types
+    if isinstance(types, dict) and "category" in map(str, types.values()):
+        # Those of a pandas frame carry categories of their own.
+        types = {name: dtype for name, dtype in types.items() if str(dtype) != "category"}
     if not notes and frame.schema == data.frame.schema and types is origin.types:
         return data, []
     origin = dataclasses.replace(origin, file_label="", notes=(), types=types)
@@ -136,10 +138,3 @@ def _labelled(series: pl.Series, variable: Variable) -> Variable:
     kept = {value: text for value, text in labels.items() if there & forms_of([value])}
     same = len(kept) == len(labels)
     return variable if same else dataclasses.replace(variable, value_labels=kept)
-
-
-def _without_categories(types: Any) -> Any:
-    """Leave out the types of a pandas frame that carry categories of their own."""
-    if not isinstance(types, dict) or "category" not in map(str, types.values()):
-        return types
-    return {name: dtype for name, dtype in types.items() if str(dtype) != "category"}

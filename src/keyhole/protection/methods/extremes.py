@@ -34,20 +34,14 @@ ROUND_DIGITS = 3
 LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
 
 
-def find_limit(series: pl.Series, share: float, *, top: bool) -> Any:
-    """Return a round limit with no more than a share of the known values beyond it."""
-    known = series.drop_nulls().sort(descending=top)
-    if not len(known):
-        return 0
-    return _round_past(known[int(share * len(known) + 1e-9)], series.dtype, top=top)
-
-
 def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     """Return the next round number, or New Year: the value itself would tell of its person."""
     if isinstance(value, date):
         return _new_year(value, top=top)
     if isinstance(value, int):
-        return _whole_past(value, dtype, top=top)
+        step, held = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0), pl.Series(dtype=dtype)
+        past = -(-value // step) * step if top else value // step * step
+        return min(max(past, held.lower_bound().item()), held.upper_bound().item())
     number = float(value) if isinstance(value, Decimal) else value
     if not number or not math.isfinite(number):
         return number
@@ -60,15 +54,6 @@ def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     return found if math.isfinite(found) else number
 
 
-def _whole_past(value: int, dtype: pl.DataType, *, top: bool) -> int:
-    step = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0)
-    found: int = -(-value // step) * step if top else value // step * step
-    held = pl.Series(dtype=dtype)
-    lowest: int = held.lower_bound().item()
-    highest: int = held.upper_bound().item()
-    return min(max(found, lowest), highest)
-
-
 def _new_year(value: date, *, top: bool) -> date:
     last = top and value.year == date.max.year  # there is no year after it
     year = date.max if last else date(value.year + top, 1, 1)
@@ -77,7 +62,7 @@ def _new_year(value: date, *, top: bool) -> date:
     return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
 
 
-def as_held(value: Any, series: pl.Series) -> Any:
+def _as_held(value: Any, series: pl.Series) -> Any:
     """Return a date as a day or a point in time, whichever the column holds."""
     if series.dtype == pl.Date and isinstance(value, datetime):
         return value.date()
@@ -334,8 +319,11 @@ def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
 def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:
     """Return the limit: as given, or a round one with no more than a share beyond it."""
     if "value" in options:
-        return as_held(options["value"], series)
-    return find_limit(series, options["share"], top=top)
+        return _as_held(options["value"], series)
+    known = series.drop_nulls().sort(descending=top)
+    if not len(known):
+        return 0
+    return _round_past(known[int(options["share"] * len(known) + 1e-9)], series.dtype, top=top)
 
 
 def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None:

@@ -13,7 +13,7 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.options import Options, numeric_problems
 from keyhole.protection.writeback import cell_numbers, infinite_notes, put_numbers
@@ -182,17 +182,12 @@ def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:
     sizes = np.diff(starts, append=len(rows))
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
         found = np.add.reduceat(values[rows], starts, axis=0) / sizes[:, None]
-    apart = np.ones_like(found, dtype=np.bool_) if median else _dominated(values[rows], starts)
+    # Where one record has most of the sum, the median stands for the mean.
+    size = np.abs(values[rows]) / max(np.abs(values[rows]).max(initial=0), 1.0)
+    largest, total = (add.reduceat(size, starts, axis=0) for add in (np.maximum, np.add))
+    apart = np.ones_like(found, dtype=np.bool_) if median else largest > DOMINANT * total
     for number in np.flatnonzero(apart.any(axis=1)).tolist():
         part = values[rows[starts[number] : starts[number] + sizes[number]]]
         found[number] = np.where(apart[number], np.median(part, axis=0), found[number])
     new[rows] = np.repeat(found, sizes, axis=0)
     return new, 0 if median else int(apart.sum())
-
-
-def _dominated(values: Floats, starts: Ints) -> Flags:
-    """Tell by group and column whether one record has most of the sum."""
-    size = np.abs(values)
-    size = size / max(size.max(initial=0), 1.0)
-    total = np.add.reduceat(size, starts, axis=0)
-    return np.asarray(np.maximum.reduceat(size, starts, axis=0) > DOMINANT * total)

@@ -137,7 +137,13 @@ def pram(
     """
     codes, count = data.codes(column), len(data.codes(column).levels)
     if matrix is not None:
-        used = _given_matrix(codes, matrix)
+        used = np.zeros((count, count))
+        place = {f: i for i, v in enumerate(codes.levels.to_list()) for f in forms_of([v])}
+        for key, row in matrix.items():
+            for to, probability in row.items():
+                if str(key) in place and str(to) in place:  # those of other files are no matter
+                    used[place[str(key)], place[str(to)]] += probability
+        used /= used.sum(axis=1, keepdims=True)
     else:
         off = np.tile(_counts(codes) if spread == "frequent" else np.ones(count), (count, 1))
         np.fill_diagonal(off, 0)
@@ -170,18 +176,6 @@ def _kept_notes(before: Codes, after: Codes) -> tuple[str, ...]:
 def _counts(codes: Codes) -> Floats:
     counts = np.bincount(codes.values, minlength=codes.size)
     return counts[: len(codes.levels)].astype(np.float64)
-
-
-def _given_matrix(codes: Codes, matrix: Mapping[Any, Mapping[Any, float]]) -> Floats:
-    """Return the probabilities as an array in the order of the levels."""
-    count = len(codes.levels)
-    place = {f: i for i, v in enumerate(codes.levels.to_list()) for f in forms_of([v])}
-    out = np.zeros((count, count))
-    for key, row in matrix.items():
-        for to, probability in row.items():
-            if str(key) in place and str(to) in place:  # categories of other files are no matter
-                out[place[str(key)], place[str(to)]] += probability
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
 def invariant(matrix: Floats, counts: Floats) -> Floats:

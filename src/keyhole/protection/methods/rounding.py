@@ -9,7 +9,6 @@ import polars as pl
 
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.options import POSITIVE, Options, Seed, numeric_problems
 from keyhole.protection.writeback import infinite_notes, put, put_numbers
@@ -116,17 +115,15 @@ def round_to_base(
     quotients[~np.isfinite(quotients)] = 0  # they are not put back
     whole = np.rint(quotients)
     quotients = np.where(np.abs(quotients - whole) < NEAR, whole, quotients)
+    if how == "random":
+        low = np.floor(quotients)
+        times = low + (np.random.default_rng(seed).random(len(low)) < quotients - low)
+    else:
+        times = {"nearest": np.rint, "up": np.ceil, "down": np.floor}[how or "nearest"](quotients)
     with np.errstate(over="ignore"):  # what is too large is refused where it is put back
-        multiples = _rounded(quotients, how or "nearest", seed) * base
+        multiples = times * base
     # Without digits far below the base: 3 * 0.1 is not 0.3, and that is the machine's.
     places = _DIGITS - int(np.ceil(np.log10(base)))
     multiples = np.round(multiples, places) if 0 <= places <= _MOST_PLACES else multiples
     new, changed = put_numbers(data, column, multiples, precise=True)
     return Protected(new, "round", {column: changed}, notes)
-
-
-def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:
-    if how != "random":
-        return {"nearest": np.rint, "up": np.ceil, "down": np.floor}[how](quotients)
-    low = np.floor(quotients)
-    return np.asarray(low + (np.random.default_rng(seed).random(len(low)) < quotients - low))
